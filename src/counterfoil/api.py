@@ -36,6 +36,9 @@ from counterfoil.tasks.audit import Audit, AuditOptions
 from counterfoil.tasks.audit import audit as audit_task
 from counterfoil.tasks.bias import AnnotatorStudy, gallery
 from counterfoil.tasks.bias import bias as bias_task
+from counterfoil.tasks.build import BuildOptions, BuildResult, StepResult
+from counterfoil.tasks.build import apply_step as step_task
+from counterfoil.tasks.build import build as build_task
 from counterfoil.tasks.caption_inputs import MediaFolder, Policy
 from counterfoil.tasks.caption_systems import SystemComparison
 from counterfoil.tasks.caption_systems import compare_systems as systems_task
@@ -70,6 +73,7 @@ __all__ = [
     "AnyScorer",
     "Audit",
     "Benchmark",
+    "BuildResult",
     "CandidatePool",
     "CaptionScores",
     "CounterfoilError",
@@ -83,14 +87,17 @@ __all__ = [
     "Published",
     "Recipe",
     "RunComparison",
+    "StepResult",
     "StudyReport",
     "SystemComparison",
     "Tasks",
     "TrainedModel",
     "VoteStrengths",
     "Votes",
+    "apply_step",
     "audit",
     "bias",
+    "build_benchmark",
     "compare",
     "compare_systems",
     "evaluate",
@@ -525,6 +532,94 @@ def audit(
     return audit_task(named, options, feedback=_feedback(quiet=quiet, progress=progress, note=note))
 
 
+def build_benchmark(
+    recipe: str | Path,
+    out: str | Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    report: bool = True,
+    device: str = "auto",
+    precision: str = "fp32",
+    cache: Cache = "default",
+    batch_size: int = 32,
+    workers: int | None = None,
+    overwrite: bool = False,
+    quiet: bool = False,
+    progress: Progress | None = None,
+    note: Note | None = None,
+) -> BuildResult:
+    """Build a benchmark or a training set by a recipe, as `counterfoil build` does it.
+
+    `recipe` is the name of a shipped one or a .toml file; `settings` are values by "STEP.KEY", such as
+    `{"read.source": "captions.json", "imagine.k": 2}`. Every step's rows are kept in the folder `out`, and a
+    build that was stopped goes on where it was; `evaluate`, `audit` and `publish` take that folder as a
+    benchmark. Raises `InputError` or `DataError` for a recipe, settings or rows that cannot be used.
+    (`counterfoil.build` is the package of steps.)
+
+    >>> import tempfile
+    >>> settings = {"read.n": 7, "read.size": 32, "imagine.size": 32}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     built = build_benchmark("trohn-img", folder, settings=settings, report=False, quiet=True)
+    ...     built.to_arrow()["rows_out"].to_pylist(), built.benchmark.name
+    ([7, 7, 7], 'benchmark')
+    """
+    options = BuildOptions(
+        settings=_texts(settings),
+        seed=seed,
+        report=report,
+        device=device,
+        precision=precision,
+        cache=_cache(cache),
+        batch_size=batch_size,
+        workers=workers,
+    )
+    feedback = _feedback(quiet=quiet, progress=progress, note=note)
+    return build_task(recipe, out, options, overwrite=overwrite, feedback=feedback)
+
+
+def apply_step(
+    step: str,
+    rows: str | Path | Any,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    folder: str | Path | None = None,
+    images: str | Path | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    precision: str = "fp32",
+    cache: Cache = "default",
+    batch_size: int = 32,
+    workers: int | None = None,
+    quiet: bool = False,
+    progress: Progress | None = None,
+    note: Note | None = None,
+) -> StepResult:
+    """One step of a build on rows of one's own, as `counterfoil build STEP` applies it.
+
+    `rows` are a table in a file or a `pyarrow.Table` with `id` and what the step reads; `settings` are the
+    step's. The images that a step makes go to `images` in `folder`. Raises `UnknownNameError` for an unknown
+    step, `DataError` for rows without the columns that it reads, and what the step raises.
+
+    >>> import pyarrow as pa
+    >>> rows = pa.table({"id": ["a", "b"], "caption": ["a  cat", "A cat."]})
+    >>> apply_step("dedup", rows, settings={"fields": ["caption"]}, quiet=True).output.reasons
+    {'exact duplicate': 1}
+    """
+    options = BuildOptions(
+        settings=_texts(settings),
+        seed=seed,
+        images=_path(images),
+        device=device,
+        precision=precision,
+        cache=_cache(cache),
+        batch_size=batch_size,
+        workers=workers,
+    )
+    feedback = _feedback(quiet=quiet, progress=progress, note=note)
+    return step_task(step, rows, options, feedback=feedback, folder=_path(folder))
+
+
 def bias(
     scores: Sequence[Run | str | Path],
     judgements: str | Path,
@@ -887,6 +982,19 @@ def _media(
     images: str | Path | None, videos: str | Path | None, frames: int | None, rate: float | None
 ) -> MediaFolder:
     return MediaFolder(_path(images), _path(videos), Sampling(frames, rate))
+
+
+def _texts(settings: Mapping[str, Any] | None) -> dict[str, str]:
+    """Settings of steps as they would be typed."""
+    words = {True: "yes", False: "no", None: "none"}
+    return {
+        key: ",".join(map(str, value))
+        if isinstance(value, list | tuple)
+        else words[value]
+        if value is None or isinstance(value, bool)
+        else str(value)
+        for key, value in (settings or {}).items()
+    }
 
 
 def _path(given: str | Path | None) -> Path | None:
