@@ -18,6 +18,7 @@ GUIDE = {
     "Caption metrics": "captions.md",
     "Rankings of models": "rankings.md",
     "Audits": "audit.md",
+    "Building": "build.md",
     "Refinement": "refinement.md",
     "Publishing": "publishing.md",
     "Heatmaps": "explain.md",

@@ -1,16 +1,18 @@
 """A recipe: a title, a seed and steps in order, from a TOML file or by the name of one that is shipped.
 
-title = "Pairs of my own"
-seed = 0
+    title = "Pairs of my own"
+    seed = 0
 
-[[steps]]
-do = "read"                # which step
-source = "captions.json"   # its settings
-[[steps]]
-do = "imagine"
-by = "diffusers:./sdxl"
-[steps.world]              # settings where the rows are drawn (source = "world")
-by = "world"
+    [[steps]]
+    do = "read"                # which step
+    source = "captions.json"   # its settings
+    [[steps]]
+    do = "imagine"
+    by = "diffusers:./sdxl"
+    [steps.world]              # settings where the rows are drawn (source = "world")
+    by = "world"
+
+A step with `only = "world"` is left out where rows are not drawn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,6 +30,8 @@ from counterfoil.inputs.limits import check_amount
 
 #: The step that every recipe begins with, and the source of rows that are drawn.
 READ, WORLD = "read", "world"
+#: The key of a step that is left out where rows are not drawn.
+ONLY = "only"
 _KEYS = ("title", "summary", "seed", "steps")
 
 
@@ -141,12 +145,18 @@ def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where:
     for number, (name, each) in enumerate(zip(names, listed, strict=True), start=1):
         entry = STEPS[name]
         place = f"{where}, step {number} ({name})"
-        kept = {key: value for key, value in each.items() if key not in ("do", WORLD)}
+        kept = {key: value for key, value in each.items() if key not in ("do", ONLY, WORLD)}
         own = {key: from_text(entry.kind, key, text) for key, text in changed.get(name, {}).items()}
         if number == 1:
             drawn = {**kept, **own}.get("source", WORLD) == WORLD
         world = each.get(WORLD, {})
         if not isinstance(world, dict):
             raise DataError(f"'{WORLD}' is no table", where=place, given=world, allowed=f"[steps.{WORLD}]")
-        made.append(entry.step({**kept, **(world if drawn else {}), **own}, where=place))
+        only = each.get(ONLY, WORLD)
+        if only != WORLD:
+            allowed = f'{ONLY} = "{WORLD}"'
+            raise DataError(f"unknown value of '{ONLY}'", where=place, given=only, allowed=allowed)
+        one = entry.step({**kept, **(world if drawn else {}), **own}, where=place)
+        if drawn or ONLY not in each:
+            made.append(one)
     return tuple(made)

@@ -41,10 +41,15 @@ class Build:
         return tuple(StepFolder(self.folder / STEPS_FOLDER / each.label) for each in self.records)
 
     @property
+    def waits(self) -> str:
+        """What people have to do before the build can go on; empty where it is finished."""
+        return self.records[-1].waits
+
+    @property
     def benchmark(self) -> Path | None:
         """The folder of the benchmark, where the recipe assembles one."""
         folder = self.folder / BUILT
-        return folder if folder.is_dir() else None
+        return folder if folder.is_dir() and not self.waits else None
 
 
 def run_recipe(
@@ -71,6 +76,8 @@ def run_recipe(
         source = digest_value([record.rows, dict(records[0].files)])
         if number == 0:
             recipe.check_order(place.rows().column_names)
+        if record.waits:
+            break
     _tidy(work.folder, recipe, records)
     return Build(work.folder, tuple(records))
 

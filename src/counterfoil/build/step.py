@@ -127,13 +127,14 @@ class Output:
 
     Facts are plain values as JSON has them, and depend on neither time nor machine. `files` are further
     files that the step wrote into the build's folder, by their paths in it: where one is gone or changed, the
-    step is not finished.
+    step is not finished. `waits` says what people have to do before the build can go on; it stops there.
     """
 
     kept: pa.Table
     dropped: pa.Table | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     files: Sequence[str] = ()
+    waits: str = ""
 
     @property
     def reasons(self) -> dict[str, int]:

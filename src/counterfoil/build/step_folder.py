@@ -41,6 +41,7 @@ class _StepManifest(Stored):
     facts: dict[str, Any]
     tables: dict[str, str]
     others: dict[str, str]
+    waits: str
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class StepRecord:
     """What is known of a finished step without its tables.
 
     `label` is its place and name ("3-imagine"), `dropped` the number of rows by reason, `made` the columns
-    that it added, `files` the digests of the files that its settings name, `rows` that of its rows.
+    that it added, `files` the digests of the files that its settings name, `waits` what the build waits for,
+    `rows` the digest of its rows.
     """
 
     label: str
@@ -61,6 +63,7 @@ class StepRecord:
     dropped: Mapping[str, int]
     facts: Mapping[str, Any] = field(repr=False)
     files: Mapping[str, str] = field(repr=False)
+    waits: str
     rows: str = field(repr=False)
 
 
@@ -101,6 +104,7 @@ class StepFolder:
             held.dropped,
             held.facts,
             held.files,
+            held.waits,
             held.tables[ROWS],
         )
 
@@ -135,6 +139,7 @@ class StepFolder:
             "dropped": output.reasons,
             "facts": dict(output.facts),
             "tables": {name: digest_file(self.folder / name) for name in (ROWS, DROPPED)},
+            "waits": output.waits,
             "others": {name: digest_file(self._build / name) for name in output.files},
         }
         write_json(self.folder / MANIFEST, manifest)

@@ -169,6 +169,8 @@ def _recipe_function(name: str) -> Any:
         show(terminal.beside(json), () if quiet and json == "-" else found.tables)
         if json is not None:
             terminal.write_result(json, found.to_json())
+        for note in () if quiet else found.notes:
+            terminal.note(note)
         if found.benchmark is not None and not quiet:
             terminal.note(f"built: {found.benchmark}")
 

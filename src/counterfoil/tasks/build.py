@@ -32,7 +32,7 @@ from counterfoil.tasks.results import Tabular
 
 #: What lies in the folder of a build; other files in it are not counterfoil's.
 REPORT = "report.html"
-FILES = ("steps", "images", "benchmark", "unfinished", REPORT)
+FILES = ("steps", "images", "benchmark", "unfinished", "sheet.csv", REPORT)
 _FORMAT = "counterfoil build"
 #: Kinds of file that rows are written to.
 TABLES = (".csv", ".parquet")
@@ -108,6 +108,11 @@ class BuildResult(Tabular):
     def tables(self) -> list[Table]:
         """The funnel: rows in and out of every step, and the most frequent reasons."""
         return [funnel(self.recipe.title, self.build.records)]
+
+    @property
+    def notes(self) -> list[str]:
+        """What the build waits for, if anything."""
+        return [self.build.waits] if self.build.waits else []
 
     def to_json(self) -> dict[str, Any]:
         """The steps as plain values, as `build --json` writes them."""

@@ -32,7 +32,7 @@ def report(recipe: BuildRecipe, build: Build, work: Work, *, command: str, feedb
     """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
     steps = [
         _section(record, step.summary, artefact.rows(), artefact.dropped(), work)
-        for record, step, artefact in zip(build.records, recipe.steps, build.folders, strict=True)
+        for record, step, artefact in zip(build.records, recipe.steps, build.folders, strict=False)
     ]
     last = build.folders[-1].rows()
     paired = {"caption", "negative_caption"}.issubset(last.column_names)

@@ -64,28 +64,10 @@ STEPS: Registry[StepEntry] = Registry(
             "counterfoil.build.steps.negate:Negate",
         ),
         StepEntry(
-            "imagine",
-            "images for captions: drawn, by a diffusion pipeline, or by an endpoint",
-            "counterfoil build imagine rows.parquet --by world --k 4 --out imagined/",
-            "counterfoil.build.steps.imagine:Imagine",
-        ),
-        StepEntry(
-            "choose",
-            "the best of several candidates for a row, or none",
-            "counterfoil build choose candidates.parquet --scorer open-clip:MODEL --out chosen.parquet",
-            "counterfoil.build.steps.choose:Choose",
-        ),
-        StepEntry(
-            "filter",
-            "drop questions whose negative fits too, by people's answers or by scorers",
-            "counterfoil build filter rows.parquet --people answers.csv --out filtered.parquet",
-            "counterfoil.build.steps.ambiguity:FilterAmbiguous",
-        ),
-        StepEntry(
-            "assemble",
-            "a benchmark or a training set of the rows",
-            "counterfoil build assemble rows.parquet --images photos/ --out mine/",
-            "counterfoil.build.steps.assemble:Assemble",
+            "author",
+            "a sheet for people who write questions, or the sheet that they filled in",
+            "counterfoil build author rows.csv --filled sheet.csv --out rows.parquet",
+            "counterfoil.build.steps.author:Author",
         ),
         StepEntry(
             "rate",
@@ -116,6 +98,30 @@ STEPS: Registry[StepEntry] = Registry(
             "rows dropped until blind scores tell nothing",
             "counterfoil build refine pairs.csv --scores vera.csv --scores cola.csv --out refined.csv",
             "counterfoil.build.steps.refine:Refine",
+        ),
+        StepEntry(
+            "imagine",
+            "images for captions: drawn, by a diffusion pipeline, or by an endpoint",
+            "counterfoil build imagine rows.parquet --by world --k 4 --out imagined/",
+            "counterfoil.build.steps.imagine:Imagine",
+        ),
+        StepEntry(
+            "choose",
+            "the best of several candidates for a row, or none",
+            "counterfoil build choose candidates.parquet --scorer open-clip:MODEL --out chosen.parquet",
+            "counterfoil.build.steps.choose:Choose",
+        ),
+        StepEntry(
+            "filter",
+            "drop questions whose negative fits too, by people's answers or by scorers",
+            "counterfoil build filter rows.parquet --people answers.csv --out filtered.parquet",
+            "counterfoil.build.steps.ambiguity:FilterAmbiguous",
+        ),
+        StepEntry(
+            "assemble",
+            "a benchmark or a training set of the rows",
+            "counterfoil build assemble rows.parquet --images photos/ --out mine/",
+            "counterfoil.build.steps.assemble:Assemble",
         ),
     ),
 )

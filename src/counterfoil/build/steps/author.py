@@ -1,0 +1,90 @@
+"""`author`: a sheet for people who write questions, and the rows of the sheet that they filled in."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil.build.rows import read_rows
+from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.data.records import words
+from counterfoil.store import write_csv
+
+#: The file of the sheet in the build's folder, and its columns, of which people fill in the last ones.
+SHEET = "sheet.csv"
+_COLUMNS = ("id", "caption", "negative_caption", "image", "negative_image", "subset", "remark")
+OTHER_WORDS, UNFILLED = "not the same words", "no image filled in"
+
+
+@dataclass(frozen=True)
+class Author:
+    """Rows go to `sheet.csv`, where people write captions and find images; a filled sheet takes their place.
+
+    With `same_words`, as in Winoground, rows stay whose two captions have the same words in another order.
+    Captions that the sheet has are proposals: people may change them and add rows. A row of the filled sheet
+    without images is dropped.
+    """
+
+    name: ClassVar[str] = "author"
+    summary: ClassVar[str] = "a sheet for people who write questions, or the sheet that they filled in"
+    version: ClassVar[int] = 1
+
+    filled: str | None = field(
+        default=None,
+        metadata={"help": "The filled sheet: id, caption, negative_caption, image, ...", "file": True},
+    )
+    same_words: bool = field(
+        default=True, metadata={"help": "Both captions must have the same words, in another order."}
+    )
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """Both captions."""
+        return ("caption", "negative_caption")
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """The images that people find."""
+        return ("image", "negative_image")
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """Write the sheet of the rows that stay, or read the filled one.
+
+        A build of rows that are not drawn waits for the filled sheet. Raises `DataError` for no such table.
+        """
+        if self.filled is not None:
+            rows = read_rows(Path(self.filled), work)
+        first, second = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
+        same = np.ones(len(rows), dtype=bool)
+        if self.same_words:
+            same = np.array([_same_words(a, b) for a, b in zip(first, second, strict=True)], dtype=bool)
+        reasons = np.where(same, UNFILLED, OTHER_WORDS)
+        keep = same
+        if self.filled is not None:
+            for column in ("image", "negative_image"):
+                cells = rows[column].to_pylist() if column in rows.column_names else [None] * len(rows)
+                keep = keep & np.array([bool(cell) for cell in cells], dtype=bool)
+            return Output(*split_rows(rows, keep, reasons.tolist()), facts={"sheet": self.filled})
+        kept, dropped = split_rows(rows, keep, reasons.tolist())
+        empty = pa.array([""] * len(kept), pa.string())
+        sheet = {name: kept[name] if name in kept.column_names else empty for name in _COLUMNS}
+        write_csv(work.folder / SHEET, pa.table(sheet))
+        waits = f"fill in {SHEET} in the folder of the build, and give it with --set author.filled=TABLE"
+        drawn = "scene" in rows.column_names
+        return Output(kept, dropped, {"sheet": SHEET}, files=(SHEET,), waits="" if drawn else waits)
+
+
+def _same_words(first: str | None, second: str | None) -> bool:
+    """Whether two texts have the same words, as often, in another order.
+
+    >>> _same_words("A cat bites a dog.", "A dog bites a cat."), _same_words("a cat", "a cat")
+    (True, False)
+    """
+    if not first or not second:
+        return False
+    mine, other = words(first), words(second)
+    return mine != other and Counter(mine) == Counter(other)
