@@ -225,9 +225,9 @@ class Server:
 
 
 @contextmanager
-def running() -> Iterator[Server]:
+def running(script: str = __file__) -> Iterator[Server]:
     """A server in a process of its own."""
-    with subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield Server(int(process.stdout.readline()))
@@ -235,9 +235,14 @@ def running() -> Iterator[Server]:
             process.kill()
 
 
-if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+def serve(handler: type[Handler]) -> None:
+    """Answer for ever, at a port that is written first."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     sys.stdout.write(f"{server.server_address[1]}\n")
     sys.stdout.flush()
     server.serve_forever()
+
+
+if __name__ == "__main__":
+    serve(Handler)

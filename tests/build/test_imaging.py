@@ -202,27 +202,29 @@ def test_the_filter_of_a_pipeline_is_heard(place, tmp_path):
     weights["concept_embeds_weights"] = torch.full_like(weights["concept_embeds_weights"], -1.0)
     save_file(weights, folder / "safety_checker" / "model.safetensors", metadata={"format": "pt"})
     rows = pa.table({"id": ["a", "b"], "negative_caption": list(TEXTS[:2])})
-    step = Imagine(by=f"diffusers:{folder}", steps=1, size=32, k=2, device="cpu")
-    output = run_step(step, rows, Work(tmp_path, step="2-imagine"))
+    step = Imagine(by=f"diffusers:{folder}", steps=1, size=32, k=2)
+    output = run_step(step, rows, Work(tmp_path, step="2-imagine", device="cpu"))
     assert output.kept["negative_image_unsafe"].to_pylist() == [True] * 4
     assert output.facts["unsafe"] == 4
     assert output.facts["pipeline"]["filter"] == "safety_checker"
     dropping = replace(step, unsafe="drop")
     with pytest.raises(InputError, match="no row is left; given: 4 flagged as unsafe"):
-        run_step(dropping, rows, Work(tmp_path, step="2-imagine"))
+        run_step(dropping, rows, Work(tmp_path, step="2-imagine", device="cpu"))
 
 
 def test_the_step_makes_candidates(place, tmp_path):
     rows = pa.table({"id": ["a", "b"], "caption": list(TEXTS[:2]), "image": ["x.png", "y.png"]})
-    step = Imagine(by=f"diffusers:{place / 'sdxl'}", column="caption", steps=1, size=32, k=2, device="cpu")
-    first, again = (run_step(step, rows, Work(tmp_path / at, seed=3, step="2-imagine")) for at in "ab")
+    step = Imagine(by=f"diffusers:{place / 'sdxl'}", column="caption", steps=1, size=32, k=2)
+    first, again = (
+        run_step(step, rows, Work(tmp_path / at, seed=3, step="2-imagine", device="cpu")) for at in "ab"
+    )
     assert first.kept.equals(again.kept)
     assert first.facts == again.facts
     row = first.kept.to_pylist()[3]
     assert (row["id"], row["of"], row["generated_image_from"]) == ("b#1", "b", "b")
     assert row["generated_image_unsafe"] is None
     assert len({*first.kept["generated_image"].to_pylist()}) == 4
-    other = run_step(step, rows, Work(tmp_path / "c", seed=4, step="2-imagine"))
+    other = run_step(step, rows, Work(tmp_path / "c", seed=4, step="2-imagine", device="cpu"))
     assert not {*other.kept["generated_image"].to_pylist()} & {*first.kept["generated_image"].to_pylist()}
 
 

@@ -121,7 +121,7 @@ class ImagePipeline:
         for start in range(0, len(wanted), size):
             batch = wanted[start : start + size]
             cells = [self._cell(each, work) for each in batch]
-            found = [_facts_of(work.images / cell) for cell in cells]
+            found = [facts_of(work.images / cell) for cell in cells]
             if None in found:
                 found = list(self._draw(batch, cells, work))
             made += [
@@ -246,7 +246,7 @@ class ImagePipeline:
                 picture = picture.resize((asked.saved, asked.saved), PIL.Image.Resampling.BICUBIC)
             place = work.images / cell
             if not place.is_file():
-                write_bytes(place, _png(picture, facts))
+                write_bytes(place, png(picture, facts))
             yield facts
 
     def _source(self, wanted: WantedImage, work: Work) -> PIL.Image.Image:
@@ -436,14 +436,15 @@ def _device_name(device: Any) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device.type)
 
 
-def _png(picture: PIL.Image.Image, facts: Mapping[str, Any]) -> bytes:
+def png(picture: PIL.Image.Image, facts: Mapping[str, Any]) -> bytes:
+    """The picture as a PNG file that carries the facts as text."""
     info, buffer = PngInfo(), io.BytesIO()
     info.add_itxt(_FACTS, json.dumps(facts, sort_keys=True, ensure_ascii=False))
     picture.convert("RGB").save(buffer, format="PNG", pnginfo=info)
     return buffer.getvalue()
 
 
-def _facts_of(path: Path) -> dict[str, Any] | None:
+def facts_of(path: Path) -> dict[str, Any] | None:
     """What an image that was made before carries; None where it is not there, or is none."""
     try:
         with PIL.Image.open(path) as picture:

@@ -48,7 +48,8 @@ class Work:
     `folder` is the build's and `images` its folder of images; `photos` is the user's folder of images.
     `keep` is where a step that takes long keeps finished parts; it is removed when the step is done.
     `scorer` loads a scorer by its name and settings, `benchmark` reads one by its name or folder, data
-    and images. `step` names the step among others of the recipe; random numbers depend on it.
+    and images. `device` is that of models that are no scorers. `step` names the step among others of the
+    recipe; random numbers depend on it.
     """
 
     folder: Path
@@ -58,6 +59,7 @@ class Work:
     step: str = ""
     scorer: Callable[[str, Mapping[str, str]], Any] = _no_scorer
     benchmark: Callable[[str, Path | None, Path | None], Benchmark] = _no_benchmark
+    device: str = "auto"
 
     @property
     def images(self) -> Path:

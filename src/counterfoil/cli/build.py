@@ -161,7 +161,13 @@ def _recipe_function(name: str) -> Any:
             recipe,
             out,
             task.BuildOptions(
-                settings=asked, seed=seed, device=device, precision=precision, report=html, **work.asked()
+                settings=asked,
+                seed=seed,
+                device=device,
+                precision=precision,
+                api_key=paths.endpoint_key(),
+                report=html,
+                **work.asked(),
             ),
             overwrite=overwrite,
             feedback=terminal.feedback(quiet=quiet),
@@ -202,6 +208,7 @@ def _step_function(name: str) -> Any:
     def run(**given: Any) -> None:
         from counterfoil.cli import paths, terminal
         from counterfoil.cli.tables import show
+        from counterfoil.store import end
         from counterfoil.tasks import build as task
 
         out, json, quiet = given["out"], given["json"], given["quiet"]
@@ -218,8 +225,11 @@ def _step_function(name: str) -> Any:
             images=given["images_"],
             device=given["device"],
             precision=given["precision"],
+            api_key=paths.endpoint_key(),
             **given["work"].asked(),
         )
+        if folder:
+            task.begin_step(folder)
         found = task.apply_step(
             name,
             given["rows"] if reads_rows else task.nothing(),
@@ -228,6 +238,8 @@ def _step_function(name: str) -> Any:
             folder=folder or out.parent,
         )
         task.save_rows(found.output.kept, out / "rows.parquet" if folder else out)
+        if folder:
+            end(folder)
         if given["dropped"] is not None and found.output.dropped is not None:
             task.save_rows(found.output.dropped, given["dropped"])
         show(terminal.beside(json), () if quiet and json == "-" else found.tables)

@@ -51,6 +51,8 @@ class BuildOptions:
     #: Of scorers and models that steps name.
     device: str = "auto"
     precision: str = "fp32"
+    #: The key of endpoints that steps ask; it is sent to them and nowhere written.
+    api_key: str = field(default="", repr=False)
     #: Whether the report is written, `report.html` in the folder.
     report: bool = True
     cache: Path | None = None
@@ -263,6 +265,11 @@ def apply_step(
     return StepResult(name, len(rows), output)
 
 
+def begin_step(folder: Path) -> None:
+    """Note that a step is under way in a folder of its own, so that it may go on there after a stop."""
+    begin(folder, _FORMAT)
+
+
 def nothing() -> pa.Table:
     """The rows that the first step takes."""
     return pa.table({"id": pa.array([], pa.string())})
@@ -311,6 +318,7 @@ def _work(folder: Path, options: BuildOptions, feedback: Feedback, progress: Any
         step,
         partial(_scorer, options=options),
         _benchmark,
+        options.device,
     )
 
 
@@ -320,6 +328,7 @@ def _scorer(name: str, settings: Mapping[str, str], *, options: BuildOptions) ->
         precision=options.precision,
         seed=options.seed or 0,
         settings=dict(settings),
+        api_key=options.api_key if name.startswith("chat:") else "",
     )
     return catalog.scorer(name, asked, memory=options.cache)
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import PIL.Image
@@ -29,7 +28,10 @@ from counterfoil.world.sample import check_size, check_styles
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches, read
 
-WORLD, PIPELINE = "world", "diffusers:"
+if TYPE_CHECKING:
+    from counterfoil.build.image_endpoint import ImageEndpoint
+
+WORLD, PIPELINE, ENDPOINT = "world", "diffusers:", "images:"
 #: The column of images that is made for a column of captions, and that of scenes for one of images.
 _IMAGE_OF = {"caption": "generated_image", "negative_caption": "negative_image"}
 _SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
@@ -55,7 +57,8 @@ class Imagine:
     by: str = field(
         default=WORLD,
         metadata={
-            "help": "Who makes the images: 'world', or 'diffusers:' and the folder or hub name of a pipeline."
+            "help": "Who makes the images: 'world', diffusers:NAME (folder or hub name of a pipeline), or "
+            "images:URL#MODEL (an OpenAI-compatible endpoint)."
         },
     )
     column: Literal["caption", "negative_caption"] = field(
@@ -84,16 +87,22 @@ class Imagine:
         default=None, metadata={"help": "A folder or hub name whose UNet takes the place of the pipeline's."}
     )
     variant: str | None = field(default=None, metadata={"help": "Of a pipeline's weights, such as fp16."})
-    precision: Literal["fp32", "fp16", "bf16"] | None = field(
+    dtype: Literal["fp32", "fp16", "bf16"] | None = field(
         default=None, metadata={"help": "Of a pipeline; default: fp16 on a GPU, else fp32."}
     )
-    device: str = field(default="auto", metadata={"help": "Of a pipeline: auto, cpu, cuda, cuda:1, mps."})
     batch: int = field(default=4, metadata={"help": "Of a pipeline: images that are drawn together."})
     saved: int | None = field(
         default=None, metadata={"help": "Of a pipeline: pixels to a side of the files, if not those drawn."}
     )
     unsafe: Literal["keep", "drop"] = field(
         default="keep", metadata={"help": "What becomes of images that the pipeline's filter flags."}
+    )
+    concurrency: int = field(default=8, metadata={"help": "Of an endpoint: requests at a time."})
+    rpm: float = field(default=0.0, metadata={"help": "Of an endpoint: requests a minute; 0 is no limit."})
+    retries: int = field(default=6, metadata={"help": "Of an endpoint: tries after the first one."})
+    price: float = field(default=0.0, metadata={"help": "Of an endpoint: what an image costs."})
+    seeded: bool = field(
+        default=False, metadata={"help": "Of an endpoint: whether the seed is sent, as not all allow."}
     )
     style: str = field(default="synthetic", metadata={"help": f"Of the world: {' or '.join(STYLES)}."})
     failure: float = field(default=0.0, metadata={"help": "Of the world: the share of wrong pictures."})
@@ -112,12 +121,17 @@ class Imagine:
             raise InputError("failure", given=self.failure, allowed="0 to 1")
         if self.by == WORLD:
             check_size(self.size or _SIDE)
-        elif not self.by.startswith(PIPELINE) or self.by == PIPELINE:
-            raise InputError(
-                "no maker of images", where="by", given=self.by, allowed=(WORLD, f"{PIPELINE}NAME")
-            )
+        elif not self.by.startswith((PIPELINE, ENDPOINT)) or self.by in (PIPELINE, ENDPOINT):
+            allowed = (WORLD, f"{PIPELINE}NAME", f"{ENDPOINT}URL#MODEL")
+            raise InputError("no maker of images", where="by", given=self.by, allowed=allowed)
         elif self.failure:
             raise InputError("failure is of the drawn world", given=f"by '{self.by}'", allowed=WORLD)
+        elif self.by.startswith(ENDPOINT) and self.source is not None:
+            raise InputError(
+                "an endpoint edits no images",
+                given=f"source {self.source}",
+                allowed=(WORLD, f"{PIPELINE}NAME"),
+            )
 
     @property
     def makes(self) -> Sequence[str]:
@@ -153,7 +167,8 @@ class Imagine:
         ]
         made = [self._nothing() if not each.text.strip() else None for each in asked]
         wanted = [each for each, found in zip(asked, made, strict=True) if found is None]
-        coming = iter(self._made(wanted, rows, work))
+        painter = self._pipeline(work) if self.by.startswith(PIPELINE) else None
+        coming = iter(self._made(wanted, rows, work, painter))
         images = [next(coming) if found is None else found for found in made]
         if self.unsafe == "drop":
             images = [
@@ -164,24 +179,47 @@ class Imagine:
         kept, dropped = split_rows(
             table, [image.cell is not None for image in images], [image.reason for image in images]
         )
-        return Output(kept, dropped, self._facts(kept, work))
+        return Output(kept, dropped, self._facts(kept, painter))
 
-    def _made(self, asked: Sequence[WantedImage], rows: pa.Table, work: Work) -> Sequence[MadeImage]:
+    def _made(
+        self, asked: Sequence[WantedImage], rows: pa.Table, work: Work, painter: ImagePipeline | None
+    ) -> Sequence[MadeImage]:
         if self.by == WORLD:
             return self._drawn(asked, rows, work)
-        return self._pipeline.images(asked, work) if asked else []
+        if not asked:
+            return []
+        if self._asks:
+            return self._endpoint(work).images(asked)
+        assert painter is not None
+        return painter.images(asked, work)
 
-    @cached_property
-    def _pipeline(self) -> ImagePipeline:
+    @property
+    def _asks(self) -> bool:
+        return self.by.startswith(ENDPOINT)
+
+    def _endpoint(self, work: Work) -> "ImageEndpoint":
+        """The endpoint, with the key and the pace that a chat endpoint at this address would have."""
+        # Its client of HTTP is of an extra.
+        from counterfoil.build.image_endpoint import ImageEndpoint, ImageSettings
+
+        pace = {"concurrency": str(self.concurrency), "rpm": str(self.rpm), "retries": str(self.retries)}
+        chat = work.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", pace).endpoint
+        asked = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price)
+        return chat.turned_into(lambda settings, key: ImageEndpoint(settings, asked, work, key=key))
+
+    def _pipeline(self, work: Work) -> ImagePipeline:
+        named = {
+            name: getattr(self, name)
+            for name in PipelineSettings.__dataclass_fields__
+            if name not in ("name", "edits", "precision", "device")
+        }
         return ImagePipeline(
             PipelineSettings(
                 self.by.removeprefix(PIPELINE),
                 edits=self.source is not None,
-                **{
-                    name: getattr(self, name)
-                    for name in PipelineSettings.__dataclass_fields__
-                    if name not in ("name", "edits")
-                },
+                precision=self.dtype,
+                device=work.device,
+                **named,
             )
         )
 
@@ -303,7 +341,7 @@ class Imagine:
                 yield keep_image(work, encode(PIL.Image.fromarray(pixels)))
                 work.progress("drawing", start + number + 1, len(scenes))
 
-    def _facts(self, kept: pa.Table, work: Work) -> Mapping[str, Any]:
+    def _facts(self, kept: pa.Table, painter: ImagePipeline | None) -> Mapping[str, Any]:
         """How many images were made and, of those of the world, how many are right."""
         facts: dict[str, Any] = {"by": self.by, "column": self.column, "k": self.k, "images": len(kept)}
         if self.by == WORLD:
@@ -322,7 +360,9 @@ class Imagine:
             facts["right"] = int(sum(right))
         else:
             flags = kept[f"{_IMAGE_OF[self.column]}_unsafe"].to_pylist()
-            facts |= {"pipeline": self._pipeline.identity, "unsafe": sum(flag is True for flag in flags)}
+            facts["unsafe"] = sum(flag is True for flag in flags)
+            if painter is not None:
+                facts["pipeline"] = painter.identity
         return facts
 
 

@@ -25,6 +25,7 @@ from counterfoil.errors import ModelError
 #: What is asked of an endpoint, and what it answers.
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
+Other = TypeVar("Other")
 
 #: Answers that are worth another try.
 _AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
@@ -85,6 +86,10 @@ class Client(Generic[Asked, Answer]):
         self._next, self._reached = 0.0, False
         # Jitter changes nothing but when a request is sent.
         self._random = Random()
+
+    def turned_into(self, kind: Callable[[ClientSettings, str], Other]) -> Other:
+        """A client of another kind for the same address, model and key."""
+        return kind(self.settings, self._key)
 
     def payload(self, request: Asked) -> tuple[Callable[[], bytes], str]:
         """What makes the body of a request, and the digest of everything in it and of where it goes."""

@@ -1,0 +1,221 @@
+"""An OpenAI-compatible image endpoint (`POST /v1/images/generations`), of which no image is paid for twice.
+
+Answers are read as base64 or fetched from the address that they give. An address is written down before
+it is fetched, so that a process that is killed in between fetches and does not ask again. What a filter
+declines is kept as well.
+"""
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import PIL.Image
+
+from counterfoil.build.imaging import MadeImage, WantedImage, facts_of, png
+from counterfoil.build.step import Work
+from counterfoil.data.records import decode
+from counterfoil.errors import CounterfoilError, DataError
+from counterfoil.inputs.files import read_json
+from counterfoil.scorers.chat.client import Client, ClientSettings
+from counterfoil.store import digest_value, write_bytes, write_json
+
+REFUSED = "refused by the endpoint"
+#: Answers of an address at which there is nothing any more.
+_GONE = frozenset({401, 403, 404, 410})
+
+
+@dataclass(frozen=True)
+class ImageAnswer:
+    """One answer: the image's `data`, the `address` to fetch it from, or why it was `refused`.
+
+    `facts` are what the endpoint says of it, such as the prompt that it drew in place of the one sent; `cell`
+    is the file in which the image is once it is kept.
+    """
+
+    data: bytes | None = None
+    address: str | None = None
+    refused: str | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    cell: str | None = None
+
+
+@dataclass(frozen=True)
+class ImageSettings:
+    """What of a request is not its text: `size` in pixels to a side, `saved` that of the file.
+
+    `seeded` requests carry a seed, which OpenAI's own endpoint does not take and others do.
+    """
+
+    suffix: str = ""
+    size: int | None = None
+    saved: int | None = None
+    seeded: bool = False
+    #: Of an image.
+    price: float = 0.0
+
+
+class ImageEndpoint(Client[WantedImage, ImageAnswer]):
+    """An image endpoint with its images in the build's folder of images, and its notes in `work.keep`."""
+
+    kind, path, what = "images", "images/generations", "image"
+
+    def __init__(self, settings: ClientSettings, asked: ImageSettings, work: Work, *, key: str = "") -> None:
+        super().__init__(settings, key=key)
+        self.asked, self._work = asked, work
+        self._wanted: dict[str, WantedImage] = {}
+
+    def images(self, wanted: Sequence[WantedImage]) -> list[MadeImage]:
+        """An image for each that is wanted, in order; one without where the endpoint declines.
+
+        Raises `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or
+        answers with no image after all tries; images that are there by then stay.
+        """
+        made: list[MadeImage] = []
+        for answer in self.ask(wanted):
+            made.append(MadeImage(answer.cell, self.by, "" if answer.cell else REFUSED))
+            self._work.progress("asking for images", len(made), len(wanted))
+        used, refused = self.spent, sum(each.cell is None for each in made)
+        cost = f"; cost {self.asked.price * used.requests:,.4f} at most" if self.asked.price else ""
+        self._work.note(
+            f"{used.requests:,} requests ({used.retried:,} of them again), {used.kept:,} answers from "
+            f"before; {refused:,} refused{cost}"
+        )
+        return made
+
+    @property
+    def by(self) -> str:
+        """Who makes the images."""
+        return f"images:{self.settings.url}#{self.settings.model}"
+
+    @property
+    def keeps(self) -> bool:
+        """Always."""
+        return True
+
+    def payload(self, request: WantedImage) -> tuple[Callable[[], bytes], str]:
+        """The body of a request; its digest tells apart images of one text by their seeds."""
+        body: dict[str, Any] = {
+            "model": self.settings.model,
+            "prompt": request.text + self.asked.suffix,
+            "n": 1,
+        }
+        if self.asked.size is not None:
+            body["size"] = f"{self.asked.size}x{self.asked.size}"
+        if self.asked.seeded:
+            # Servers hold seeds in 32 bits.
+            body["seed"] = request.seed % 2**31
+        named = {"url": self.settings.url, "body": body, "seed": request.seed, "saved": self.asked.saved}
+        key = digest_value(named)
+        self._wanted[key] = request
+        return lambda: json.dumps(body).encode(), key
+
+    def read(self, body: Any) -> ImageAnswer:
+        """The first image of an answer; raises `ValueError` and the like where there is none."""
+        found = body["data"][0]
+        facts = {
+            "revised_prompt": found.get("revised_prompt"),
+            "created": body.get("created"),
+            "model": str(body.get("model") or self.settings.model),
+            "usage": body.get("usage"),
+        }
+        address = found.get("url")
+        if found.get("b64_json"):
+            return ImageAnswer(data=_image(base64.b64decode(found["b64_json"], validate=True)), facts=facts)
+        if address.startswith("data:"):
+            inside = address.partition("base64,")[2]
+            return ImageAnswer(data=_image(base64.b64decode(inside, validate=True)), facts=facts)
+        if urlsplit(address).scheme not in ("http", "https"):
+            raise ValueError(address)
+        return ImageAnswer(address=address, facts=facts)
+
+    def refusal(self, message: str) -> ImageAnswer:
+        """What a filter declined, with its words."""
+        return ImageAnswer(refused=message)
+
+    def known(self, key: str) -> ImageAnswer | None:
+        """The image in the folder, one whose address was noted, or what was declined before."""
+        cell = f"{key}.png"
+        found = None
+        if facts_of(self._work.images / cell) is not None:
+            found = ImageAnswer(cell=cell)
+        elif (noted := self._noted(key)) is not None:
+            if "refused" in noted:
+                found = ImageAnswer(refused=str(noted["refused"]))
+            else:
+                data = self._fetched(str(noted["address"]), again=True)
+                if data is not None:
+                    found = self._written(key, data, noted["facts"])
+        if found is not None:
+            with self._lock:
+                self.spent.kept += 1
+        return found
+
+    def keep(self, key: str, answer: ImageAnswer) -> ImageAnswer:
+        """The answer with its image in a file; what was declined is noted."""
+        note = self._work.keep / f"{key}.json"
+        if answer.refused is not None:
+            write_json(note, {"refused": answer.refused})
+            return answer
+        data = answer.data
+        if data is None:
+            assert answer.address is not None
+            write_json(note, {"address": answer.address, "facts": dict(answer.facts)})
+            data = self._fetched(answer.address, again=False)
+            assert data is not None
+        return self._written(key, data, answer.facts)
+
+    def _noted(self, key: str) -> dict[str, Any] | None:
+        path = self._work.keep / f"{key}.json"
+        try:
+            noted = read_json(path) if path.is_file() else None
+        except CounterfoilError:
+            return None
+        whole = isinstance(noted, dict) and ("refused" in noted or {"address", "facts"} <= set(noted))
+        return noted if whole else None
+
+    def _written(self, key: str, data: bytes, facts: Mapping[str, Any]) -> ImageAnswer:
+        picture = decode(data, where=self.by)
+        if self.asked.saved is not None:
+            side = self.asked.saved
+            picture = picture.resize((side, side), PIL.Image.Resampling.BICUBIC)
+        wanted, cell = self._wanted[key], f"{key}.png"
+        known = {"endpoint": self.by, "text": wanted.text, "suffix": self.asked.suffix, "seed": wanted.seed}
+        write_bytes(self._work.images / cell, png(picture, {**known, **facts}))
+        return ImageAnswer(cell=cell)
+
+    def _fetched(self, address: str, *, again: bool) -> bytes | None:
+        """The image at an address; None where it is there no more and the endpoint may be asked again.
+
+        The key is not sent along, since the address may be of another host.
+        """
+        last = ""
+        for tries in range(self.settings.retries + 1):
+            try:
+                response = httpx2.get(address, timeout=self.settings.timeout, follow_redirects=True)
+                if response.status_code == 200:
+                    return _image(response.content)
+                last = f"status {response.status_code}"
+                if response.status_code in _GONE:
+                    break
+            except ValueError:
+                last = "not an image"
+            except (httpx2.TransportError, httpx2.DecodingError) as error:
+                last = f"{type(error).__name__}: {error}"
+            if tries < self.settings.retries:
+                self._sleep(self._backoff(tries))
+        if again:
+            return None
+        raise self._failed("the image that the endpoint made cannot be fetched", given=last)
+
+
+def _image(data: bytes) -> bytes:
+    """The bytes; raises `ValueError` where they are no image."""
+    try:
+        decode(data, where="an answer")
+    except DataError as error:
+        raise ValueError(str(error)) from None
+    return data

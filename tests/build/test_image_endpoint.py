@@ -1,0 +1,216 @@
+"""Image endpoints, against a server of our own that speaks the protocol and has faults."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pytest
+
+import image_server
+from chat_server import KEY
+from counterfoil import catalog
+from counterfoil.build.run import run_step
+from counterfoil.build.step import Output, Work
+from counterfoil.build.steps.imagine import Imagine
+from counterfoil.engine import Session
+from counterfoil.errors import InputError, ModelError
+from counterfoil.scorers.base import Options
+from image_server import asked, colour, fetched
+
+pytest.importorskip("httpx2")
+
+ROWS = pa.table({"id": list("abcdef"), "negative_caption": [f"thing {number}" for number in range(6)]})
+
+
+@pytest.fixture(scope="module")
+def server():
+    with image_server.running() as found:
+        yield found
+
+
+def work(folder: Path, notes: list[str] | None = None) -> Work:
+    def scorer(name, settings):
+        # Waits of milliseconds.
+        return catalog.scorer(
+            name, Options(settings={"wait": "0.002", "timeout": "0.5", **settings}, api_key=KEY)
+        )
+
+    session = Session(note=[].append if notes is None else notes.append)
+    return Work(folder, step="2-imagine", scorer=scorer, session=session)
+
+
+def step(server, **more) -> Imagine:
+    return Imagine(by=f"images:{server.url}#painter", **{"concurrency": 3, **more})
+
+
+def shown(output: Output, folder: Path, column: str = "negative_image") -> list[tuple[int, ...]]:
+    found = []
+    for cell in output.kept[column].to_pylist():
+        with PIL.Image.open(folder / "images" / cell) as picture:
+            pixels = np.asarray(picture)
+        assert (pixels == pixels[0, 0]).all()
+        found.append(tuple(pixels[0, 0].tolist()))
+    return found
+
+
+COLOURS = [colour(text) for text in ROWS["negative_caption"].to_pylist()]
+
+
+@pytest.mark.parametrize("answers", ["b64_json", "url"])
+def test_images_are_those_of_their_captions(server, tmp_path, answers):
+    server.set(always=answers)
+    notes = []
+    output = run_step(step(server, price=0.04), ROWS, work(tmp_path, notes))
+    assert shown(output, tmp_path) == COLOURS
+    assert len(asked(server)) == 6
+    # The key goes to the endpoint, and not to where the images lie.
+    assert {entry["key"] for entry in asked(server)} == {f"Bearer {KEY}"}
+    assert [entry["key"] for entry in fetched(server)] == [None] * (6 if answers == "url" else 0)
+    with PIL.Image.open(tmp_path / "images" / output.kept["negative_image"][1].as_py()) as picture:
+        facts = json.loads(picture.text["counterfoil"])
+    assert (facts["text"], facts["revised_prompt"], facts["created"]) == ("thing 1", "thing 1, revised", 7)
+    assert notes == ["6 requests (0 of them again), 0 answers from before; 0 refused; cost 0.2400 at most"]
+    assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_settings_are_sent(server, tmp_path):
+    server.set()
+    asking = step(server, k=2, size=32, saved=16, suffix=", 4k", seeded=True)
+    output = run_step(asking, ROWS.slice(0, 2), work(tmp_path))
+    seeds = [seed % 2**31 for seed in output.kept["negative_image_seed"].to_pylist()]
+    texts = ["thing 0", "thing 0", "thing 1", "thing 1"]
+    assert shown(output, tmp_path) == [
+        colour(f"{text}, 4k {seed}") for text, seed in zip(texts, seeds, strict=True)
+    ]
+    with PIL.Image.open(tmp_path / "images" / output.kept["negative_image"][0].as_py()) as picture:
+        assert picture.size == (16, 16)
+    assert len(asked(server)) == 4
+    # Images that are there are not asked for again; of another size they are.
+    again = run_step(asking, ROWS.slice(0, 2), work(tmp_path))
+    assert again.kept.equals(output.kept)
+    assert len(asked(server)) == 4
+    run_step(replace(asking, size=24), ROWS.slice(0, 2), work(tmp_path))
+    assert len(asked(server)) == 8
+
+
+@pytest.mark.parametrize(
+    "fault", ["429", "500", "cut", "half", "no json", "no data", "not an image", "no base64", "other scheme"]
+)
+def test_faults_are_tried_again(server, tmp_path, fault):
+    server.set(faults=[fault] * 2)
+    output = run_step(step(server), ROWS, work(tmp_path))
+    assert shown(output, tmp_path) == COLOURS
+    assert len(asked(server)) == 8
+
+
+def test_an_endpoint_that_answers_nonsense_ends_in_one_line(server, tmp_path):
+    server.set(faults=["", "", *["not an image"] * 90])
+    with pytest.raises(
+        ModelError, match=r"no answer after 3 tries; given: status 200 and no image: .*kept"
+    ) as error:
+        run_step(step(server, retries=2, concurrency=1), ROWS, work(tmp_path))
+    assert "\n" not in str(error.value)
+    assert len(list((tmp_path / "images").iterdir())) == 2
+    server.set()
+    assert shown(run_step(step(server), ROWS, work(tmp_path)), tmp_path) == COLOURS
+    assert len(asked(server)) == 4
+
+
+def test_what_is_refused_goes_with_the_reason_and_is_asked_once(server, tmp_path):
+    server.set(refuse=["thing 2", "thing 4"])
+    output = run_step(step(server), ROWS, work(tmp_path))
+    assert output.reasons == {"refused by the endpoint": 2}
+    assert output.dropped["id"].to_pylist() == ["c", "e"]
+    assert len(asked(server)) == 6
+    again = run_step(step(server), ROWS, work(tmp_path))
+    assert again.kept.equals(output.kept)
+    assert again.dropped.equals(output.dropped)
+    assert len(asked(server)) == 6
+
+
+def test_an_address_that_was_noted_is_fetched_and_not_asked_for_again(server, tmp_path):
+    server.set(always="url", babble=["500", "no image", "500", "500"])
+    with pytest.raises(ModelError, match="the image that the endpoint made cannot be fetched; given: "):
+        run_step(step(server, retries=1, concurrency=1), ROWS.slice(0, 3), work(tmp_path))
+    paid = len(asked(server))
+    output = run_step(step(server), ROWS.slice(0, 3), work(tmp_path))
+    assert shown(output, tmp_path) == COLOURS[:3]
+    # What was asked for before is fetched now; what its address has no more is asked for again.
+    assert len(asked(server)) == 3
+    assert paid >= 1
+    server.set(always="url", babble=["404"] * 3)
+    with pytest.raises(ModelError, match="cannot be fetched; given: status 404"):
+        run_step(step(server, concurrency=1), ROWS.slice(3, 1), work(tmp_path))
+    server.set(always="url", babble=["404"])
+    assert shown(run_step(step(server), ROWS.slice(3, 1), work(tmp_path)), tmp_path) == [COLOURS[3]]
+    assert len(asked(server)) == 1
+
+
+@pytest.mark.parametrize(
+    ("faults", "model", "message"),
+    [
+        (["401"], "painter", r"refuses the key; given: status 401: Incorrect API key provided: \(key\)"),
+        (["quota"], "painter", r"refuses the request; given: status 429: no money left"),
+        ([], "poet", r"no such model or address; given: status 404: The model `poet`"),
+    ],
+)
+def test_what_another_try_cannot_help_ends_at_once(server, tmp_path, faults, model, message):
+    server.set(faults=faults)
+    asking = Imagine(by=f"images:{server.url}#{model}", concurrency=1)
+    with pytest.raises(ModelError, match=message) as error:
+        run_step(asking, ROWS.slice(0, 1), work(tmp_path))
+    assert KEY not in str(error.value)
+    assert len(asked(server)) == 1
+
+
+def test_what_cannot_be_asked_is_refused(tmp_path):
+    with pytest.raises(InputError, match="an endpoint edits no images; given: source image"):
+        Imagine(by="images:http://localhost:1/v1#m", source="image")
+    for by, message in (
+        ("images:localhost#m", "no address of an endpoint"),
+        ("images:http://localhost:1/v1", "the endpoint lacks its model"),
+        ("images:http://127.0.0.1:9/v1#m", "the endpoint cannot be reached"),
+    ):
+        with pytest.raises(InputError, match=message):
+            run_step(Imagine(by=by, retries=0), ROWS, work(tmp_path))
+
+
+def test_killed_and_resumed_no_image_is_paid_for_twice(server, tmp_path):
+    """The server answers some requests and lets the others hang; the process is killed there."""
+    rows = tmp_path / "rows.csv"
+    rows.write_text("id,caption,negative_caption\n" + "".join(f"{n},a,thing {n}\n" for n in range(8)))
+    command = [
+        sys.executable, "-m", "counterfoil", "build", "imagine", str(rows),
+        "--by", f"images:{server.url}#painter", "--concurrency", "3", "--out", str(tmp_path / "built"),
+    ]  # fmt: skip
+    environment = {**os.environ, "COUNTERFOIL_API_KEY": KEY}
+    server.set(most=5)
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        until = time.monotonic() + 60
+        while sum(entry["answered"] for entry in server.log()) < 5 and time.monotonic() < until:
+            time.sleep(0.02)
+        # The answers are written within moments of their arrival.
+        while len(list(tmp_path.rglob("*.png"))) < 5 and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    first = [entry["body"] for entry in asked(server) if entry["answered"]]
+    assert len(first) == 5
+    server.set()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    second = [entry["body"] for entry in asked(server)]
+    assert len(second) == 3
+    assert max(Counter(first + second).values()) == 1
+    assert "3 requests (0 of them again), 5 answers from before" in done.stderr
