@@ -118,6 +118,12 @@ STEPS: Registry[StepEntry] = Registry(
             "counterfoil.build.steps.ambiguity:FilterAmbiguous",
         ),
         StepEntry(
+            "merge",
+            "right pairs of several sources in one, with the precision and recall of each",
+            "counterfoil build merge pairs.csv --benchmarks eccv --data eccv/ --out merged/",
+            "counterfoil.build.steps.merge:Merge",
+        ),
+        StepEntry(
             "assemble",
             "a benchmark or a training set of the rows",
             "counterfoil build assemble rows.parquet --images photos/ --out mine/",
