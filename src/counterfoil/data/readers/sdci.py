@@ -35,7 +35,7 @@ Box = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _Captioned:
     """An image, or a region of it, with its captions, first the one that single-caption tests take."""
 
     name: str
@@ -116,7 +116,7 @@ def _benchmark(
     card: Card,
     data: Path | None,
     images: Path | None,
-    entries: list[_Entry],
+    entries: list[_Captioned],
     rows: list[list[str | None]],
     kind: _Kind,
     source: str,
@@ -139,7 +139,7 @@ def _benchmark(
     return check_counts(found)
 
 
-def _entries(card: Card, data: Path | None, kind: _Kind) -> tuple[list[_Entry], str]:
+def _entries(card: Card, data: Path | None, kind: _Kind) -> tuple[list[_Captioned], str]:
     """The entries of all files that have enough captions, and where they are from."""
     if data is None:
         raise not_on_hub(card)
@@ -149,7 +149,7 @@ def _entries(card: Card, data: Path | None, kind: _Kind) -> tuple[list[_Entry], 
     names = splits.get("test") if isinstance(splits, Mapping) else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise DataError("no list of files under 'test'", where=data / "splits.json", given=shown(names))
-    found: list[_Entry] = []
+    found: list[_Captioned] = []
     passed = 0
     for name in names:
         whole = read_json(data / "complete" / name)
@@ -162,7 +162,7 @@ def _entries(card: Card, data: Path | None, kind: _Kind) -> tuple[list[_Entry], 
     return found, f"{source}, {passed:,} of {len(names):,} files left out" if passed else source
 
 
-def _of_file(whole: Any, kind: _Kind) -> list[_Entry]:
+def _of_file(whole: Any, kind: _Kind) -> list[_Captioned]:
     """The entries of one file; raises `KeyError` and its like where the authors' code would pass it over."""
     summaries, negatives = whole["summaries"], whole["negatives"]
     if kind.regions and len(negatives) == 1:
@@ -186,7 +186,7 @@ def _of_file(whole: Any, kind: _Kind) -> list[_Entry]:
         wrong = _wrong(negatives[key], whole["clip_scores"][key], hardest=kind.hardest)
         if not all(isinstance(text, str) for text in (*captions, wrong)):
             raise TypeError("a caption is no text")
-        found.append(_Entry(name, whole["image"], crop is not None, captions, wrong, crop))
+        found.append(_Captioned(name, whole["image"], crop is not None, captions, wrong, crop))
     return found
 
 
