@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import hub_server
@@ -176,3 +177,42 @@ def test_errors_of_the_hub_are_one_line(hub):
     assert "the repository was made and is empty: go on with --overwrite" in said["halfway"][2]
     assert not committed(folder / "repositories" / "ann" / "half")
     assert "Traceback" not in "".join(err for _, _, err in said.values())
+
+
+def test_a_build_brings_its_steps_and_who_made_what(counterfoil, tmp_path):
+    small = ("--n", 14, "--set", "read.size=32", "--set", "imagine.size=32", "--no-cache", "--workers", 0)
+    assert counterfoil("build", "bivlc", "--out", tmp_path / "built", *small, "--no-html").code == 0
+    extra = tmp_path / "extra.json"
+    extra.write_text('{"people": "three simulated people", "method": "Drawn."}')
+    for which in ("built", "built/benchmark"):
+        said = counterfoil(
+            "publish",
+            tmp_path / which,
+            "--to",
+            f"folder:{tmp_path / 'out'}",
+            "--licence",
+            "MIT",
+            "--provenance",
+            extra,
+        )
+        assert said.code == 0, said.err
+        rows = pq.read_table(next((tmp_path / "out" / "data").iterdir())).to_pylist()
+        last = pq.read_table(tmp_path / "built" / "steps" / "6-assemble" / "rows.parquet").to_pylist()
+        makers = {each["id"]: each for each in last}
+        assert rows
+        for row in rows:
+            for name in ("negative_image_by", "negative_image_from", "negative_image_seed"):
+                assert row[name] is not None
+                assert row[name] == makers[row["id"]][name]
+        described = json.loads((tmp_path / "out" / "croissant.json").read_text())
+        (field,) = [f for f in described["recordSet"][1]["field"] if f["name"] == "negative_image"]
+        assert [each["equivalentProperty"] for each in field["annotation"]] == [
+            "prov:wasAttributedTo",
+            "prov:wasDerivedFrom",
+        ]
+        labels = [each["prov:label"].partition(":")[0] for each in described["prov:wasGeneratedBy"]]
+        assert labels == ["read", "format", "imagine", "choose", "filter", "assemble"]
+        readme = (tmp_path / "out" / "README.md").read_text()
+        assert "Drawn." in readme
+        assert "* three simulated people" in readme
+        assert str(tmp_path) not in readme

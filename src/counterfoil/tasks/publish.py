@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil import catalog
+from counterfoil.build.provenance import build_folder, build_provenance
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.publishing import writing
 from counterfoil.data.publishing.facts import UNKNOWN_DATE, Provenance, Publication
@@ -123,7 +124,7 @@ def publish(
     """
     options = options or PublishOptions()
     kind, place = _target(to)
-    provenance = _provenance(options.provenance)
+    provenance = _provenance(options.provenance, benchmark)
     licence = find(options.licence) if options.licence else None
     about = partial(
         Publication,
@@ -229,14 +230,19 @@ def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -
     return tuple(found)
 
 
-def _provenance(given: Mapping[str, Any] | Path | None) -> Provenance:
-    """From a mapping, or a JSON file, in which `rows` names a table beside it."""
-    if given is None:
-        return Provenance()
-    if not isinstance(given, Path):
-        return Provenance.of(given)
+def _provenance(given: Mapping[str, Any] | Path | None, benchmark: str | Benchmark) -> Provenance:
+    """From the manifests of a build, and what is given besides: a mapping, or a JSON file.
+
+    In a file `rows` names a table beside it.
+    """
+    build = build_folder(Path(benchmark)) if isinstance(benchmark, str) else None
+    built = {} if build is None else build_provenance(build)
+    if given is None or isinstance(given, Mapping):
+        return Provenance.of({**built, **(given or {})})
     found = read_json(given)
-    if isinstance(found, dict) and "rows" in found:
+    if not isinstance(found, dict):
+        return Provenance.of(found, where=given)
+    if "rows" in found:
         if not isinstance(found["rows"], str):
             raise DataError("no name of a table", where=f"{given}, rows", given=found["rows"])
         table = read_table(given.parent / found["rows"])
@@ -244,4 +250,4 @@ def _provenance(given: Mapping[str, Any] | Path | None) -> Provenance:
             name: [None if each is None else str(each) for each in table[name]] for name in table.columns
         }
         found = {**found, "rows": pa.table({name: pa.array(c, pa.string()) for name, c in cells.items()})}
-    return Provenance.of(found, where=given)
+    return Provenance.of({**built, **found}, where=given)
