@@ -20,6 +20,7 @@ from counterfoil.scorers import checkpoint, networks, pcme, recurrent, small  # 
 from counterfoil.scorers.base import Options  # noqa: E402
 from counterfoil.scorers.lazy import LazyEmbedder, lazy  # noqa: E402
 from counterfoil.scorers.region_files import read_regions  # noqa: E402
+from counterfoil.train.images import ImageRequest, ImageStore, say_unreadable  # noqa: E402
 from counterfoil.world import captions as world_captions  # noqa: E402
 from counterfoil.world import sample, scenes  # noqa: E402
 
@@ -292,6 +293,22 @@ def test_regions_are_found_by_id_and_named_where_they_are_missing(regions: Path,
         loaded(argument=tmp_path / "pixels")
     with pytest.raises(InputError, match="a detector looks at pictures"):
         networks.detector(on_regions("vse", regions))
+
+
+def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(regions: Path) -> None:
+    images = [Image(name) for name in "adb"]
+    reader = on_regions("vse", regions).preparation
+    with pytest.raises(DataError, match=r"no regions for image 'd'.*allowed: a, b, c, … \(3 in all\)"):
+        ImageStore(images, np.arange(3), reader)
+    store = ImageStore(images, np.arange(3), reader, skip=True)
+    assert store.unreadable == (1,)
+    said: list[str] = []
+    say_unreadable(images, store.unreadable, 4, said.append, preparation=reader)
+    assert said[0].startswith("1 image cannot be read, 4 rows are left out:")
+    assert "no regions for image 'd'" in said[0]
+    # Regions of different numbers are read when their turn comes.
+    (batch,) = store.batches([ImageRequest(np.array([0, 2]))])
+    assert [each.shape for each in batch] == [(4, 6), (2, 6)]
 
 
 def test_heads_stand_on_networks_of_regions(regions: Path) -> None:

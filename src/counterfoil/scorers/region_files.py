@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ class RegionFile:
             f"no regions for image '{image.id}'",
             where=self.where,
             given=", ".join(names_of(image)),
-            allowed=self.found,
+            allowed=f"{', '.join(islice(self.found, 3))}, … ({len(self.found):,} in all)",
             hint="images are found by id or by the name of their file without the ending",
         )
 
