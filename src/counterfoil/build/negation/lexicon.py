@@ -15,6 +15,7 @@ from counterfoil.build.negation.words import WordLists, words
 _PLACES = frozenset(
     [
         "streets",
+        "fields",
         "hills",
         "waters",
         "towns",
@@ -38,22 +39,7 @@ _PLACES = frozenset(
         "surroundings",
     ]
 )
-_ALIVE = frozenset(
-    [
-        "animals",
-        "bears",
-        "birds",
-        "bird_kinds",
-        "men",
-        "children",
-        "babies",
-        "persons",
-        "crowds",
-        "roles",
-        "athletes",
-        "players",
-    ]
-)
+_PEOPLE = frozenset(["men", "children", "babies", "persons", "crowds", "roles", "athletes", "players"])
 #: What may lie or stand in most pictures.
 _EXTRAS = (
     "bicycle", "dog", "cat", "ladder", "bucket", "umbrella", "balloon", "chair", "backpack", "ball", "flag",
@@ -204,10 +190,10 @@ class Lexicon:
             found |= cls.near.get(word, frozenset())
         return frozenset(found)
 
-    def alive(self, noun: str) -> bool:
-        """Whether a noun names people or animals."""
-        group = self.words.homes.get(noun) or self.words.homes.get(noun.split()[-1])
-        return group is not None and group.name in _ALIVE
+    def is_person(self, noun: str) -> bool:
+        """Whether a noun names people, whose colour is not changed."""
+        group = self.words.homes.get(noun)
+        return group is not None and group.name in _PEOPLE
 
     def is_place(self, group: str) -> bool:
         """Whether a group is one of places and the like, beside which nothing is put."""
@@ -241,13 +227,14 @@ class Lexicon:
 
     def excludes(self, one: str, two: str) -> bool:
         """Whether two attributes speak of the same quality, so that a thing has one of them."""
-        kinds = self._kind(one), self._kind(two)
+        kinds = self.kind_of(one), self.kind_of(two)
         if kinds[0] == kinds[1] and kinds[0]:
             return True
         opposites = self.words.opposites
         return two in opposites.get(one, ()) or one in opposites.get(two, ())
 
-    def _kind(self, word: str) -> str:
+    def kind_of(self, word: str) -> str:
+        """The quality that an attribute is of: "size", "age", "colour", ...; "" where that is not known."""
         if word in _SIZES:
             return "size"
         if word in _AGES:

@@ -54,6 +54,17 @@ def has_article(parse: Parse, phrase: NounPhrase) -> bool:
     return phrase.core > phrase.start and parse.lows[phrase.start] in ("a", "an")
 
 
+#: People who are young or old by their name.
+_AGED = frozenset({"boy", "girl", "child", "kid", "baby", "toddler", "infant", "lady"})
+
+
+def is_fixed(parse: Parse, phrase: NounPhrase, word: str, lexicon: Lexicon) -> bool:
+    """Whether an attribute is left alone: colours of people, and ages of children."""
+    head = parse.tokens[phrase.stop - 1].lemma
+    kind = lexicon.kind_of(word)
+    return (kind == "colour" and lexicon.is_person(head)) or (kind == "age" and head in _AGED)
+
+
 def attributes(parse: Parse, phrase: NounPhrase) -> Iterator[int]:
     """The positions of a phrase's attributes, and of nouns before its head that are of some material."""
     for at in range(phrase.core, phrase.noun):

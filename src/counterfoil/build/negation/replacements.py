@@ -18,6 +18,7 @@ from counterfoil.build.negation.places import (
     conjugated,
     counts,
     has_article,
+    is_fixed,
     name_of,
     object_follows,
     one_of,
@@ -33,6 +34,15 @@ def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
             continue
         found = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
         options = _fitting(parse, phrase, found.options, lexicon)
+        if name_of(parse, phrase) == "bed" and phrase.core == phrase.start:
+            continue
+        if (
+            phrase.start
+            and parse.text(phrase.start - 1, phrase.start) == "and"
+            and phrase.stop - phrase.noun > 1
+        ):
+            # Of "peanut butter and jelly sandwiches" the last noun is of both.
+            continue
         if options and not (found.mass and (phrase.plural or has_article(parse, phrase))):
             yield Place(found.tier, _renamed(parse, phrase, options, found.mass))
 
@@ -81,6 +91,10 @@ def _renamed(parse: Parse, phrase: NounPhrase, options: Sequence[str], mass: boo
     return make
 
 
+#: What says that one thing alone is spoken of.
+_POSSESSIVES = frozenset({"its", "his", "her", "itself", "himself", "herself"})
+
+
 def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
     """One more thing: beside an object of a verb or relation, beside the subject, or at the caption's end."""
     covered = {phrase.start for phrase in parse.phrases}
@@ -100,6 +114,10 @@ def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
         if before in ("and", "or", ",", "than", "as", "of", "between", "like") or phrase.stop in covered:
             continue
         if number == 0 and not phrase.plural and (parse.finite or not has_article(parse, phrase)):
+            continue
+        if not phrase.plural and phrase.core == phrase.start and number:
+            continue
+        if number == 0 and not _POSSESSIVES.isdisjoint(parse.lows):
             continue
         if not lexicon.is_place(found.group):
             yield Place(0, _joined(parse, phrase, options))
@@ -138,7 +156,15 @@ def _nearby(parse: Parse, end: int, options: Sequence[str]) -> Make:
 
 def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
     inside = {at for phrase in parse.phrases for at in range(phrase.noun, phrase.stop)}
+    left_alone = {
+        at
+        for phrase in parse.phrases
+        for at in range(phrase.core, phrase.noun)
+        if is_fixed(parse, phrase, parse.lows[at], lexicon)
+    }
     for at, token in enumerate(parse.tokens):
+        if at in left_alone:
+            continue
         following = parse.lows[at + 1] if at + 1 < len(parse.tokens) else ""
         attribute = token.tag in ADJECTIVES or token.tag in ("CD", "DT", "VBN", "VBG")
         material = at in inside and at + 1 in inside and lexicon.is_attribute(token.low)
@@ -149,7 +175,9 @@ def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
         if token.tag in ("VBN", "VBG", "DT", "CD") and at not in parse.within:
             if token.tag == "CD":
                 continue
-            options = lexicon.words.done.get(token.low, ()) if token.tag == "VBN" else ()
+            after = parse.tokens[at + 1].tag if at + 1 < len(parse.tokens) else ""
+            alone = token.tag == "VBN" and not after.startswith(("NN", "JJ"))
+            options = lexicon.words.done.get(token.low, ()) if alone else ()
             tier = 1
         else:
             options, tier = lexicon.attributes_for(token.low)
@@ -218,7 +246,11 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
             continue
         options = lexicon.words.relations[word]
         if word == "with" and _is_counted(parse, after):
+            if not {"it", "them", "side", "middle"}.isdisjoint(parse.lows[stop:]):
+                continue
             options = ("far from",)
+        if word == "onto" and start and parse.tokens[start - 1].lemma in ("hold", "hang"):
+            continue
         if word == "in" and parse.tokens[after.stop - 1].lemma in lexicon.words.worn:
             options = ("without",)
         yield Place(0, changed(parse, start, stop, options))

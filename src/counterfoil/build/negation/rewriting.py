@@ -46,6 +46,13 @@ def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
             pieces.append((token.text, token.space, changed))
             changed = False
         at, changed = edit.stop, True
+        if edit.start == edit.stop == 0 and edit.words and parse.tokens:
+            # What was the first word no longer begins the caption.
+            (low,) = plain(parse, 0, 1)
+            pieces += [(word, True, True) for word in edit.words]
+            pieces.append((low, parse.tokens[0].space, False))
+            at, changed = 1, False
+            continue
         space = parse.tokens[edit.stop - 1].space if edit.stop else True
         if edit.words:
             if pieces and edit.start == edit.stop:

@@ -12,6 +12,7 @@ from counterfoil.build.negation.places import (
     always,
     attributes,
     counts,
+    is_fixed,
     name_of,
 )
 from counterfoil.build.negation.rewriting import Edit, plain
@@ -53,8 +54,9 @@ def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
             if one == two or two in lexicon.near(one):
                 continue
             between = _between(parse, first, second)
-            alive = lexicon.alive(one) and lexicon.alive(two)
-            if _symmetric(between, lexicon) and not (between == "with" and not alive):
+            group = lexicon.words.homes.get(one)
+            place = group is not None and lexicon.is_place(group.name) and not lexicon.is_person(one)
+            if _symmetric(between, lexicon) and not (between == "with" and place):
                 continue
             edits = _exchanged(parse, first, second)
             if edits is not None:
@@ -110,6 +112,8 @@ def _agreement(parse: Parse, phrase: NounPhrase, many: bool) -> tuple[Edit, ...]
         return None
     if phrase is not first and phrase.start != first.start:
         return ()
+    if not phrase.plural and any(parse.lows[at] in _SINGULAR for at in verbs):
+        return None  # "A stack of books are": the verb goes with what is counted.
     at = verbs[0]
     token = parse.tokens[at]
     if token.tag == "MD" or (token.tag == "VBD" and token.low not in ("was", "were")):
@@ -177,6 +181,8 @@ def _exchanged_counts(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
         single_word = _SINGULAR_NOUNS.get(head.low, head.lemma)
         if not counted or not several.plural or single_word == head.low:
             continue
+        if head.lemma in lexicon.words.nameless | lexicon.words.quantities:
+            continue
         if several.start and parse.lows[several.start - 1] in ("between", "among", "of"):
             continue
         for single in parse.phrases:
@@ -203,6 +209,10 @@ def _exchanged_counts(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
             yield Place(1, always(edits, f"{word} <> {one}"))
 
 
+#: Qualities that almost any thing has.
+_FITS_MOST = frozenset({"colour", "size", "material", "pattern", "shape", "age"})
+
+
 def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
     """An attribute of one thing given to another that has none of its kind."""
     for first in parse.phrases:
@@ -218,12 +228,16 @@ def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
                 words = parse.lows[start:stop]
                 if any(lexicon.excludes(word, old) or old == word for old in has for word in words):
                     continue
+                if any(is_fixed(parse, each, word, lexicon) for each in (first, second) for word in words):
+                    continue
                 to = second.core
                 while to < second.noun and (parse.tokens[to].tag in ("CD", "RB")):
                     to += 1
                 edits = (Edit(start, stop, ()), Edit(to, to, plain(parse, start, stop)))
+                unusual = 3 * any(lexicon.kind_of(word) not in _FITS_MOST for word in words if word != "and")
                 yield Place(
-                    2 + len(has), always(edits, f"{' '.join(words)} moved to {name_of(parse, second)}")
+                    2 + len(has) + unusual,
+                    always(edits, f"{' '.join(words)} moved to {name_of(parse, second)}"),
                 )
 
 
