@@ -1,6 +1,7 @@
 """Sheets for people who write questions: what is proposed, what is waited for, what is read back."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 from counterfoil.build.recipe import read_recipe
@@ -15,6 +16,7 @@ def _recipe(source: Path, **settings: str):
 
 def test_a_build_waits_for_the_sheet_and_goes_on_with_the_filled_one(work: Work, tmp_path: Path) -> None:
     source, filled = tmp_path / "captions.csv", tmp_path / "filled.csv"
+    work = replace(work, session=replace(work.session, note=lambda text: None))
     source.write_text("caption\nA black cat sits on a red chair.\n")
     build = run_recipe(_recipe(source), work)
     assert [each.step for each in build.records] == ["read", "format", "negate", "author"]
