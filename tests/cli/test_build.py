@@ -57,6 +57,37 @@ def test_a_step_alone_on_a_table(counterfoil, tmp_path: Path) -> None:
     assert "reason" in gone.read_text().splitlines()[0]
 
 
+def test_refine_takes_scores_of_several_files_and_read_makes_a_table(counterfoil, tmp_path: Path) -> None:
+    ids = range(40)
+    rows = tmp_path / "pairs.csv"
+    rows.write_text("id,caption,negative_caption\n" + "".join(f"{i},a cat {i},a dog {i}\n" for i in ids))
+    for name, step in (("vera", 7), ("cola", 11)):
+        lines = [f"{i},{i * step % 40 / 40},{i * step % 13 / 13}" for i in ids]
+        (tmp_path / f"{name}.csv").write_text(f"id,{name},negative_{name}\n" + "\n".join(lines) + "\n")
+    scores = (tmp_path / "vera.csv", tmp_path / "cola.csv")
+    out, result = tmp_path / "refined.csv", tmp_path / "facts.json"
+    said = counterfoil(
+        "build",
+        "refine",
+        rows,
+        "--scores",
+        *scores,
+        "--out",
+        out,
+        "--bins",
+        2,
+        "--no-cache",
+        "--json",
+        result,
+    )
+    assert said.code == 0, said.err
+    before = json.loads(result.read_text())["facts"]["before"]
+    assert {"vera", "cola"} <= set(before)
+    table = tmp_path / "rows.parquet"
+    assert counterfoil("build", "read", "--n", 7, "--size", 32, "--out", table, "--no-cache").code == 0
+    assert len(pq.read_table(table)) == 7
+
+
 def test_help_lists_recipes_and_steps_and_the_settings_of_a_step(counterfoil) -> None:
     listed = counterfoil("build", "--help").out
     for name in ("bivlc", "trohn-img", "imagine", "refine", "assemble"):

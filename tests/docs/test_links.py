@@ -25,6 +25,8 @@ SOUGHT = {
     "the cache key",
     "PAC-S's weight",
     "hard-negative InfoNCE",
+    "a step of builds",
+    "SugarCrepe's refinement",
     "the page of a gallery",
     "the error tree",
 }

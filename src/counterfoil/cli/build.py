@@ -36,8 +36,28 @@ _STANDS_FOR = {
     "limit": "read.limit",
     "llm": "negate.by",
     "imagine": "imagine.by",
-    "people": "choose.by",
+    "people": "choose.people",
 }
+
+
+class SeveralValues(usage.Command):
+    """A command whose options that may be repeated take several values at once: `--scores a.csv b.csv`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As Typer does it, with the name of the option before each of its values."""
+        several = {name for each in self.params if getattr(each, "multiple", False) for name in each.opts}
+        found: list[str] = []
+        current = ""
+        taken = 0
+        for each in args:
+            if each.startswith("-"):
+                current, taken = (each if each in several else ""), 0
+            elif current:
+                taken += 1
+                if taken > 1:
+                    found.append(current)
+            found.append(each)
+        return super().parse_args(ctx, found)
 
 
 class Builds(usage.OneLine):
@@ -79,7 +99,7 @@ def _command(name: str, function: Any, epilog: str, panel: str, summary: str | N
     own = typer.Typer()
     own.command(
         name,
-        cls=usage.Command,
+        cls=SeveralValues,
         help=usage.flowing(inspect.cleandoc(function.__doc__ or "")),
         short_help=summary,
         epilog=epilog,
@@ -222,7 +242,7 @@ def _step_function(name: str) -> Any:
         options = task.BuildOptions(
             settings={key: _text(value) for key, value in settings.items()},
             seed=given["seed"],
-            images=given["images_"],
+            images=given.get("images_"),
             device=given["device"],
             precision=given["precision"],
             api_key=paths.endpoint_key(),
