@@ -81,8 +81,7 @@ def test_refine_takes_scores_of_several_files_and_read_makes_a_table(counterfoil
         result,
     )
     assert said.code == 0, said.err
-    before = json.loads(result.read_text())["facts"]["before"]
-    assert {"vera", "cola"} <= set(before)
+    assert set(json.loads(result.read_text())["facts"]["scores"]) == {"vera", "cola"}
     table = tmp_path / "rows.parquet"
     assert counterfoil("build", "read", "--n", 7, "--size", 32, "--out", table, "--no-cache").code == 0
     assert len(pq.read_table(table)) == 7

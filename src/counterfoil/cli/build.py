@@ -228,7 +228,6 @@ def _step_function(name: str) -> Any:
     def run(**given: Any) -> None:
         from counterfoil.cli import paths, terminal
         from counterfoil.cli.tables import show
-        from counterfoil.store import end
         from counterfoil.tasks import build as task
 
         out, json, quiet = given["out"], given["json"], given["quiet"]
@@ -248,18 +247,13 @@ def _step_function(name: str) -> Any:
             api_key=paths.endpoint_key(),
             **given["work"].asked(),
         )
-        if folder:
-            task.begin_step(folder)
         found = task.apply_step(
             name,
             given["rows"] if reads_rows else task.nothing(),
             options,
             feedback=terminal.feedback(quiet=quiet),
-            folder=folder or out.parent,
+            out=out,
         )
-        task.save_rows(found.output.kept, out / "rows.parquet" if folder else out)
-        if folder:
-            end(folder)
         if given["dropped"] is not None and found.output.dropped is not None:
             task.save_rows(found.output.dropped, given["dropped"])
         show(terminal.beside(json), () if quiet and json == "-" else found.tables)

@@ -15,7 +15,8 @@ from counterfoil import catalog
 from counterfoil.build.recipe import BuildRecipe, read_recipe
 from counterfoil.build.rows import read_rows
 from counterfoil.build.run import Build, run_recipe, run_step
-from counterfoil.build.step import Output, Work, check_files
+from counterfoil.build.step import Output, Work, check_columns, check_files
+from counterfoil.build.step_folder import ROWS
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
@@ -244,30 +245,38 @@ def apply_step(
     *,
     feedback: Feedback = SILENT,
     folder: Path | None = None,
+    out: Path | None = None,
 ) -> StepResult:
     """One step on a table of one's own (CSV, TSV, JSON, JSON Lines, Parquet, or an Arrow table).
 
-    Images that the step makes go to `images` in `folder`. Raises `UnknownNameError` for an unknown step, and
-    what the step raises.
+    Images that the step makes go to `images` in `folder`. The rows are written to `out`, a table or a folder
+    that gets `rows.parquet` and takes the place of `folder`. Raises `UnknownNameError` for an unknown step,
+    and what the step raises.
     """
     options = options or BuildOptions()
     entry = STEPS.find(name)
     values = {key: from_text(entry.kind, key, text) for key, text in options.settings.items()}
     step = entry.step(values, where=f"step {name}")
     with ExitStack() as held:
+        if out is not None:
+            folder = out.parent if out.suffix else out
         if folder is None:
             folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-")))
         progress = held.enter_context(feedback.progress())
         work = _work(folder, options, feedback, progress, step=name)
         if not isinstance(rows, pa.Table):
             rows = read_rows(Path(rows), work)
+        check_columns(step, rows, where=f"step {name}")
+        own = out is not None and not out.suffix
+        if own:
+            # So that a step that is stopped may go on in its folder.
+            begin(folder, _FORMAT)
         output = run_step(step, rows, work)
+        if out is not None:
+            save_rows(output.kept, out / ROWS if own else out)
+        if own:
+            end(folder)
     return StepResult(name, len(rows), output)
-
-
-def begin_step(folder: Path) -> None:
-    """Note that a step is under way in a folder of its own, so that it may go on there after a stop."""
-    begin(folder, _FORMAT)
 
 
 def nothing() -> pa.Table:
