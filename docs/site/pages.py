@@ -20,6 +20,7 @@ GUIDE = {
     "Audits": "audit.md",
     "Building": "build.md",
     "Refinement": "refinement.md",
+    "Verification": "verification.md",
     "Publishing": "publishing.md",
     "Heatmaps": "explain.md",
     "Training": "training.md",
