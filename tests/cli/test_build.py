@@ -103,7 +103,7 @@ def test_help_lists_recipes_and_steps_and_the_settings_of_a_step(counterfoil) ->
         (("bivlc", "--out", "b", "--set", "nothing.k=1"), "no step of this recipe; given: nothing.k"),
         (("bivlc", "--out", "b", "--set", "imagine.k=many"), "wrong value; given: 'many'"),
         (("bivlc", "--out", "b", "--from", "missing.csv"), "1-read, source: no such file or folder"),
-        (("bivlc", "--out", "b", "--llm", "lm:gpt2"), "no step of this recipe; given: negate.by"),
+        (("bivlc", "--out", "b", "--llm", "lm:gpt2"), "--llm does not go with bivlc"),
         (("missing.toml", "--out", "b"), "missing.toml: no such file"),
         (("bivlc", "--out", "full"), "the folder holds files that no build made"),
         (("format", "missing.csv", "--out", "b.csv"), "missing.csv: no such file"),

@@ -161,6 +161,7 @@ def _recipe_function(name: str) -> Any:
         from counterfoil.build.recipe import read_recipe
         from counterfoil.cli import paths, terminal
         from counterfoil.cli.tables import show
+        from counterfoil.errors import InputError
         from counterfoil.tasks import build as task
 
         given = {
@@ -174,6 +175,12 @@ def _recipe_function(name: str) -> Any:
             "people": people,
         }
         named = {_STANDS_FOR[key]: str(value) for key, value in given.items() if value is not None}
+        there = {step.name for step in read_recipe(name).steps}
+        for key, setting in _STANDS_FOR.items():
+            wanted = setting.partition(".")[0]
+            if setting in named and wanted not in there:
+                hint = f"the recipe has no step '{wanted}'"
+                raise InputError(f"--{key} does not go with {name}", given=given[key], hint=hint)
         asked = named | key_values(settings or ())
         recipe = read_recipe(name, settings=asked, seed=seed)
         paths.check(json=json, folders=[task.declared(out)])

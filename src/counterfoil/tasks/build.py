@@ -2,8 +2,8 @@
 
 import shlex
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -217,11 +217,12 @@ def build(
             raise InputError(why, where=out, hint="choose another folder, or replace it with --overwrite")
         for label, step in zip(recipe.labels, recipe.steps, strict=True):
             check_files(step, where=f"step {label}")
-        begin(out, _FORMAT)
         progress = shown.enter_context(feedback.progress())
         work = _work(out, options, feedback, progress)
-        made = run_recipe(recipe, work, begun=lambda label, rows: feedback.note(f"{label}: {rows:,} rows"))
-        end(out)
+        with _under_way(out):
+            made = run_recipe(
+                recipe, work, begun=lambda label, rows: feedback.note(f"{label}: {rows:,} rows")
+            )
         if options.report:
             with feedback.busy("writing the report"):
                 photos = getattr(recipe.steps[0], "images", None)
@@ -268,15 +269,30 @@ def apply_step(
             rows = read_rows(Path(rows), work)
         check_columns(step, rows, where=f"step {name}")
         own = out is not None and not out.suffix
-        if own:
-            # So that a step that is stopped may go on in its folder.
-            begin(folder, _FORMAT)
-        output = run_step(step, rows, work)
-        if out is not None:
-            save_rows(output.kept, out / ROWS if own else out)
-        if own:
-            end(folder)
+        with _under_way(folder) if own else nullcontext():
+            output = run_step(step, rows, work)
+            if out is not None:
+                save_rows(output.kept, out / ROWS if own else out)
     return StepResult(name, len(rows), output)
+
+
+@contextmanager
+def _under_way(folder: Path) -> Iterator[None]:
+    """A block that writes into the folder; where it is stopped, another may go on there.
+
+    An error before anything was kept leaves nothing behind.
+    """
+    fresh = not folder.exists()
+    begin(folder, _FORMAT)
+    try:
+        yield
+    except Exception:
+        if not any((folder / name).exists() for name in FILES):
+            end(folder)
+            if fresh:
+                folder.rmdir()
+        raise
+    end(folder)
 
 
 def nothing() -> pa.Table:
