@@ -541,6 +541,7 @@ def build_benchmark(
     report: bool = True,
     device: str = "auto",
     precision: str = "fp32",
+    api_key: str = "",
     cache: Cache = "default",
     batch_size: int = 32,
     workers: int | None = None,
@@ -554,8 +555,9 @@ def build_benchmark(
     `recipe` is the name of a shipped one or a .toml file; `settings` are values by "STEP.KEY", such as
     `{"read.source": "captions.json", "imagine.k": 2}`. Every step's rows are kept in the folder `out`, and a
     build that was stopped goes on where it was; `evaluate`, `audit` and `publish` take that folder as a
-    benchmark. Raises `InputError` or `DataError` for a recipe, settings or rows that cannot be used.
-    (`counterfoil.build` is the package of steps.)
+    benchmark. `api_key` is sent to the endpoints that steps ask and nowhere written. Raises `InputError` or
+    `DataError` for a recipe, settings or rows that cannot be used. (`counterfoil.build` is the package of
+    steps.)
 
     >>> import tempfile
     >>> settings = {"read.n": 7, "read.size": 32, "imagine.size": 32}
@@ -570,6 +572,7 @@ def build_benchmark(
         report=report,
         device=device,
         precision=precision,
+        api_key=api_key,
         cache=_cache(cache),
         batch_size=batch_size,
         workers=workers,
@@ -588,6 +591,7 @@ def apply_step(
     seed: int = 0,
     device: str = "auto",
     precision: str = "fp32",
+    api_key: str = "",
     cache: Cache = "default",
     batch_size: int = 32,
     workers: int | None = None,
@@ -598,8 +602,9 @@ def apply_step(
     """One step of a build on rows of one's own, as `counterfoil build STEP` applies it.
 
     `rows` are a table in a file or a `pyarrow.Table` with `id` and what the step reads; `settings` are the
-    step's. The images that a step makes go to `images` in `folder`. Raises `UnknownNameError` for an unknown
-    step, `DataError` for rows without the columns that it reads, and what the step raises.
+    step's, `api_key` is sent to the endpoint that the step asks and nowhere written. The images that a step
+    makes go to `images` in `folder`. Raises `UnknownNameError` for an unknown step, `DataError` for rows
+    without the columns that it reads, and what the step raises.
 
     >>> import pyarrow as pa
     >>> rows = pa.table({"id": ["a", "b"], "caption": ["a  cat", "A cat."]})
@@ -612,6 +617,7 @@ def apply_step(
         images=_path(images),
         device=device,
         precision=precision,
+        api_key=api_key,
         cache=_cache(cache),
         batch_size=batch_size,
         workers=workers,
