@@ -19,6 +19,7 @@ GUIDE = {
     "Rankings of models": "rankings.md",
     "Audits": "audit.md",
     "Building": "build.md",
+    "Negatives": "negatives.md",
     "Images": "images.md",
     "Refinement": "refinement.md",
     "Verification": "verification.md",
