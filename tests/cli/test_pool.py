@@ -207,3 +207,45 @@ def test_help_has_examples(counterfoil) -> None:
     assert said.code == 0
     assert "counterfoil pool" in said.out
     assert "Examples:" in said.out
+
+
+def test_pooling_in_rounds(counterfoil, world: World) -> None:
+    out, facts = world.folder / "rounds", world.folder / "facts.json"
+    runs = [world.run(name) for name in NAMES]
+    told = counterfoil(
+        "build", "pool", *runs, "--judge", world.folder / "said.csv", "--out", out, "--json", facts
+    )
+    assert told.code == 2
+    assert "said.csv" in told.err
+    whole = counterfoil("pool", *runs, "--k", 3, "--out", world.folder / "pool.csv")
+    assert whole.code == 0, whole.err
+    pool = read_table(world.folder / "pool.csv")
+    lines = [
+        f"{way},{image},{caption},{'yes' if row % 3 else 'no'}"
+        for row, (way, image, caption) in enumerate(
+            zip(pool["direction"], pool["image"], pool["caption"], strict=True)
+        )
+    ]
+    (world.folder / "said.csv").write_text("direction,image,caption,answer\n" + "\n".join(lines) + "\n")
+    told = counterfoil(
+        "build",
+        "pool",
+        *runs,
+        "--judge",
+        world.folder / "said.csv",
+        "--rounds",
+        2,
+        "--k",
+        3,
+        "--out",
+        out,
+        "--json",
+        facts,
+    )
+    assert told.code == 0, told.err
+    assert "Rounds of pooling" in told.out
+    rounds = json.loads(facts.read_text())["rounds"]
+    assert rounds[0]["judged"] == len(set(zip(pool["image"], pool["caption"], strict=True)))
+    assert len(read_table(out / "positives.csv")) == rounds[-1]["all_right"]
+    bias = counterfoil("bias", *runs, "--judgements", out / "judgements.csv", "--measure", "recall_at_1")
+    assert bias.code == 0, bias.err

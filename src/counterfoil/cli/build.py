@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from counterfoil.cli import usage
+from counterfoil.cli import pool_rounds, usage
 from counterfoil.cli.options import Device, Json, Overwrite, Precision, Quiet, WorkOptions, key_values
 from counterfoil.inputs.limits import most
 
@@ -92,6 +92,11 @@ app = typer.Typer(cls=Builds, help=HELP, epilog=EPILOG, no_args_is_help=True)
 @app.callback()
 def _group() -> None:
     """A group of commands, however few it holds itself."""
+
+
+app.command(cls=usage.Command, epilog=pool_rounds.EPILOG, rich_help_panel="Pooling")(
+    usage.with_levels(pool_rounds.pool)
+)
 
 
 def _command(name: str, function: Any, epilog: str, panel: str, summary: str | None = None) -> Any:

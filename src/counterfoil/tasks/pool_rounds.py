@@ -38,6 +38,12 @@ Retrain = Callable[[pa.Table], Sequence[Run | str | Path]]
 FILES = ("positives.csv", "judgements.csv", "rounds.json")
 
 
+def why_foreign(folder: Path) -> str | None:
+    """Why the folder holds no rounds that were saved there, None where it does, or where it is free."""
+    there = [name for name in FILES if (folder / name).exists()]
+    return None if not there or FILES[-1] in there else f"the folder holds other files ({', '.join(there)})"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PoolRounds(Tabular):
     """Rounds of pooling with what each cost and found, how much is still missing, and whom the models favour.
