@@ -337,7 +337,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
             "imagine.k=x",
             "read.size=3",
             "nothing.k=1",
-            "filter.people=no.csv",
         ),
         "--n": ("0", "x"),
         "--limit": ("0",),
