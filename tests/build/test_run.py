@@ -180,6 +180,15 @@ def test_settings_for_drawn_rows_hold_for_drawn_rows_alone(tmp_path: Path) -> No
     assert recipe.steps[1].form == "choice"  # type: ignore[attr-defined]
 
 
+def test_a_step_for_the_world_is_left_out_elsewhere_unless_a_setting_of_it_is_given(tmp_path: Path) -> None:
+    table = tmp_path / "rows.csv"
+    named = {"read.source": str(table), "read.layout": "none"}
+    assert "filter" in [step.name for step in read_recipe("bivlc").steps]
+    assert "filter" not in [step.name for step in read_recipe("bivlc", settings=named).steps]
+    asked = read_recipe("bivlc", settings={**named, "filter.people": "answers.csv"})
+    assert "filter" in [step.name for step in asked.steps]
+
+
 def test_an_impossible_order_is_found_before_any_step_but_the_first_runs(work: Work, tmp_path: Path) -> None:
     table = tmp_path / "rows.csv"
     table.write_text("image,caption\na.png,a cat\n")

@@ -12,7 +12,7 @@
     [steps.world]              # settings where the rows are drawn (source = "world")
     by = "world"
 
-A step with `only = "world"` is left out where rows are not drawn.
+A step with `only = "world"` is left out where rows are not drawn and no setting of it is given.
 """
 
 from collections.abc import Mapping, Sequence
@@ -157,6 +157,6 @@ def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where:
             allowed = f'{ONLY} = "{WORLD}"'
             raise DataError(f"unknown value of '{ONLY}'", where=place, given=only, allowed=allowed)
         one = entry.step({**kept, **(world if drawn else {}), **own}, where=place)
-        if drawn or ONLY not in each:
+        if drawn or ONLY not in each or own:
             made.append(one)
     return tuple(made)

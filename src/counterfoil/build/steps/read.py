@@ -10,7 +10,8 @@ import PIL.Image
 import pyarrow as pa
 
 from counterfoil.build.rows import keep_image, of_benchmark, read_rows
-from counterfoil.build.step import Output, Work
+from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.data.training_rows import IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.edits import Contrast
@@ -53,6 +54,9 @@ class ReadRows:
     limit: int | None = field(
         default=None, metadata={"help": "Only so many rows, evenly spread over the source."}
     )
+    available: bool = field(
+        default=False, metadata={"help": "Only rows whose images are in the folder of images."}
+    )
     n: int = field(default=210, metadata={"help": "Of the drawn world: how many rows."})
     size: int = field(default=96, metadata={"help": "Of the drawn world: pixels to a side."})
     negatives: bool = field(
@@ -86,24 +90,30 @@ class ReadRows:
     def run(self, rows: pa.Table, work: Work) -> Output:
         """The rows of the source. Raises `DataError` where it does not exist or cannot be read."""
         if self.source == WORLD and not Path(self.source).exists():
-            return self._cut(self._drawn(work), f"drawn with seed {work.seed}")
+            return self._cut(self._drawn(work), f"drawn with seed {work.seed}", work)
         path = Path(self.source)
         images = None if self.images is None else Path(self.images)
         if images is not None and not images.is_dir():
             raise DataError("no such folder of images", where=images, hint="check --images")
         if self.layout is None and path.suffix.lower() in _FILES:
-            return self._cut(read_rows(path, work), self.source)
+            return self._cut(read_rows(path, work), self.source, work)
         named = self.layout or self.source
-        return self._cut(
-            of_benchmark(work.benchmark(named, None if self.layout is None else path, images), work),
-            self.source,
-        )
+        read = work.benchmark(named, None if self.layout is None else path, images)
+        return self._cut(of_benchmark(read, work), self.source, work)
 
-    def _cut(self, found: pa.Table, source: str) -> Output:
+    def _cut(self, found: pa.Table, source: str, work: Work) -> Output:
         total = len(found)
-        if self.limit is not None and self.limit < total:
-            found = found.take(np.linspace(0, total - 1, self.limit).round().astype(np.int64))
-        return Output(found, facts={"source": source, "rows": total})
+        dropped = None
+        if self.available:
+            images = [name for name in IMAGE_ROLES if name in found.column_names]
+            at_hand = [
+                all(cell and work.image(cell, missing=True).source is not None for cell in cells)
+                for cells in zip(*(found[name].to_pylist() for name in images), strict=True)
+            ]
+            found, dropped = split_rows(found, at_hand, "image not at hand")
+        if self.limit is not None and self.limit < len(found):
+            found = found.take(np.linspace(0, len(found) - 1, self.limit).round().astype(np.int64))
+        return Output(found, dropped, {"source": source, "rows": total})
 
     def _drawn(self, work: Work) -> pa.Table:
         of = "built-training" if self.training else "built"
