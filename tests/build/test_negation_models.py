@@ -89,11 +89,13 @@ def test_a_local_model_writes_negatives_that_are_read_and_checked(writer: Path, 
     finished = sorted((tmp_path / "unfinished" / "negate").glob("*.json"))
     assert len(finished) == 2
     # What was finished is not asked again: the answer in the file is taken, and a damaged file is replaced.
-    finished[0].write_text(json.dumps({"texts": ["nothing"] * 3}))
+    count = len(json.loads(finished[0].read_text())["texts"])
+    finished[0].write_text(json.dumps({"texts": ["nothing"] * count}))
     again = step.run(rows(), Work(tmp_path, step="negate"))
-    assert again.reasons.get("unreadable answer", 0) >= 1
-    finished[0].write_text("{")
-    assert step.run(rows(), Work(tmp_path, step="negate")).kept == found.kept
+    assert again.reasons["unreadable answer"] == count
+    for damaged in ("{", '{"texts": []}'):
+        finished[0].write_text(damaged)
+        assert step.run(rows(), Work(tmp_path, step="negate")).kept == found.kept
 
 
 def test_prompts_together_are_answered_as_by_themselves(writer: Path) -> None:

@@ -255,7 +255,7 @@ class Negate:
             seed = work.number("batch", start)
             key = digest_value([identity, part, seed, self.temperature, self.max_tokens])
             place = work.keep / f"{key}.json"
-            texts = _kept(place)
+            texts = _kept(place, len(part))
             if texts is None:
                 texts = generator.write(part, most=self.max_tokens, temperature=self.temperature, seed=seed)
                 write_json(place, {"texts": texts})
@@ -289,13 +289,13 @@ class Negate:
         return table
 
 
-def _kept(place: Any) -> list[str] | None:
+def _kept(place: Any, count: int) -> list[str] | None:
     """The texts of a batch that was finished before; None where there is none, or it is damaged."""
     if not place.is_file():
         return None
     try:
         texts = read_json(place)["texts"]
-        return texts if isinstance(texts, list) else None
+        return texts if isinstance(texts, list) and len(texts) == count else None
     except (CounterfoilError, KeyError, TypeError):
         return None
 
