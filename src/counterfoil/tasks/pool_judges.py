@@ -1,6 +1,6 @@
 """Judges of proposed pairs: the drawn world, a benchmark, a table of people's answers, or a scorer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -10,8 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil import catalog
+from counterfoil.build.pooling import Judge, table_judge
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.judgements import Direction, gain_of, read_judgements
+from counterfoil.data.judgements import Direction, gain_of
 from counterfoil.engine.run import score_items
 from counterfoil.engine.session import Session
 from counterfoil.engine.top_lists import ModelLists
@@ -23,8 +24,6 @@ from counterfoil.world.people import Annotator, judge
 
 #: The judge that knows the truth of the drawn world.
 WORLD = "world"
-#: The gain of each row of a table of pairs (image, caption, ...), NaN where there is no answer.
-Judge = Callable[[pa.Table], NDArray[np.float64]]
 
 _Item = TypeVar("_Item")
 
@@ -83,7 +82,7 @@ def judge_of(
             )
         return _of_benchmark(known, models, chosen, options)
     if Path(name).is_file():
-        return _of_table(Path(name)), None
+        return table_judge(Path(name)), None
     if Path(name).is_dir() or ":" not in name:
         return _of_benchmark(catalog.benchmark(name), models, chosen, options)
     return _of_scorer(name, models, options, gallery, session), None
@@ -124,21 +123,6 @@ def _of_benchmark(
         return (votes.reshape(len(crowd), len(pairs)).mean(axis=0) > 0.5).astype(np.float64)
 
     return truth, len(right)
-
-
-def _of_table(path: Path) -> Judge:
-    """The answers of a table, whichever direction they are in; pairs that it lacks have none."""
-    known: dict[tuple[str, str], float] = {}
-    for one in read_judgements(path).directions:
-        for query, item, gain in zip(one.query, one.item, one.gain, strict=True):
-            pair = one.queries[query], one.items[item]
-            known[pair if one.direction == "i2t" else pair[::-1]] = float(gain)
-
-    def answers(table: pa.Table) -> NDArray[np.float64]:
-        pairs = zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True)
-        return np.array([known.get(pair, np.nan) for pair in pairs])
-
-    return answers
 
 
 def _of_scorer(

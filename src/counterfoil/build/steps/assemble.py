@@ -12,7 +12,7 @@ from counterfoil.build.step import Output, Work
 from counterfoil.data import folder as benchmarks
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.folder import BUILT
-from counterfoil.data.readers.questions import choices, quads
+from counterfoil.data.readers.questions import choices, gallery, quads, search
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES, TrainingSet
 from counterfoil.errors import DataError, InputError
@@ -20,13 +20,18 @@ from counterfoil.world.training import TRAIN, VALIDATION, save_training
 
 #: Labels of rows that become groupings of the questions.
 _LABELS = ("type", "subset", "split")
-_FORMS = Literal["auto", "quad", "choice", "training"]
+_FORMS = Literal["auto", "quad", "choice", "gallery", "training"]
 #: What rows need for a benchmark of a form, and its measures.
 _READ = {
     "quad": ("image", "caption", "negative_caption", "negative_image"),
     "choice": ("image", "caption", "negative_caption"),
+    "gallery": ("image", "caption"),
 }
-_MEASURES = {"quad": ("group", "i2t", "t2i"), "choice": ("accuracy",)}
+_MEASURES = {
+    "quad": ("group", "i2t", "t2i"),
+    "choice": ("accuracy",),
+    "gallery": ("map_at_r", "r_precision", "recall_at_1", "recall_at_5", "recall_at_10"),
+}
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class Assemble:
             name=work.folder.name or "built",
             title=self.title,
             form=kind,
-            size=len(rows),
+            size=len(rows) if "negative_caption" in _READ[kind] else None,
             licence=self.licence,
             homepage=self.homepage,
             citation=self.citation,
@@ -117,10 +122,12 @@ class Assemble:
             groupings=tuple(groupings),
             macro="subset" if "subset" in groupings else "",
         )
+        source = f"built by recipe, seed {work.seed}"
+        if "negative_caption" not in _READ[kind]:
+            return pair_gallery(rows, card, work, source=source)
         ids = rows["id"].to_pylist()
         captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
         images = [_images(rows, column, work) for column in _READ[kind] if column in IMAGE_ROLES]
-        source = f"built by recipe, seed {work.seed}"
         if len(images) == 1:
             return choices(card, ids, captions, images[0], groupings, source=source)
         return quads(card, ids, captions, (images[0], images[1]), groupings, source=source)
@@ -164,3 +171,33 @@ def _images(rows: pa.Table, column: str, work: Work) -> list[Image]:
     if lacking:
         work.note(f"{lacking:,} of {len(images):,} images are not at hand; give their folder with --images")
     return images
+
+
+def pair_gallery(rows: pa.Table, card: Card, work: Work, *, source: str) -> Benchmark:
+    """The gallery of all images and captions of the rows, whose right pairs are the rows.
+
+    Equal captions are one, called by its number in order ("c0"), and written for the image of its first row.
+    """
+    cells, texts = rows["image"].to_pylist(), rows["caption"].to_pylist()
+    images = {cell: at for at, cell in enumerate(dict.fromkeys(cells))}
+    captions = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    owners: dict[int, int] = {}
+    found: dict[tuple[int, int], None] = {}
+    for cell, text in zip(cells, texts, strict=True):
+        owners.setdefault(captions[text], images[cell])
+        found[images[cell], captions[text]] = None
+    pairs = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
+    names = [f"c{at}" for at in range(len(captions))]
+    of_images, of_captions = (np.arange(len(each), dtype=np.int64) for each in (images, captions))
+    return gallery(
+        card,
+        [work.image(cell, missing=work.photos is None) for cell in images],
+        [Caption(name, text) for name, text in zip(names, captions, strict=True)],
+        np.array([owners[at] for at in range(len(captions))], dtype=np.int64),
+        (
+            search(of_images, (pairs[0], pairs[1]), names=list(images), where=source),
+            search(of_captions, (pairs[1], pairs[0]), names=names, where=source),
+        ),
+        source=source,
+        path=None,
+    )

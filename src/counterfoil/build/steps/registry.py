@@ -124,6 +124,12 @@ STEPS: Registry[StepEntry] = Registry(
             "counterfoil.build.steps.merge:Merge",
         ),
         StepEntry(
+            "positives",
+            "right pairs that rows lack, proposed by models and judged in rounds",
+            "counterfoil build positives pairs.csv --images photos/ --people judged.csv --out all.csv",
+            "counterfoil.build.steps.positives:MissingPositives",
+        ),
+        StepEntry(
             "assemble",
             "a benchmark or a training set of the rows",
             "counterfoil build assemble rows.parquet --images photos/ --out mine/",

@@ -1,0 +1,163 @@
+"""Pairs that models propose and someone judges, round after round (`counterfoil.evaluation.pool_rounds`)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.data.judgements import Direction, pool_table, read_judgements
+from counterfoil.engine.top_lists import ModelLists, top_lists
+from counterfoil.errors import InputError
+from counterfoil.evaluation.pool_rounds import PoolRound, found_by, missing_pairs, unjudged
+from counterfoil.metrics.annotators import Pool
+
+#: The gain of each row of a table of pairs (image, caption, ...), NaN where there is no answer.
+Judge = Callable[[pa.Table], NDArray[np.float64]]
+
+
+def table_judge(path: Path, captions: Mapping[str, str] | None = None) -> Judge:
+    """The answers of a table of judgements, whichever direction they are in; pairs that it lacks have none.
+
+    `captions` are ids by text, where the table may name captions by their texts.
+    """
+    known: dict[tuple[str, str], float] = {}
+    for one in read_judgements(path).directions:
+        for query, item, gain in zip(one.query, one.item, one.gain, strict=True):
+            pair = one.queries[query], one.items[item]
+            image, caption = pair if one.direction == "i2t" else pair[::-1]
+            known[image, (captions or {}).get(caption, caption)] = float(gain)
+
+    def answers(table: pa.Table) -> NDArray[np.float64]:
+        pairs = zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True)
+        return np.array([known.get(pair, np.nan) for pair in pairs])
+
+    return answers
+
+
+class PoolingState:
+    """What was judged so far, by pair of an image and a caption.
+
+    `models` propose, for the `chosen` queries of each direction, their first `k` items that were not judged;
+    `cost` is the price of so many judged pairs, `total` how many right pairs there are, where that is known.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[ModelLists],
+        chosen: Mapping[Direction, Sequence[str]],
+        k: int,
+        cost: Callable[[int], float],
+        total: int | None,
+    ) -> None:
+        self.models, self.chosen, self.k, self.total = list(models), chosen, k, total
+        self._cost = cost
+        self.remarks: list[str] = []
+        self.tables: list[pa.Table] = []
+        #: Pairs as image * captions + caption, their gains, and which models found them.
+        self.pairs = np.empty(0, np.int64)
+        self.gains = np.empty(0)
+        self.finds = np.empty((0, len(models)), dtype=bool)
+        self.answered = 0
+
+    def round(self, number: int, judge: Judge) -> PoolRound | None:
+        """Propose, judge and merge once; None where no list holds an unjudged item."""
+        pools: dict[Direction, Pool] = {}
+        lists: dict[Direction, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]] = {}
+        for way, names in self.chosen.items():
+            width = len(self.models[0].ids(way)[1])
+            judged = self._judged(way)
+            # What was judged of a query may all stand before the next items of a list.
+            most = int(np.bincount(judged // width, minlength=1).max(initial=0))
+            tops = [self._top(each, way, names, self.k + most) for each in self.models]
+            pools[way], depths = unjudged(tops, judged, self.k, width)
+            lists[way] = tops, depths
+        if not any(len(each.query) for each in pools.values()):
+            return None
+        table = pool_table(
+            pools,
+            models=[each.name for each in self.models],
+            queries=self.chosen,
+            images=self.models[0].image_ids,
+            captions=self.models[0].caption_ids,
+            texts=next((each.texts for each in self.models if each.texts is not None), None),
+        )
+        codes = np.concatenate([self._codes(way, pools[way].query, pools[way].item) for way in pools])
+        gains = np.asarray(judge(table), dtype=np.float64)
+        if gains.shape != codes.shape:
+            raise InputError(
+                "the judge gave other pairs", given=f"{gains.shape} gains", allowed=f"{codes.shape}"
+            )
+        self.tables.append(
+            table.set_column(0, "pair", pa.array(codes))
+            .append_column("gain", pa.array(gains, from_pandas=True))
+            .append_column("round", pa.array(np.full(len(codes), number)))
+        )
+        new, first = np.unique(codes, return_index=True)
+        answered = ~np.isnan(gains[first])
+        own = np.concatenate([pools[way].place for way in pools]) > 0
+        self.pairs = np.concatenate([self.pairs, new])
+        self.gains = np.concatenate([self.gains, gains[first]])
+        self.finds = np.concatenate([self.finds, np.zeros((len(new), own.shape[1]), dtype=bool)])
+        self._find(lists)
+        self.answered += int(answered.sum())
+        right = self.gains > 0
+        return PoolRound(
+            number,
+            proposed=len(new),
+            judged=int(answered.sum()),
+            right=int((gains[first] > 0).sum()),
+            by_model={
+                each.name: _counts(codes[own[:, at]], gains[own[:, at]])
+                for at, each in enumerate(self.models)
+            },
+            all_judged=self.answered,
+            all_right=int(right.sum()),
+            cost=self._cost(self.answered),
+            missing=missing_pairs(self.finds[right]),
+            total=self.total,
+        )
+
+    def table(self) -> pa.Table:
+        """All judgements, with the round of each."""
+        return pa.concat_tables(self.tables, promote_options="default")
+
+    @staticmethod
+    def _top(model: ModelLists, way: Direction, names: Sequence[str], wanted: int) -> NDArray[np.int64]:
+        """A model's list down to a place, or as far as it goes."""
+        return top_lists(model, way, names, min(model.depth[way], len(model.ids(way)[1]), wanted))
+
+    def _codes(self, way: Direction, query: NDArray[np.int64], item: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Pairs of positions among the chosen queries and all items, as image * captions + caption."""
+        place = {name: at for at, name in enumerate(self.models[0].ids(way)[0])}
+        at = np.array([place[name] for name in self.chosen[way]], dtype=np.int64)[query]
+        image, caption = (at, item) if way == "i2t" else (item, at)
+        return image * len(self.models[0].caption_ids) + caption
+
+    def _rows(self, way: Direction) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Of the pairs so far those whose query was chosen: which, query and item."""
+        image, caption = np.divmod(self.pairs, len(self.models[0].caption_ids))
+        asking, item = (image, caption) if way == "i2t" else (caption, image)
+        ids = self.models[0].ids(way)[0]
+        number = {name: at for at, name in enumerate(self.chosen[way])}
+        query = np.array([number.get(name, -1) for name in ids], dtype=np.int64)[asking]
+        some = np.flatnonzero(query >= 0)
+        return some, query[some], item[some]
+
+    def _judged(self, way: Direction) -> NDArray[np.int64]:
+        _, query, item = self._rows(way)
+        return query * len(self.models[0].ids(way)[1]) + item
+
+    def _find(
+        self, lists: Mapping[Direction, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]]
+    ) -> None:
+        for way, (tops, depths) in lists.items():
+            some, query, item = self._rows(way)
+            self.finds[some] |= found_by(tops, depths, query, item)
+
+
+def _counts(codes: NDArray[np.int64], gains: NDArray[np.float64]) -> tuple[int, int, int]:
+    """Different pairs proposed, judged and right."""
+    _, first = np.unique(codes, return_index=True)
+    return len(first), int((~np.isnan(gains[first])).sum()), int((gains[first] > 0).sum())
