@@ -246,9 +246,10 @@ class Negate:
 
     def _local(self, prompts: Sequence[str], work: Work) -> Iterator[str]:
         """The answers of a local model, batch by batch; finished batches are kept."""
+        from counterfoil.scorers.base import Options
         from counterfoil.scorers.text_generation import load_generator
 
-        generator = load_generator(self.by.partition(":")[2])
+        generator = load_generator(self.by.partition(":")[2], Options(device=work.device))
         identity = generator.identity.to_json()
         for start in range(0, len(prompts), self.batch):
             part = list(prompts[start : start + self.batch])
