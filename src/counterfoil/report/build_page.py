@@ -155,6 +155,7 @@ def build_page(
             "key": f"step-{number}",
             "step": step,
             "reasons": _reasons(step) if step.reasons else None,
+            "changes": _changes(step),
             "settings": [(name, shareable(value)) for name, value in step.settings.items() if value != ""],
             "facts": [(name, shareable(said)) for name, said in _said(step.facts)],
             "curves": [
@@ -194,6 +195,29 @@ def counts_table(caption: str, counts: Mapping[str, int], *, corner: str) -> Tab
 
 def _reasons(step: StepSection) -> Table:
     return counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")
+
+
+def _changes(step: StepSection) -> Table | None:
+    """Shares that a step measured before and after: facts with a value and an interval for both."""
+    rows = []
+    for each in step.facts.values():
+        for name, its in each.items() if isinstance(each, Mapping) else ():
+            if isinstance(its, Mapping) and {"before", "after"} <= set(its):
+                cells = (its["before"], its["after"])
+                if all(isinstance(cell, Mapping) and "value" in cell for cell in cells):
+                    rows.append(Row(name, tuple(_estimate(cell) for cell in cells)))
+    if not rows:
+        return None
+    return Table(
+        f"Accuracy without the image, before and after {step.label}; chance is 50 %",
+        (Column("before"), Column("after")),
+        tuple(rows),
+        "scorer",
+    )
+
+
+def _estimate(given: Mapping[str, Any]) -> Cell:
+    return Cell(given["value"], given.get("low"), given.get("high"), given.get("n"))
 
 
 def _pictured(examples: Sequence[RowExample], album: Album) -> list[_Shown]:
