@@ -30,9 +30,7 @@ STEP = StepSection(
 
 
 def test_the_page_says_what_a_step_did() -> None:
-    page = build_page(
-        "Mine", [STEP], about="about it", command="counterfoil build mine", right=["a b"], wrong=["c"]
-    )
+    page = build_page("Mine", [STEP], about="about it", command="build mine", right=["a b"], wrong=["c"])
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
     assert "12 rows in, 8 out" in text
     assert "too long 3 75.00" in text
