@@ -14,6 +14,12 @@ FACTS = {
             "after": {"value": 0.5, "low": 0.4, "high": 0.6, "n": 8},
         }
     },
+    "calibration": {
+        "curve": [
+            {"threshold": t, "kept": [1 - t, 0, 1], "precision": [p, p - 0.1, p + 0.1], "recall": [1, 1, 1]}
+            for t, p in ((0.0, 0.5), (0.5, 0.75))
+        ]
+    },
     "cost": {"x": [0, 1, 2], "y": [0, 3, 4], "x_label": "judged", "y_label": "found", "title": "Cost"},
 }
 STEP = StepSection(
@@ -39,7 +45,7 @@ def test_the_page_says_what_a_step_did() -> None:
     assert "nested : a 1, b 2" in text
     assert "a cat &amp; a dog" in page
     assert "drop rows <b>" not in page
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
     again = build_page("Mine", [STEP], about="about it", command="build mine", right=["a b"], wrong=["c"])
     assert page == again
 

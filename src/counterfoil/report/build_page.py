@@ -241,19 +241,37 @@ def _pictured(examples: Sequence[RowExample], album: Album) -> list[_Shown]:
 
 
 def _curves(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Facts that are curves: values under `x` and `y`, also one level down."""
+    """Facts that are curves: values under `x` and `y`, and points of a calibration, also one level down."""
     found = []
     for name, value in facts.items():
-        if not isinstance(value, Mapping):
-            continue
-        if "x" in value and "y" in value:
-            found.append((name.replace("_", " "), value))
-            continue
-        inside = [
-            (key, its) for key, its in value.items() if isinstance(its, Mapping) and {"x", "y"} <= set(its)
-        ]
-        found += [(f"{name}: {key}".replace("_", " "), its) for key, its in inside]
+        inside = {name: value}
+        if isinstance(value, Mapping) and not {"x", "y"} <= set(value):
+            inside = {f"{name}: {key}": its for key, its in value.items()}
+        for key, its in inside.items():
+            if isinstance(its, Mapping) and {"x", "y"} <= set(its):
+                found.append((key.replace("_", " "), its))
+            elif isinstance(its, list) and its and isinstance(its[0], Mapping):
+                found += [(key, one) for one in (_calibrated(its),) if one is not None]
     return found
+
+
+def _calibrated(points: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The precision of a filter by the share of rows that it keeps, from the points of its calibration."""
+    if not {"kept", "precision"} <= set(points[0]):
+        return None
+    known = sorted(
+        (each for each in points if None not in each["precision"]), key=lambda each: each["kept"][0]
+    )
+    value, low, high = zip(*(each["precision"] for each in known), strict=True)
+    return {
+        "x": [each["kept"][0] for each in known],
+        "y": value,
+        "low": low,
+        "high": high,
+        "x_label": "share of rows kept",
+        "y_label": "share of them right",
+        "title": "Calibration",
+    }
 
 
 def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
