@@ -159,7 +159,7 @@ def test_a_cut_list_gives_the_value_of_the_whole_or_is_refused(query: Query, len
 # How far down a ranking each measure looks, where not to the number of positives.
 PLACES = {
     **{f"recall_at_{k}": k for k in (1, 2, 3, 50)},
-    **dict.fromkeys(("reciprocal_rank", "ndcg"), 1000),
+    **dict.fromkeys(("reciprocal_rank", "ndcg", "average_precision"), 1000),
     "ndcg of 2": 2,
     "graded_recall_at_1": 1,
 }

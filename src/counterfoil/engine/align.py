@@ -270,15 +270,16 @@ def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
     captions, others = texts or questions.pairs()
     where, name = given.identity.name, benchmark.name
     used_captions, used_images = questions.used()
-    rows = used_rows(
-        "caption", benchmark.captions, used_captions, given.caption_ids, len(given.captions), name, where
-    )
-    other_rows, embeddings = rows, given.captions
+    other_rows, embeddings = None, given.captions
     if texts is None:
         embeddings = given.images
         other_rows = used_rows(
             "image", benchmark.images, used_images, given.image_ids, len(given.images), name, where
         )
+    rows = used_rows(
+        "caption", benchmark.captions, used_captions, given.caption_ids, len(given.captions), name, where
+    )
+    other_rows = rows if other_rows is None else other_rows
     values = _cosines(given, rows[captions.ravel()], other_rows[others.ravel()], embeddings)
     return Scores(questions.collect(values.reshape(captions.shape))).check(benchmark, where=where)
 
