@@ -41,7 +41,7 @@ def _check(tmp_path: Path, digests: Digests, *, kills: int, rows: int) -> None:
     for _ in range(kills):
         process = _start(killed, tmp_path / "cache-killed", rows)
         try:
-            process.wait(timeout=rng.uniform(0.25, 1.0) * seconds)
+            process.communicate(timeout=rng.uniform(0.25, 1.0) * seconds)
             # It was through: the next one begins anew.
             shutil.rmtree(killed)
             shutil.rmtree(tmp_path / "cache-killed", ignore_errors=True)
