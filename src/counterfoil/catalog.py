@@ -76,7 +76,7 @@ def recipe(name: str) -> Recipe:
 
 
 def register(entry: Any) -> None:
-    """Add a benchmark (`Card`), scorer, measure, caption metric, recipe or form of question to those known.
+    """Add a benchmark (`Card`), scorer, measure, metric, recipe, step or form of question to those known.
 
     What another package adds for all its users it declares as an entry point (`counterfoil.registry`).
     Raises `InputError` for other values, where the name is taken by another entry, and for a measure of an
@@ -84,14 +84,26 @@ def register(entry: Any) -> None:
     """
     if isinstance(entry, Declared) and entry.form not in FORMS:
         raise InputError("no such form of question", where=entry.name, given=entry.form, allowed=list(FORMS))
-    for registry in (BENCHMARKS, SCORERS, MEASURES, METRICS, RECIPES, ENTRIES):
+    # Names of the others are known without the steps, which stand above the engine.
+    from counterfoil.build.steps.registry import STEPS
+
+    for registry in (BENCHMARKS, SCORERS, MEASURES, METRICS, RECIPES, ENTRIES, STEPS):
         if registry.takes(entry):
             registry.register(entry)
             return
     raise InputError(
         "nothing that can be registered",
         given=type(entry).__name__,
-        allowed=["Card", "ScorerEntry", "Measure", "MeasureAtK", "MetricEntry", "Recipe", "FormEntry"],
+        allowed=[
+            "Card",
+            "ScorerEntry",
+            "Measure",
+            "MeasureAtK",
+            "MetricEntry",
+            "Recipe",
+            "FormEntry",
+            "StepEntry",
+        ],
     )
 
 

@@ -79,8 +79,8 @@ def test_people_of_a_table_judge_by_the_captions_texts(work: Work, rows, tmp_pat
     assert _pairs(output.kept) == truth
 
 
-def test_rows_that_no_one_judges_are_refused(work: Work, rows) -> None:
-    with pytest.raises(CounterfoilError, match="nobody judges the pairs"):
+def test_pairs_without_a_judge_are_refused(work: Work, rows) -> None:
+    with pytest.raises(CounterfoilError, match="the pairs that models propose have no judge"):
         run_step(MissingPositives(), rows.drop_columns(["scene"]), replace(work, step="positives"))
     for wrong in ({"k": 0}, {"rounds": 0}, {"scorers": ()}, {"accuracy": 2.0}):
         with pytest.raises(CounterfoilError):

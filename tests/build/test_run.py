@@ -11,10 +11,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from counterfoil import catalog
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.run import run_recipe
 from counterfoil.build.step import Output, Work, split_rows, with_column
 from counterfoil.build.steps.read import ReadRows
+from counterfoil.build.steps.registry import STEPS, StepEntry
 from counterfoil.errors import CounterfoilError, InputError
 
 
@@ -94,9 +96,17 @@ def test_a_step_with_damaged_or_missing_files_is_run_again(work: Work, digests, 
 
 def test_a_shorter_recipe_leaves_nothing_of_a_longer_one(work: Work, digests, tmp_path: Path) -> None:
     run_recipe(_recipe(KeepShort()), work)
-    (work.folder / "images" / "stray.png").write_bytes(b"x")
+    (work.folder / "images" / f"{0:032x}.png").write_bytes(b"x")
+    mine = [work.folder / "images" / "mine.png", work.folder / "steps" / "9-mine" / "thesis.tex"]
+    for path in mine:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
     short = _recipe()
     run_recipe(short, work)
+    # Files that no step wrote stay.
+    assert [path.read_bytes() for path in mine] == [b"x", b"x"]
+    for path in mine:
+        path.unlink()
     other = replace(work, folder=tmp_path / "other")
     run_recipe(short, other)
     assert digests(work.folder) == digests(other.folder)
@@ -260,3 +270,16 @@ def test_a_limit_is_spread_over_the_source(work: Work) -> None:
     cut = run_recipe(part, work).folders[0].rows()
     assert cut["id"].to_pylist() == whole.take([0, 10, 20])["id"].to_pylist()
     assert pc.all(pc.is_in(cut["image"], whole["image"])).as_py()
+
+
+def test_a_step_that_is_registered_has_a_recipe_and_a_command(tmp_path: Path) -> None:
+
+    entry = StepEntry("keep-short", "short captions", "an example", f"{__name__}:KeepShort")
+    catalog.register(entry)
+    try:
+        assert STEPS["keep-short"].summary == "short captions"
+        path = tmp_path / "mine.toml"
+        path.write_text(RECIPE + '[[steps]]\ndo = "keep-short"\nwords = 3\n')
+        assert read_recipe(path).steps[-1].words == 3  # type: ignore[attr-defined]
+    finally:
+        STEPS._known.pop("keep-short")

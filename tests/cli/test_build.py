@@ -87,6 +87,31 @@ def test_refine_takes_scores_of_several_files_and_read_makes_a_table(counterfoil
     assert len(pq.read_table(table)) == 7
 
 
+def test_folders_and_files_of_others_are_not_touched(counterfoil, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    for name in ("steps/plan.txt", "images/0123456789abcdef0123456789abcdef.png", "rows.parquet"):
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_bytes(b"mine")
+    rows = tmp_path / "rows.csv"
+    rows.write_text("image,caption\na.png,a cat\na.png,a cat\n")
+    gone = tmp_path / "gone.csv"
+    gone.write_text("mine")
+    alone = ("build", "dedup", rows, "--fields", "caption", "--no-cache")
+    for arguments in (
+        ("build", "bivlc", "--out", mine, *_SMALL),
+        (*alone, "--out", mine),
+        (*alone, "--out", tmp_path / "new.csv", "--dropped", gone),
+    ):
+        said = counterfoil(*arguments)
+        assert said.code == 2, arguments
+        assert len(said.err.strip().splitlines()) == 1
+    assert {path.read_bytes() for path in [*mine.rglob("*"), gone] if path.is_file()} == {b"mine"}
+    assert not (tmp_path / "new.csv").exists()
+    # What the command wrote itself it replaces: Parquet holds its mark.
+    own = (*alone, "--out", tmp_path / "own.parquet", "--dropped", tmp_path / "gone.parquet")
+    assert [counterfoil(*own).code for _ in range(2)] == [0, 0]
+
+
 def test_help_lists_recipes_and_steps_and_the_settings_of_a_step(counterfoil) -> None:
     listed = counterfoil("build", "--help").out
     for name in ("bivlc", "trohn-img", "imagine", "refine", "assemble"):

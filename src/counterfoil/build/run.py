@@ -8,6 +8,7 @@ A build that was stopped, at whatever moment, goes on where it was, and ends in 
 was not. A step is run again where its settings, the files that they name, its rows or the seed have changed.
 """
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,6 +25,8 @@ from counterfoil.errors import DataError, StorageError
 from counterfoil.store import digest_value
 
 STEPS_FOLDER, IMAGES_FOLDER = "steps", "images"
+#: How images that steps make are called: a digest, with an ending. Files of other names are never removed.
+_MADE = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 #: Rows from nowhere: what the first step takes.
 _NOTHING = "nothing"
 
@@ -104,9 +107,9 @@ def _tidy(folder: Path, recipe: BuildRecipe, records: list[StepRecord]) -> None:
     """Remove what an earlier recipe left: folders of other steps, and images that no row names."""
     shutil.rmtree(folder / "unfinished", ignore_errors=True)
     for other in _inside(folder / STEPS_FOLDER):
-        if other.name not in recipe.labels:
+        if other.name not in recipe.labels and StepFolder(other).is_own:
             shutil.rmtree(other, ignore_errors=True)
-    held = {path.name: path for path in _inside(folder / IMAGES_FOLDER)}
+    held = {path.name: path for path in _inside(folder / IMAGES_FOLDER) if _MADE.fullmatch(path.name)}
     if not held:
         return
     named: set[str] = set()

@@ -82,6 +82,20 @@ class StepFolder:
     def _build(self) -> Path:
         return self.folder.parent.parent
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the folder holds nothing but what a step writes, the parts of a stopped one among it."""
+        names = [each.name for each in self.folder.iterdir()] if self.folder.is_dir() else []
+        return all(name in (ROWS, DROPPED, MANIFEST) or name.endswith(".part") for name in names)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether a step's manifest is there."""
+        try:
+            return read_model(self.folder / MANIFEST, _StepManifest).format == _FORMAT
+        except DataError:
+            return False
+
     def rows(self) -> pa.Table:
         """The rows that the step kept and made."""
         return _read(self.folder / ROWS)

@@ -238,13 +238,16 @@ def _step_function(name: str) -> Any:
     reads_rows = name != "read"
 
     def run(**given: Any) -> None:
+        from counterfoil.build.step_folder import ROWS
         from counterfoil.cli import paths, terminal
         from counterfoil.cli.tables import show
         from counterfoil.tasks import build as task
 
         out, json, quiet = given["out"], given["json"], given["quiet"]
         folder = None if out.suffix else out
-        paths.check(json=json, table=None if folder else out, folders=[task.declared(out)] if folder else [])
+        table = out / ROWS if folder else out
+        folders = [task.declared(out)] if folder else []
+        paths.check(json=json, table=table, dropped=given["dropped"], folders=folders)
         settings = {
             each.name: given[each.name]
             for each in fields(kind)

@@ -11,7 +11,7 @@ from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths,
 from counterfoil.store import check_writable
 
 #: Options that name what is written; all other arguments that name a file or a folder are read.
-_WRITTEN = frozenset({"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "cache"})
+_WRITTEN = frozenset({"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "cache", "dropped"})
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def _form(option: str, path: Path) -> str | None:
     if option in by_option:
         return by_option[option]
     form = form_of(path)
-    return form if option != "table" or form == "parquet" else None
+    return form if option not in ("table", "dropped") or form == "parquet" else None
 
 
 def _texts(value: Any) -> Iterable[object]:

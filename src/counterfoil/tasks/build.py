@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil import catalog
-from counterfoil.build.recipe import BuildRecipe, read_recipe
+from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.rows import read_rows
 from counterfoil.build.run import Build, run_recipe, run_step
 from counterfoil.build.step import Output, Work, check_columns, check_files
-from counterfoil.build.step_folder import ROWS
+from counterfoil.build.step_folder import ROWS, StepFolder
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
@@ -202,9 +202,9 @@ def build(
 ) -> BuildResult:
     """Run a recipe in the folder `out`, going on where an earlier run of it was stopped.
 
-    A step whose settings, rows and seed are those of a finished one is not run again. Everything that can be
-    wrong with the recipe is found before the first step runs. Raises what reading a recipe and running a step
-    raise, and `InputError` where `out` holds files that no build made.
+    A step whose settings, rows and seed are those of a finished one is not run again. Unknown steps and
+    settings are found before anything runs, an order that cannot work once rows are read. Raises what reading
+    a recipe and running a step raise, and `InputError` where `out` holds files that no build made.
     """
     options = options or BuildOptions()
     if not isinstance(recipe, BuildRecipe):
@@ -236,7 +236,8 @@ def _command(recipe: BuildRecipe, out: Path, options: BuildOptions) -> str:
     """The command that repeats a build."""
     settings = [f"--set {shlex.quote(f'{key}={value}')}" for key, value in options.settings.items()]
     seed = [] if options.seed is None else [f"--seed {options.seed}"]
-    return " ".join(["counterfoil build", recipe.name, *settings, *seed, "--out", out.name])
+    name = recipe.name if recipe.name in shipped() else f"{recipe.name}.toml"
+    return " ".join(["counterfoil build", name, *settings, *seed, "--out", out.name])
 
 
 def apply_step(
@@ -317,7 +318,8 @@ def why_foreign(folder: Path) -> str | None:
     if not folder.is_dir() or begun(folder) == _FORMAT:
         return None
     inside = [each.name for each in folder.iterdir()]
-    if not inside or (folder / "steps").is_dir():
+    steps = (folder / "steps").iterdir() if (folder / "steps").is_dir() else ()
+    if not inside or any(StepFolder(each).is_finished for each in steps):
         return None
     return "the folder holds files that no build made"
 

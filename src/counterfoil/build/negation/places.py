@@ -18,7 +18,7 @@ ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
 VERBS = frozenset({"VBG", "VBZ", "VBP", "VBD", "VB"})
 FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 #: Verbs that help others, and that describe nothing.
-HELPERS = frozenset({"be", "have", "do", "get", "go", "take", "make"})
+AUXILIARIES = frozenset({"be", "have", "do", "get", "go", "take", "make"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def attributes(parse: Parse, phrase: NounPhrase) -> Iterator[int]:
             yield at
 
 
-def verb_positions(parse: Parse, *, but: frozenset[str] = HELPERS) -> Iterator[int]:
+def verb_positions(parse: Parse, *, but: frozenset[str] = AUXILIARIES) -> Iterator[int]:
     for at, token in enumerate(parse.tokens):
         if token.tag in VERBS and token.lemma not in but and at not in parse.within:
             yield at

@@ -8,8 +8,8 @@ from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.parse import NounPhrase, Parse
 from counterfoil.build.negation.places import (
     ADJECTIVES,
+    AUXILIARIES,
     FINITE,
-    HELPERS,
     Change,
     Make,
     Place,
@@ -254,7 +254,7 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
         if word == "in" and parse.tokens[after.stop - 1].lemma in lexicon.words.worn:
             options = ("without",)
         yield Place(0, changed(parse, start, stop, options))
-    for at in verb_positions(parse, but=HELPERS - {"have"}):
+    for at in verb_positions(parse, but=AUXILIARIES - {"have"}):
         lemma = parse.tokens[at].lemma
         particle = (
             at + 1 < len(parse.tokens) and parse.lows[at + 1] == "up" and lemma in ("hold", "lift", "pick")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.parse import NounPhrase, Parse
 from counterfoil.build.negation.places import (
+    AUXILIARIES,
     FINITE,
-    HELPERS,
     Place,
     Rule,
     always,
@@ -275,7 +275,7 @@ def swap_words(tags: frozenset[str]) -> Rule:
             for at, token in enumerate(parse.tokens)
             if token.tag in tags
             and at not in inside
-            and token.lemma not in HELPERS
+            and token.lemma not in AUXILIARIES
             and token.low[-1:].isalpha()
         ]
         for i, one in enumerate(found):

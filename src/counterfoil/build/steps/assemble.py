@@ -18,6 +18,8 @@ from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES, TrainingS
 from counterfoil.errors import DataError, InputError
 from counterfoil.world.training import TRAIN, VALIDATION, save_training
 
+#: All that is written there.
+_WRITTEN = {*benchmarks.FILES, TRAIN, VALIDATION}
 #: Labels of rows that become groupings of the questions.
 _LABELS = ("type", "subset", "split")
 _FORMS = Literal["auto", "quad", "choice", "gallery", "training"]
@@ -97,8 +99,17 @@ class Assemble:
             hint = f"put a step that makes '{lacking[0]}' before it"
             raise DataError(f"no column '{lacking[0]}'", where=f"step {work.step}", hint=hint)
         built = self._benchmark(rows, kind, work)
-        # The folder is the build's: whatever lies there is of an earlier run, or of one that was stopped.
-        if target.exists() and not benchmarks.is_benchmark_folder(target):
+        # What an earlier run left there, or one that was stopped; files of others are not touched.
+        names = {each.name for each in target.iterdir()} if target.is_dir() else set()
+        odd = sorted(name for name in names - _WRITTEN if not name.endswith(".part"))
+        if odd:
+            raise InputError(
+                "the folder holds other files",
+                where=target,
+                given=", ".join(odd[:3]),
+                hint="choose another folder for the build",
+            )
+        if names and not benchmarks.is_benchmark_folder(target):
             shutil.rmtree(target)
         benchmarks.save(built, target, progress=work.progress)
         facts = {"form": kind, "questions": len(built), "benchmark": built.digest}

@@ -75,7 +75,7 @@ class MissingPositives:
 
         Facts hold what each round proposed, cost and found, and estimates of how many right pairs there are
         in all (`counterfoil.stats.capture`); of drawn rows also how many there are. Raises `DataError` where
-        nobody can judge, and what loading a scorer raises.
+        there is no judge, and what loading a scorer raises.
         """
         card = Card(name="rows", title="Rows of a build", form="gallery")
         gallery = pair_gallery(rows, card, work, source=f"step {work.step}")
@@ -118,7 +118,7 @@ class MissingPositives:
             return table_judge(Path(self.people), named)
         if truth is None:
             raise DataError(
-                "nobody judges the pairs that models propose",
+                "the pairs that models propose have no judge",
                 where=f"step {work.step}",
                 hint="give a table of judgements with people = TABLE",
             )

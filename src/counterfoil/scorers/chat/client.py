@@ -7,6 +7,7 @@ was sent. Requests that hang when a process is killed were never answered, and a
 import json
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -68,7 +69,7 @@ class Spent:
     models: set[str] = field(default_factory=set)
 
 
-class Client(Generic[Asked, Answer]):
+class Client(ABC, Generic[Asked, Answer]):
     """An endpoint with its kept answers; `key` is sent as a bearer token and nowhere written.
 
     A kind of endpoint has a `kind`, a `path` under the address and the name of `what` it answers, makes the
@@ -91,30 +92,30 @@ class Client(Generic[Asked, Answer]):
         """A client of another kind for the same address, model and key."""
         return kind(self.settings, self._key)
 
+    @abstractmethod
     def payload(self, request: Asked) -> tuple[Callable[[], bytes], str]:
         """What makes the body of a request, and the digest of everything in it and of where it goes."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def keeps(self) -> bool:
         """Whether answers are kept from one process to the next."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, body: Any) -> Answer:
         """The answer in a body; raises `KeyError`, `ValueError` and the like for what is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def refusal(self, message: str) -> Answer:
         """The answer where a filter declines to look at a request."""
-        raise NotImplementedError
 
+    @abstractmethod
     def known(self, key: str) -> Answer | None:
         """The answer that was kept, if any."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keep(self, key: str, answer: Answer) -> Answer:
         """The answer once it is kept."""
-        raise NotImplementedError
 
     def ask(self, requests: Sequence[Asked]) -> Iterator[Answer]:
         """The answer to each request, in order; equal requests are sent once.
