@@ -348,6 +348,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--out": ("photos", "pairs.csv"),
     },
     "build nothing.toml --out new": {"nothing": ("",)},
+    "annotate forms nothing": {"nothing": ("",)},
     "build refine rows.csv --against blind:length --least 1 --out new.csv": {
         "--scores": ("nowhere.csv", "votes.csv", "photos/p0.png", "nothing", "caption"),
         "--scales": ("x", "vera=0", "vera=1"),

@@ -18,6 +18,7 @@ import typer
 
 from counterfoil import __version__
 from counterfoil.cli import (
+    annotate,
     annotation,
     audit,
     benchmark_files,
@@ -88,6 +89,7 @@ for command in (
     command.help = usage.flowing((command.callback and command.callback.__doc__) or "")
     command.epilog = usage.flowing(command.epilog or "")
 app.add_typer(build.app, name="build")
+app.add_typer(annotate.app, name="annotate")
 app.add_typer(captions.app, name="captions")
 app.add_typer(world.app, name="world")
 app.add_typer(list.app, name="list")

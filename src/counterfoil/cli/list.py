@@ -34,16 +34,16 @@ def benchmarks(
         card = catalog.benchmark_card(name)
         facts = card.model_dump(mode="json")
         if json:
-            _print_json(facts)
+            print_json(facts)
             return
         release = serving(card.name)
-        _print_facts({**facts, "fetch": f"counterfoil fetch {release.name}" if release else ""})
+        print_facts({**facts, "fetch": f"counterfoil fetch {release.name}" if release else ""})
         return
     cards = catalog.benchmarks()
     if json:
-        _print_json([card.model_dump(mode="json") for card in cards.values()])
+        print_json([card.model_dump(mode="json") for card in cards.values()])
         return
-    _print_table(
+    print_table(
         ("name", "form", "questions", "main measure", "title"),
         [
             (
@@ -71,7 +71,7 @@ def scorers(json: Json = False) -> None:
 
     entries = catalog.scorers().values()
     if json:
-        _print_json([asdict(entry) for entry in entries])
+        print_json([asdict(entry) for entry in entries])
         return
     from rich.padding import Padding
     from rich.text import Text
@@ -98,9 +98,9 @@ def metrics(json: Json = False) -> None:
 
     entries = catalog.metrics().values()
     if json:
-        _print_json([asdict(entry) for entry in entries])
+        print_json([asdict(entry) for entry in entries])
         return
-    _print_table(
+    print_table(
         ("metric", "needs", "what it says", "source"),
         [(entry.name, ", ".join(entry.needs), entry.summary, entry.source) for entry in entries],
     )
@@ -117,9 +117,9 @@ def measures(json: Json = False) -> None:
 
     found = catalog.measures()
     if json:
-        _print_json([measure.to_json() for measure in found])
+        print_json([measure.to_json() for measure in found])
         return
-    _print_table(
+    print_table(
         ("measure", "form", "chance", "meaning"),
         [(measure.name, measure.form, measure.chance, measure.meaning) for measure in found],
     )
@@ -146,7 +146,7 @@ def recipes(
     if name is not None:
         recipe = catalog.recipe(name)
         if json:
-            _print_json(asdict(recipe))
+            print_json(asdict(recipe))
             return
         from counterfoil.cli.terminal import out
         from counterfoil.cli.train_tables import recipe_text
@@ -154,16 +154,16 @@ def recipes(
         out().print(recipe_text(recipe, all_of_it=True))
         return
     if json:
-        _print_json([asdict(recipe) for recipe in known.values()])
+        print_json([asdict(recipe) for recipe in known.values()])
         return
-    _print_table(
+    print_table(
         ("recipe", "what is learnt", "columns besides image and caption"),
         [(recipe.name, recipe.about, ", ".join(recipe.needs)) for recipe in known.values()],
     )
     _say("All values of one, and what its paper leaves open: counterfoil list recipes NAME")
 
 
-def _print_json(value: object) -> None:
+def print_json(value: object) -> None:
     from counterfoil.cli.terminal import write_result
 
     write_result("-", value)
@@ -177,7 +177,7 @@ def _say(text: str) -> None:
     out().print(Text(f"\n{text}"))
 
 
-def _print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     from counterfoil.cli.tables import word_table
     from counterfoil.cli.terminal import out
 
@@ -186,7 +186,7 @@ def _print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
         console.print(part)
 
 
-def _print_facts(facts: dict[str, object]) -> None:
+def print_facts(facts: dict[str, object]) -> None:
     from rich.table import Table
     from rich.text import Text
 

@@ -1,0 +1,349 @@
+"""A campaign: a folder with a recipe, items, their images, instructions, and what must stay secret.
+
+campaign.toml     the recipe: form of work, design, pay, limits
+items.parquet     items: id, role, golden, instance, kind, truth, and the columns of the form
+images/           the images of the items, by digest
+instructions.md   what people read before they begin
+consent.md        what people agree to
+secrets.json      salt of worker ids and token of the researcher; readable by its owner alone
+database.sqlite   answers, where the campaign uses no other database
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
+from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.columns import read_parquet
+from counterfoil.inputs.fields import values_of
+from counterfoil.inputs.files import read_json, read_text, read_toml
+from counterfoil.store import digest_file, digest_value, write_bytes, write_parquet, write_text
+
+RECIPE, ITEMS, IMAGES, SECRETS = "campaign.toml", "items.parquet", "images", "secrets.json"
+INSTRUCTIONS, CONSENT, DATABASE = "instructions.md", "consent.md", "database.sqlite"
+#: What lies in the folder of a campaign; other files in it are not counterfoil's.
+FILES = (RECIPE, ITEMS, IMAGES, SECRETS, INSTRUCTIONS, CONSENT, DATABASE, "export")
+#: Columns of the table of items that are not the form's.
+_FIXED = ("id", "role", "golden", "instance", "kind", "truth")
+
+#: What people agree to where the campaign has no text of its own.
+USUAL_CONSENT = (
+    "Your answers, and how long each took, are stored for research and may be published without anything "
+    "that identifies you. You can stop at any time, and withdraw: then your answers are deleted."
+)
+
+Design = Literal["blocks", "queue", "adaptive"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignRecipe:
+    """How a campaign is run. Every field can stand in `campaign.toml`.
+
+    Designs: `blocks` are made before it starts, each for one person, so that a design is exact; in a `queue`
+    people take items one after the other; `adaptive` is a queue that asks for more answers of the items on
+    which people are undecided.
+    """
+
+    form: str
+    title: str
+    seed: int = field(default=0, metadata={"help": "Seed of assignment, sides and order."})
+    design: Design = field(default="queue", metadata={"help": "blocks, queue or adaptive."})
+    overlap: int = field(default=3, metadata={"help": "Answers per item, each of another person."})
+    per_person: int = field(
+        default=0,
+        metadata={"help": "Items of a block, or the most that one person does in a queue; 0 is all."},
+    )
+    golden_per_block: int = field(default=0, metadata={"help": "Of a block, how many items are golden."})
+    golden_share: float = field(default=0.0, metadata={"help": "In a queue, the share of golden items."})
+    golden_misses: int = field(
+        default=0, metadata={"help": "So many wrong golden answers end a person's work; 0 is never."}
+    )
+    onboarding: int = field(default=0, metadata={"help": "Items of the test before the work."})
+    onboarding_warnings: int = field(
+        default=1, metadata={"help": "Errors of the test that are pointed out; the next one disqualifies."}
+    )
+    certainty: float = field(default=0.95, metadata={"help": "Adaptive: ask until a label is this likely."})
+    most: int = field(default=9, metadata={"help": "Adaptive: the most answers of an item."})
+    lease_minutes: float = field(
+        default=10.0, metadata={"help": "An item not answered so long goes to others."}
+    )
+    block_minutes: float = field(
+        default=120.0, metadata={"help": "A block not finished so long goes to others."}
+    )
+    pay_per_hour: float = field(default=12.0, metadata={"help": "Pay that is aimed at."})
+    currency: str = field(default="USD", metadata={"help": "Currency of the pay."})
+    least_seconds: float = field(default=0.0, metadata={"help": "Answers faster than this are marked."})
+    languages: tuple[str, ...] = field(default=("en",), metadata={"help": "Languages of the captions."})
+    entry: str = field(
+        default="link", metadata={"help": "How people come: link, open, or a platform's name."}
+    )
+    code: str = field(default="", metadata={"help": "The code of an open link; empty asks for none."})
+    completion: str = field(
+        default="", metadata={"help": "Code or address that a platform expects at the end."}
+    )
+    keep_until: str = field(default="", metadata={"help": "Date after which answers are to be deleted."})
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        positive = ("overlap", "most", "lease_minutes", "block_minutes")
+        for each in fields(self):
+            name, value = each.name, getattr(self, each.name)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if number and (value < 0 or (name in positive and value == 0)):
+                _refuse(name, value, "above 0" if name in positive else "0 or above")
+        if self.design == "blocks" and not self.per_person > self.golden_per_block:
+            _refuse("per_person", self.per_person, "blocks of one item or more beside the golden ones")
+        for name in ("golden_share", "certainty"):
+            if not getattr(self, name) < 1:
+                _refuse(name, getattr(self, name), "0 to below 1")
+        if self.design == "adaptive" and self.most < self.overlap:
+            _refuse("most", self.most, f"the overlap of {self.overlap} or more")
+        if self.keep_until:
+            try:
+                date.fromisoformat(self.keep_until)
+            except ValueError:
+                _refuse("keep_until", self.keep_until, "a date such as 2027-12-31")
+
+    def to_toml(self) -> str:
+        """The recipe as TOML, every field with what it means."""
+        lines = []
+        for each in fields(self):
+            if each.name != "settings":
+                value = getattr(self, each.name)
+                text = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+                note = each.metadata.get("help", "")
+                lines.append(f"{each.name} = {text}" + (f"  # {note}" if note else ""))
+        lines += ["", "[settings]", *(f"{k} = {json.dumps(v)}" for k, v in self.settings.items())]
+        return "\n".join(lines) + "\n"
+
+
+def _refuse(name: str, value: object, allowed: str) -> None:
+    raise InputError("campaign cannot be run so", where=f"key '{name}'", given=str(value), allowed=allowed)
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """An opened campaign: its folder, recipe, form and items. Nothing of it changes while it is open."""
+
+    folder: Path
+    recipe: CampaignRecipe
+    form: WorkForm
+
+    @cached_property
+    def items(self) -> tuple[WorkItem, ...]:
+        """All items in the order of their table; raises `DataError` where the table is damaged."""
+        return read_items(self.folder / ITEMS, self.form)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each item by its id."""
+        return {item.id: at for at, item in enumerate(self.items)}
+
+    @cached_property
+    def secrets(self) -> Mapping[str, str]:
+        """`salt` of worker ids and `token` of the researcher; raises `DataError` for a damaged file."""
+        found = read_json(self.folder / SECRETS)
+        if not isinstance(found, dict) or not all(isinstance(found.get(k), str) for k in ("salt", "token")):
+            raise DataError(
+                "no secrets of a campaign",
+                where=str(self.folder / SECRETS),
+                allowed="salt and token, as created",
+            )
+        return found
+
+    @property
+    def instructions(self) -> str:
+        """What people read before they begin, in Markdown."""
+        return read_text(self.folder / INSTRUCTIONS)
+
+    @property
+    def consent(self) -> str:
+        """What people agree to, in Markdown."""
+        return read_text(self.folder / CONSENT)
+
+    def image(self, name: str) -> Path:
+        """The file of an image that an item names.
+
+        Raises `InputError` for a name that no item has, whatever path it is.
+        """
+        if name not in self._images:
+            raise InputError("no such image in this campaign", given=name)
+        return self.folder / IMAGES / name
+
+    @cached_property
+    def _images(self) -> frozenset[str]:
+        return frozenset(name for item in self.items for name in images_of(self.form, item))
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of form, version, settings and items: what answers depend on."""
+        return digest_value(
+            {
+                "form": self.form.name,
+                "version": self.form.version,
+                "settings": dict(self.recipe.settings),
+                "items": digest_file(self.folder / ITEMS),
+            }
+        )
+
+
+def images_of(form: WorkForm, item: WorkItem) -> tuple[str, ...]:
+    """The image cells of an item, by the form's columns.
+
+    >>> from counterfoil.annotate.forms.best_of_k import BestOfK
+    >>> images_of(BestOfK(), WorkItem("1", {"caption": "A cat.", "images": ["a.png", "b.png"]}))
+    ('a.png', 'b.png')
+    """
+    found: list[str] = []
+    for name, kind in form.columns.items():
+        cell = item.cells.get(name)
+        if kind == "image" and cell:
+            found.append(cell)
+        elif kind == "images" and cell:
+            found += cell
+    return tuple(found)
+
+
+def create_folder(
+    folder: Path,
+    recipe: CampaignRecipe,
+    items: Sequence[WorkItem],
+    images: Mapping[str, bytes],
+    *,
+    instructions: str = "",
+    consent: str = "",
+) -> Campaign:
+    """Write the folder of a campaign, `campaign.toml` last, so that a half-written one is none.
+
+    `images` are the bytes of every image that items name, by that name. Raises `InputError` for no items, an
+    id twice, an image that is not given, and an item that the form cannot show.
+    """
+    form = form_of(recipe, where="the campaign")
+    table = items_table(items, form)
+    for item in items:
+        lacking = next((name for name in images_of(form, item) if name not in images), None)
+        if lacking is not None:
+            raise DataError("no image of this name", where=f"item '{item.id}'", given=lacking)
+        form.page(item)
+    for name, content in images.items():
+        write_bytes(folder / IMAGES / name, content)
+    write_parquet(folder / ITEMS, table)
+    write_text(folder / INSTRUCTIONS, instructions or form.instructions)
+    write_text(folder / CONSENT, consent or USUAL_CONSENT)
+    if not (folder / SECRETS).exists():
+        _write_secrets(folder / SECRETS)
+    write_text(folder / RECIPE, recipe.to_toml())
+    return open_campaign(folder)
+
+
+def open_campaign(folder: Path) -> Campaign:
+    """The campaign in a folder; raises `DataError` where there is none or its recipe cannot be read."""
+    path = folder / RECIPE
+    if not path.is_file():
+        raise DataError(
+            "no campaign",
+            where=str(folder),
+            hint="make one with: counterfoil annotate create FORM --from TABLE --out DIR",
+        )
+    recipe = read_recipe(path)
+    return Campaign(folder, recipe, form_of(recipe, where=str(path)))
+
+
+def read_recipe(path: Path) -> CampaignRecipe:
+    """The recipe in a file; raises `InputError` for an unknown key and a value of another type."""
+    found = read_toml(path)
+    settings = found.pop("settings", {})
+    for name in ("form", "title"):
+        if name not in found:
+            raise InputError(f"no '{name}'", where=str(path), hint=f'add a line: {name} = "..."')
+    empty = {each.name for each in fields(CampaignRecipe) if each.default == ""}
+    texts = {name: value for name, value in found.items() if value == "" and name in empty}
+    values = values_of(CampaignRecipe, {k: v for k, v in found.items() if k not in texts}, where=str(path))
+    return CampaignRecipe(**values, **texts, settings=settings)
+
+
+def form_of(recipe: CampaignRecipe, *, where: object) -> WorkForm:
+    """The form of a recipe with its settings."""
+    entry = WORK_FORMS.find(recipe.form, where=str(where))
+    return entry.form(recipe.settings, where=f"{where}, settings of '{recipe.form}'")
+
+
+def items_table(items: Sequence[WorkItem], form: WorkForm) -> pa.Table:
+    """Items as a table; raises `InputError` for none, an id twice, and golden items that name no field."""
+    if not items:
+        raise InputError("a campaign needs items", given="none")
+    seen: set[str] = set()
+    for item in items:
+        if item.id in seen:
+            raise InputError("an id is there twice", where="items", given=item.id)
+        seen.add(item.id)
+        if item.role != "work" and not item.golden:
+            raise InputError(
+                f"no right answer of an item for {item.role}",
+                where=f"item '{item.id}'",
+                hint="give its column 'golden'",
+            )
+    kinds = {
+        "image": pa.string(),
+        "text": pa.string(),
+        "images": pa.list_(pa.string()),
+        "texts": pa.list_(pa.string()),
+    }
+    columns: dict[str, pa.Array] = {
+        "id": pa.array([item.id for item in items], pa.string()),
+        "role": pa.array([item.role for item in items], pa.string()),
+        "golden": pa.array(
+            [json.dumps(dict(item.golden)) if item.golden else "" for item in items], pa.string()
+        ),
+        "instance": pa.array([item.instance for item in items], pa.string()),
+        "kind": pa.array([item.kind for item in items], pa.string()),
+        "truth": pa.array([item.truth for item in items], pa.string()),
+    }
+    for name, kind in form.columns.items():
+        columns[name] = pa.array([item.cells[name] for item in items], kinds[kind])
+    return pa.table(columns)
+
+
+def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
+    """The items of a table as `items_table` writes it; raises `DataError` where a column is not there."""
+    table = read_parquet(path)
+    lacking = [name for name in (*_FIXED, *form.columns) if name not in table.column_names]
+    if lacking:
+        raise DataError(
+            "items of another form",
+            where=str(path),
+            given=", ".join(table.column_names),
+            allowed=f"a column '{lacking[0]}' for the form '{form.name}'",
+        )
+    found = []
+    for row in table.to_pylist():
+        if row["role"] not in ROLES:
+            raise DataError(
+                "no such role", where=f"{path}, item '{row['id']}'", given=row["role"], allowed=ROLES
+            )
+        golden = json.loads(row["golden"]) if row["golden"] else {}
+        cells = {name: row[name] for name in form.columns}
+        found.append(
+            WorkItem(row["id"], cells, row["role"], golden, row["instance"], row["kind"], row["truth"])
+        )
+    return tuple(found)
+
+
+def _write_secrets(path: Path) -> None:
+    """New secrets, in a file that its owner alone can read from its first byte on."""
+    content = json.dumps({"salt": secrets.token_hex(32), "token": secrets.token_urlsafe(32)}).encode()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

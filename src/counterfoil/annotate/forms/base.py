@@ -1,0 +1,271 @@
+"""A form of work: items in, a page to show, and the fields of an answer.
+
+A form is declared, not drawn: its page is a list of what is shown and of fields to fill in, which one
+renderer shows for every form. An answer maps the names of fields to values: of `one` an option's value, of
+`many` a list of them, of `text` a text, of `spans` a list of `{"start", "end", "label"}` with places in the
+text shown.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+from counterfoil.errors import InputError
+
+#: Work that counts, work whose right answer is known, and the test before the work.
+Role = Literal["work", "golden", "onboarding"]
+ROLES: tuple[Role, ...] = ("work", "golden", "onboarding")
+#: Which answers a field takes, and how near two of its answers are.
+Kind = Literal["one", "many", "text", "spans"]
+Level = Literal["nominal", "ordinal", "interval"]
+#: What a column of items holds: the name of an image file, or several, a text, or several.
+Cell = Literal["image", "images", "text", "texts"]
+
+#: Characters of a text, spans of an answer: more is refused before it is read.
+LONGEST_TEXT = 2_000
+MOST_SPANS = 100
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """One item of a campaign: the cells of the form's columns, and what is not shown.
+
+    `golden` maps fields to the values that are right there, of an item whose answer is known. Items of one
+    `instance` would give each other away, so that one person judges at most one of them. `kind` groups items
+    in reports (a direction, a category). `truth` is the right answer where a simulation knows it; neither it
+    nor `golden` is ever sent to a page.
+    """
+
+    id: str
+    cells: Mapping[str, Any]
+    role: Role = "work"
+    golden: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    instance: str = ""
+    kind: str = ""
+    truth: str = ""
+
+    @property
+    def apart(self) -> str:
+        """What keeps items apart that would give each other away: its instance, else the item itself."""
+        return self.instance or self.id
+
+
+@dataclass(frozen=True)
+class Option:
+    """One answer to choose: its value in tables, its label, and what it shows (images, texts)."""
+
+    value: str
+    label: str = ""
+    images: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Something that is shown above the fields: an image or a text with a label."""
+
+    kind: Literal["image", "text"]
+    content: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class FormField:
+    """One field of an answer.
+
+    `options` of kind `one` and `many`, and the labels of `spans`. Where `shuffled`, each person sees the
+    options in an order of their own, except those that stand `last` ("none of them"). The field is open only
+    where, for each field named in `when`, the answer has one of the values named there. `level` says how near
+    two answers are, options in order; agreement and aggregation use it. `text` names the text of spans.
+    """
+
+    name: str
+    prompt: str
+    kind: Kind = "one"
+    options: tuple[Option, ...] = ()
+    shuffled: bool = False
+    last: int = 0
+    required: bool = True
+    when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    level: Level = "nominal"
+    longest: int = LONGEST_TEXT
+    text: str = ""
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values of the options, in order."""
+        return tuple(option.value for option in self.options)
+
+    def is_open(self, answer: Mapping[str, Any]) -> bool:
+        """Whether the field is to be filled in, given the fields before it.
+
+        >>> why = FormField("why", "Why?", when={"match": ("no",)})
+        >>> why.is_open({"match": "no"}), why.is_open({"match": "yes"}), why.is_open({})
+        (True, False, False)
+        """
+        for name, values in self.when.items():
+            chosen = answer.get(name)
+            found = chosen if isinstance(chosen, list) else [chosen]
+            if not any(value in values for value in found):
+                return False
+        return True
+
+    def ordered(self, order: Sequence[int]) -> "FormField":
+        """The field with its options in another order; `order` holds their places."""
+        return replace(self, options=tuple(self.options[at] for at in order))
+
+
+@dataclass(frozen=True)
+class WorkPage:
+    """What a person sees of one item: things shown, then fields in order."""
+
+    shown: tuple[Shown, ...]
+    fields: tuple[FormField, ...]
+
+    @property
+    def images(self) -> tuple[str, ...]:
+        """All images on the page, each once, in order."""
+        found = [each.content for each in self.shown if each.kind == "image"]
+        found += [image for each in self.fields for option in each.options for image in option.images]
+        return tuple(dict.fromkeys(found))
+
+
+@runtime_checkable
+class WorkForm(Protocol):
+    """A frozen dataclass of settings, each with a default and a `help` in its metadata, and these."""
+
+    #: What campaigns call the form, a line about it, and a number that is raised when its answers change.
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    version: ClassVar[int]
+    #: What an item must have, by column.
+    columns: ClassVar[Mapping[str, Cell]]
+    #: The field whose answers are aggregated into the label of an item.
+    main: ClassVar[str]
+    #: What people read before they begin, in Markdown.
+    instructions: ClassVar[str]
+    #: Seconds that an item takes, for pay and plans before there are measured ones.
+    seconds: ClassVar[float]
+
+    def page(self, item: WorkItem) -> WorkPage:
+        """What a person sees of an item, options in the form's own order.
+
+        Raises `InputError` for an item that the form cannot show.
+        """
+        ...
+
+    def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
+        """Raise `InputError` for an answer whose fields are sound one by one but not together."""
+        ...
+
+
+def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
+    """Whether an answer to an item of known answer is right; None where no answer is known.
+
+    Every field that `golden` names must hold one of the values named there; of a field with several values,
+    all of them.
+
+    >>> item = WorkItem("1", {}, golden={"match": ("yes", "weak yes")})
+    >>> is_right(item, {"match": "yes"}), is_right(item, {"match": "no"}), is_right(WorkItem("2", {}), {})
+    (True, False, None)
+    """
+    if not item.golden:
+        return None
+    for name, allowed in item.golden.items():
+        found = answer.get(name)
+        if isinstance(found, list):
+            if set(found) != set(allowed):
+                return False
+        elif found not in allowed:
+            return False
+    return True
+
+
+def check_answer(page: WorkPage, raw: Any, *, where: object = None) -> dict[str, Any]:
+    """An answer with its fields checked, in the page's order; closed fields are left out.
+
+    `raw` has option values as places in the order of the page: what the browser sends. Raises `InputError`
+    in one line for what is no answer to this page.
+
+    >>> page = WorkPage((), (FormField("best", "Which?", options=(Option("a"), Option("none"))),))
+    >>> check_answer(page, {"best": 1})
+    {'best': 'none'}
+    >>> check_answer(page, {"best": 2})
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: field 'best': no such option; given: 2; allowed: 0 to 1
+    """
+    if not isinstance(raw, Mapping):
+        raise InputError("an answer maps fields to values", where=where, given=type(raw).__name__)
+    known = {each.name for each in page.fields}
+    odd = next((name for name in raw if name not in known), None)
+    if odd is not None:
+        raise InputError("unknown field", where=where, given=odd, allowed=sorted(known))
+    answer: dict[str, Any] = {}
+    for each in page.fields:
+        spot = f"{where}, field '{each.name}'" if where else f"field '{each.name}'"
+        value = raw.get(each.name)
+        empty = value is None or value in ("", [])
+        if not each.is_open(answer):
+            if not empty:
+                raise InputError("this field is not open with these answers", where=spot, given=str(value))
+        elif not empty:
+            answer[each.name] = _value(each, page, value, spot)
+        elif each.required:
+            raise InputError("no answer", where=spot, hint=each.prompt)
+        elif each.kind in ("many", "spans"):
+            answer[each.name] = []
+    return answer
+
+
+def _value(each: FormField, page: WorkPage, value: Any, where: str) -> Any:
+    if each.kind == "one":
+        return _option(each, value, where)
+    if each.kind == "many":
+        if not isinstance(value, list) or len(value) > len(each.options):
+            raise InputError("several options are a list", where=where, given=str(value))
+        found = {_option(each, entry, where) for entry in value}
+        if len(found) < len(value):
+            raise InputError("an option is given twice", where=where, given=str(value))
+        return [option for option in sorted(each.values) if option in found]
+    if each.kind == "text":
+        if not isinstance(value, str) or len(value) > each.longest:
+            given = f"{len(value):,} characters" if isinstance(value, str) else type(value).__name__
+            raise InputError(
+                "no text of this length", where=where, given=given, allowed=f"1 to {each.longest:,}"
+            )
+        text = " ".join(value.split())
+        if not text:
+            raise InputError("no answer", where=where, hint=each.prompt)
+        return text
+    return _spans(each, page, value, where)
+
+
+def _option(each: FormField, value: Any, where: str) -> str:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < len(each.options):
+        raise InputError(
+            "no such option", where=where, given=str(value), allowed=f"0 to {len(each.options) - 1}"
+        )
+    return each.options[value].value
+
+
+def _spans(each: FormField, page: WorkPage, value: Any, where: str) -> list[dict[str, Any]]:
+    text = next((s.content for s in page.shown if s.kind == "text" and s.label == each.text), "")
+    if not isinstance(value, list) or len(value) > MOST_SPANS:
+        raise InputError("spans are a list", where=where, given=str(value), allowed=f"at most {MOST_SPANS}")
+    found = []
+    for span in value:
+        if not isinstance(span, Mapping) or set(span) != {"start", "end", "label"}:
+            raise InputError("a span has start, end and label", where=where, given=str(span))
+        start, end = span["start"], span["end"]
+        whole = all(isinstance(at, int) and not isinstance(at, bool) for at in (start, end))
+        if not whole or not 0 <= start < end <= len(text):
+            raise InputError(
+                "no such span", where=where, given=f"{start} to {end}", allowed=f"0 to {len(text)}"
+            )
+        found.append({"start": start, "end": end, "label": _option(each, span["label"], where)})
+    found.sort(key=lambda span: (span["start"], span["end"]))
+    for first, second in pairwise(found):
+        if second["start"] < first["end"]:
+            raise InputError("spans overlap", where=where, given=f"{first} and {second}")
+    return found

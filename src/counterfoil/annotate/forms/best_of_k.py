@@ -1,0 +1,49 @@
+"""The best of several images for a caption, or none (BiVLC section 3, step 3, and appendix H.1)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from counterfoil.annotate.forms.base import Cell, FormField, Option, Shown, WorkItem, WorkPage
+from counterfoil.errors import InputError
+
+#: The value of "none of them fits".
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class BestOfK:
+    """One caption and k images; the answer is the place of an image, from 0, or "none"."""
+
+    name: ClassVar[str] = "best-of-k"
+    summary: ClassVar[str] = "the best of several images for a caption, or none"
+    version: ClassVar[int] = 1
+    columns: ClassVar[Mapping[str, Cell]] = {"caption": "text", "images": "images"}
+    main: ClassVar[str] = "best"
+    instructions: ClassVar[str] = (
+        "Choose an image that shows what the description says. If several do, choose any of them; if none "
+        "does, choose **None of them fits**.\n\n"
+        "* All that the description says must be in the image.\n"
+        "* Flaws of the drawing, such as odd faces, arms or hands, do not matter."
+    )
+    seconds: ClassVar[float] = 8.0
+
+    none: bool = field(default=True, metadata={"help": "Whether none of them can be the answer."})
+
+    def page(self, item: WorkItem) -> WorkPage:
+        """The caption, then the images in an order of each person's own, then "none"."""
+        images = item.cells["images"]
+        if len(images) < 2:
+            raise InputError(
+                "a choice needs images", where=f"item '{item.id}'", given=len(images), allowed="2 or more"
+            )
+        options = tuple(Option(str(at), images=(image,)) for at, image in enumerate(images))
+        if self.none:
+            options = (*options, Option(NONE, "None of them fits"))
+        best = FormField(
+            "best", "Which image fits the description?", options=options, shuffled=True, last=int(self.none)
+        )
+        return WorkPage((Shown("text", item.cells["caption"], "Description"),), (best,))
+
+    def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
+        """Every answer of sound fields is sound."""

@@ -1,0 +1,72 @@
+"""Forms of work by name, those of other packages (entry points `counterfoil.work_forms`) among them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from counterfoil.annotate.forms.base import WorkForm
+from counterfoil.errors import InputError
+from counterfoil.inputs.fields import values_of
+from counterfoil.registry import Registry, resolve
+
+
+@dataclass(frozen=True)
+class WorkFormEntry:
+    """A form's name, a line about it, and where its class is."""
+
+    name: str
+    summary: str
+    target: str
+
+    @property
+    def kind(self) -> type[Any]:
+        """The class of the form."""
+        found = resolve(self.target)
+        assert isinstance(found, type)
+        return found
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a table of items needs and what can be set, as plain values."""
+        kind = self.kind
+        return {
+            "name": self.name,
+            "summary": self.summary,
+            "columns": dict(kind.columns),
+            "label": kind.main,
+            "seconds": kind.seconds,
+            "settings": {each.name: each.metadata.get("help", "") for each in fields(kind)},
+            "instructions": kind.instructions,
+        }
+
+    def form(self, settings: Mapping[str, Any], *, where: object) -> WorkForm:
+        """The form with these settings, as TOML has them.
+
+        Raises `InputError` for a key that it does not have and a value that it does not allow.
+        """
+        values = values_of(self.kind, settings, where=where)
+        try:
+            made = self.kind(**values)
+        except InputError as error:
+            raise InputError(str(error), where=where) from None
+        assert isinstance(made, WorkForm)
+        return made
+
+
+WORK_FORMS: Registry[WorkFormEntry] = Registry(
+    "form of work",
+    WorkFormEntry,
+    "counterfoil.work_forms",
+    (
+        WorkFormEntry(
+            "yes-no",
+            "does the caption match the image, yes or no",
+            "counterfoil.annotate.forms.yes_no:YesNo",
+        ),
+        WorkFormEntry(
+            "best-of-k",
+            "the best of several images for a caption, or none",
+            "counterfoil.annotate.forms.best_of_k:BestOfK",
+        ),
+    ),
+)

@@ -1,0 +1,61 @@
+"""`counterfoil annotate`: people in the loop, from the question to agreement to a benchmark."""
+
+from typing import Annotated, Any
+
+import typer
+
+from counterfoil.cli import usage
+from counterfoil.cli.list import Json, print_facts, print_json, print_table
+
+app = typer.Typer(
+    cls=usage.OneLine,
+    help="People judge images and captions in the browser: blind, several per item, from one folder.",
+    no_args_is_help=True,
+    epilog="Start with: counterfoil annotate forms",
+)
+
+
+def forms(
+    name: Annotated[
+        str | None, typer.Argument(metavar="FORM", help="Show columns and settings of this one.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """The forms of work: what is asked, and which columns a table of items needs."""
+    from counterfoil.annotate.forms.registry import WORK_FORMS
+
+    if name is None:
+        entries = [WORK_FORMS[each] for each in WORK_FORMS]
+        facts = [{"name": e.name, "columns": dict(e.kind.columns), "summary": e.summary} for e in entries]
+        if json:
+            print_json(facts)
+        else:
+            print_table(
+                ("form", "columns", "what is asked"),
+                [(e.name, ", ".join(e.kind.columns), e.summary) for e in entries],
+            )
+        return
+    found = WORK_FORMS.find(name).facts
+    if json:
+        print_json(found)
+    else:
+        print_facts({key: value for key, value in found.items() if value != {}})
+
+
+FORMS_EPILOG = """Examples:
+
+  counterfoil annotate forms
+
+  counterfoil annotate forms best-of-k"""
+
+#: Every command with its examples; a module of its own holds each that is more than a few lines.
+COMMANDS: tuple[tuple[Any, str], ...] = ((forms, FORMS_EPILOG),)
+for function, epilog in COMMANDS:
+    app.command(cls=usage.Command, help=usage.flowing(function.__doc__ or ""), epilog=usage.flowing(epilog))(
+        usage.with_levels(function)
+    )
+
+
+@app.callback()
+def _group() -> None:
+    """A group of commands, however few it holds itself."""

@@ -1,0 +1,142 @@
+"""The folder of a campaign: written whole, read back, refused in one line."""
+
+import io
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import PIL.Image
+import pytest
+
+from counterfoil.annotate.campaign import (
+    RECIPE,
+    SECRETS,
+    Campaign,
+    CampaignRecipe,
+    create_folder,
+    open_campaign,
+    read_recipe,
+)
+from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.errors import DataError, InputError
+
+RECIPE_OF_TWO = CampaignRecipe(form="yes-no", title='Two "pairs"', overlap=2, pay_per_hour=15)
+
+
+def png(colour: str) -> bytes:
+    """A small image file."""
+    file = io.BytesIO()
+    PIL.Image.new("RGB", (8, 8), colour).save(file, "PNG")
+    return file.getvalue()
+
+
+def items() -> list[WorkItem]:
+    """Two pairs to judge and one whose answer is known."""
+    return [
+        WorkItem("1", {"image": "red.png", "caption": "A red square."}, instance="q", kind="colour"),
+        WorkItem("2", {"image": "blue.png", "caption": "A red square."}, instance="q", truth="no"),
+        WorkItem("3", {"image": "blue.png", "caption": "A blue square."}, "golden", {"match": ["yes"]}),
+    ]
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Campaign:
+    images = {"red.png": png("red"), "blue.png": png("blue")}
+    return create_folder(tmp_path / "campaign", RECIPE_OF_TWO, items(), images)
+
+
+def test_what_is_written_is_read_back(campaign: Campaign) -> None:
+    again = open_campaign(campaign.folder)
+    assert again.recipe == RECIPE_OF_TWO
+    assert list(again.items) == items()
+    assert again.digest == campaign.digest
+    assert again.image("red.png").read_bytes() == png("red")
+    assert "order of the words" in again.instructions
+
+
+def test_secrets_are_the_owners_alone_and_new_for_each_campaign(campaign: Campaign, tmp_path: Path) -> None:
+    mode = stat.S_IMODE((campaign.folder / SECRETS).stat().st_mode)
+    other = create_folder(tmp_path / "other", RECIPE_OF_TWO, items()[:1], {"red.png": png("red")})
+    assert mode == 0o600
+    assert set(campaign.secrets) == {"salt", "token"}
+    assert campaign.secrets["token"] != other.secrets["token"]
+
+
+def test_a_campaign_created_again_keeps_its_secrets(campaign: Campaign) -> None:
+    before = dict(campaign.secrets)
+    images = {"red.png": png("red"), "blue.png": png("blue")}
+    assert create_folder(campaign.folder, RECIPE_OF_TWO, items(), images).secrets == before
+
+
+@pytest.mark.parametrize("name", ["../secrets.json", "/etc/passwd", "secrets.json", "red.png/..", ""])
+def test_only_images_of_items_are_found(campaign: Campaign, name: str) -> None:
+    with pytest.raises(InputError, match="no such image"):
+        campaign.image(name)
+
+
+def test_the_digest_depends_on_items_and_settings(campaign: Campaign, tmp_path: Path) -> None:
+    changed = [replace(items()[0], cells={"image": "red.png", "caption": "A green square."}), *items()[1:]]
+    images = {"red.png": png("red"), "blue.png": png("blue")}
+    assert create_folder(tmp_path / "b", RECIPE_OF_TWO, changed, images).digest != campaign.digest
+    other_title = replace(RECIPE_OF_TWO, title="Pairs")
+    assert create_folder(tmp_path / "c", other_title, items(), images).digest == campaign.digest
+
+
+def test_items_without_images_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"item '2': no image of this name; given: blue\.png"):
+        create_folder(tmp_path / "new", RECIPE_OF_TWO, items(), {"red.png": png("red")})
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("of", "message"),
+    [
+        ([], "a campaign needs items"),
+        ([items()[0], items()[0]], "an id is there twice; given: 1"),
+        ([replace(items()[2], golden={})], "no right answer of an item for golden"),
+    ],
+)
+def test_items_that_make_no_campaign_are_refused(tmp_path: Path, of: list[WorkItem], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        create_folder(tmp_path / "new", RECIPE_OF_TWO, of, {"red.png": png("red"), "blue.png": png("blue")})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("overlap = 0", "key 'overlap': campaign cannot be run so; given: 0; allowed: above 0"),
+        ("overlaps = 2", "unknown key; given: overlaps; .*did you mean 'overlap'"),
+        ('overlap = "two"', "key 'overlap': wrong value; given: 'two'; allowed: a whole number"),
+        ('design = "blocks"', "key 'per_person'"),
+        ('design = "rows"', "allowed: blocks, queue, adaptive"),
+        ('keep_until = "soon"', "allowed: a date such as 2027-12-31"),
+        ("certainty = 1.0", "key 'certainty'"),
+        ('design = "adaptive"\nmost = 2', "key 'most'"),
+        ("seed = -1", "key 'seed'"),
+    ],
+)
+def test_recipes_that_cannot_be_run_are_one_line(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / RECIPE
+    path.write_text(f'form = "yes-no"\ntitle = "x"\n{line}\n')
+    with pytest.raises(InputError, match=message) as error:
+        read_recipe(path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_recipe_needs_a_form_and_a_title(tmp_path: Path) -> None:
+    path = tmp_path / RECIPE
+    path.write_text('title = "x"\n')
+    with pytest.raises(InputError, match="no 'form'"):
+        read_recipe(path)
+
+
+def test_a_folder_without_a_recipe_is_no_campaign(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no campaign; .*annotate create"):
+        open_campaign(tmp_path)
+
+
+def test_damaged_secrets_are_named(campaign: Campaign) -> None:
+    (campaign.folder / SECRETS).write_text(json.dumps({"salt": 3}))
+    with pytest.raises(DataError, match="no secrets of a campaign"):
+        _ = open_campaign(campaign.folder).secrets
