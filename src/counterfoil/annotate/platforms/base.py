@@ -1,0 +1,197 @@
+"""Contract of a platform: who enters by the parameters of an address, and where they go when they leave.
+
+A platform is a frozen dataclass whose fields are its settings, so that the recipe of a campaign can hold
+them. It opens no connection and trusts no parameter: an address can be typed by anybody, so its ids name a
+person and prove nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, get_args, runtime_checkable
+from urllib.parse import quote, urlsplit
+
+from counterfoil.errors import InputError
+
+#: How a person's work ended. Each may have a code of its own on the platform.
+Outcome = Literal["completed", "screened_out", "failed_checks", "no_consent"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+#: No platform's ids are longer.
+_LONGEST = 200
+#: Marks of placeholders that a platform would have replaced by an id.
+_PLACEHOLDERS = ("{{%", "%}}", "${", "%SURVEY_CODE%", "[[", "{{")
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Who enters: `person` is the platform's id of them, empty in a preview.
+
+    `study` and `submission` are the platform's ids of the work and of this person's piece of it, empty where
+    it has none; `returns_to` is an address of the platform to which the end of the work is sent.
+    """
+
+    person: str
+    study: str = ""
+    submission: str = ""
+    preview: bool = False
+    returns_to: str = ""
+
+
+@dataclass(frozen=True)
+class Leave:
+    """Where a person goes: to `address` by `method`, with `fields` in a POST; no address is a page of ours.
+
+    `code` is what they hand in on the platform, shown where there is no address.
+    """
+
+    address: str = ""
+    method: Literal["GET", "POST"] = "GET"
+    fields: Mapping[str, str] = field(default_factory=dict)
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Codes that people hand in on a platform, by outcome.
+
+    An outcome without a code of its own has that of `completed`, so that work that was done is paid; only a
+    person who does not consent has none then.
+    """
+
+    completed: str | None = None
+    screened_out: str | None = None
+    failed_checks: str | None = None
+    no_consent: str | None = None
+
+    @property
+    def codes(self) -> Mapping[Outcome, str]:
+        """The code of every outcome that has one of its own."""
+        named: dict[Outcome, str | None] = {outcome: getattr(self, outcome) for outcome in OUTCOMES}
+        return {outcome: code for outcome, code in named.items() if code}
+
+    def code(self, outcome: Outcome) -> str:
+        """The code to hand in; empty where there is none.
+
+        >>> Coded(completed="C1").code("failed_checks"), Coded(completed="C1").code("no_consent")
+        ('C1', '')
+        """
+        own = self.codes.get(outcome, "")
+        return own or ("" if outcome == "no_consent" else self.completed or "")
+
+
+@runtime_checkable
+class Platform(Protocol):
+    """A platform: see the module. Registered ones are dataclasses whose fields are settings."""
+
+    #: Whether its people see the page inside a frame of the platform's own page.
+    framed: bool
+    #: Origins that may frame the page, for the header that allows it.
+    frames: tuple[str, ...]
+
+    def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:
+        """Who enters, from the parameters of the address in order; `InputError` where they do not say."""
+        ...
+
+    def leave(self, visit: Visit, outcome: Outcome) -> Leave:
+        """Where that person goes afterwards."""
+        ...
+
+    def entry(self, address: str) -> str:
+        """The address to give to the platform, for a page of ours."""
+        ...
+
+
+def parameter(
+    parameters: Sequence[tuple[str, str]], name: str, *, platform: str, required: bool = True
+) -> str:
+    """The id in a parameter; empty where it is not there and not required.
+
+    Raises `InputError` where it is missing, occurs twice with two values, is the platform's placeholder that
+    was not replaced, or is no id.
+
+    >>> parameter([("PROLIFIC_PID", "5f8a")], "PROLIFIC_PID", platform="prolific")
+    '5f8a'
+    >>> parameter([("id", "%SURVEY_CODE%")], "id", platform="sona")
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: sona, parameter 'id': the placeholder was not replaced by an id; ...
+    """
+    where = f"{platform}, parameter '{name}'"
+    found = {value.strip() for key, value in parameters if key == name} - {""}
+    if not found:
+        if required:
+            raise InputError("missing in the address", where=where, hint=f"open the link on {platform}")
+        return ""
+    if len(found) > 1:
+        raise InputError("has two values", where=where, given=", ".join(sorted(found)))
+    (value,) = found
+    if any(mark in value for mark in _PLACEHOLDERS):
+        raise InputError(
+            "the placeholder was not replaced by an id", where=where, given=value, hint="open the link there"
+        )
+    if len(value) > _LONGEST or not value.isprintable() or any(c in value for c in " <>\"'\\"):
+        raise InputError(
+            "not an id", where=where, given=value, allowed=f"up to {_LONGEST} characters without blanks"
+        )
+    return value
+
+
+def with_parameters(address: str, parameters: Sequence[tuple[str, str]]) -> str:
+    """`address` with parameters added as they are, so that placeholders survive; its own ones stay.
+
+    >>> with_parameters("https://example.org/enter?c=7#top", [("PID", "{{%PROLIFIC_PID%}}")])
+    'https://example.org/enter?c=7&PID={{%PROLIFIC_PID%}}'
+    """
+    base, _, _ = address.partition("#")
+    sign = "&" if urlsplit(base).query else "?"
+    return base.rstrip("?&") + sign + "&".join(f"{name}={value}" for name, value in parameters)
+
+
+def filled(template: str, values: Mapping[str, str], *, where: object) -> str:
+    """A template of an address with `{name}` replaced by percent-encoded values.
+
+    Raises `InputError` for a name that there is no value for.
+
+    >>> filled("https://example.org/done?cc={code}", {"code": "A&B"}, where="link")
+    'https://example.org/done?cc=A%26B'
+    """
+    parts, rest = [], template
+    while rest:
+        text, brace, rest = rest.partition("{")
+        parts.append(text)
+        if not brace:
+            break
+        name, end, rest = rest.partition("}")
+        if not end or name not in values:
+            raise InputError(
+                "unknown placeholder",
+                where=where,
+                given=f"{{{name}}}",
+                allowed=", ".join(f"{{{each}}}" for each in values),
+            )
+        parts.append(quote(values[name], safe=""))
+    return "".join(parts)
+
+
+def check_address(address: str, *, where: object, https: bool = False) -> str:
+    """The address of a page; raises `InputError` where it is none, or `https` is asked for and it is another.
+
+    >>> check_address("https://example.org/enter", where="--url")
+    'https://example.org/enter'
+    """
+    allowed = "https://..." if https else "https://... or http://..."
+    try:
+        parts = urlsplit(address)
+        port_is_good = parts.port is None or parts.port > 0
+    except ValueError:
+        raise InputError("not an address", where=where, given=address, allowed=allowed) from None
+    odd = any(c.isspace() or c in "<>\"'\\" or not c.isprintable() for c in address)
+    if not parts.hostname or odd or not port_is_good or parts.username is not None:
+        raise InputError("not an address", where=where, given=address, allowed=allowed)
+    if parts.scheme not in (("https",) if https else ("https", "http")):
+        raise InputError(
+            "not an address over https" if https else "not an address of a page",
+            where=where,
+            given=address,
+            allowed=allowed,
+        )
+    return address

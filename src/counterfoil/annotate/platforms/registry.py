@@ -1,0 +1,95 @@
+"""Platforms by name, those of other packages (entry points `counterfoil.platforms`) among them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from counterfoil.annotate.platforms.base import Platform
+from counterfoil.errors import InputError
+from counterfoil.inputs.fields import values_of
+from counterfoil.registry import Registry, resolve
+
+
+@dataclass(frozen=True)
+class PlatformEntry:
+    """A platform's name, a line about it, and where its class is; `preset` are settings of the class."""
+
+    name: str
+    summary: str
+    target: str
+    preset: tuple[tuple[str, str], ...] = ()
+
+    def platform(self, settings: Mapping[str, Any] | None = None) -> Platform:
+        """The platform with these settings, as TOML has them.
+
+        Raises `InputError` for a setting that it does not have and a value that it does not allow.
+        """
+        kind = resolve(self.target)
+        where = f"platform {self.name}"
+        given = dict(settings or {})
+        if "name" in given:
+            raise InputError("unknown key", where=where, given="name")
+        made = kind(**values_of(kind, {**dict(self.preset), **given, "name": self.name}, where=where))
+        if not isinstance(made, Platform):
+            raise InputError("its class is no platform", where=where, given=self.target)
+        return made
+
+
+PLATFORMS: Registry[PlatformEntry] = Registry(
+    "platform",
+    PlatformEntry,
+    "counterfoil.platforms",
+    (
+        PlatformEntry(
+            "panel",
+            "a panel, a class or a pool whose links have parameters of any name",
+            "counterfoil.annotate.platforms.link:LinkPlatform",
+        ),
+        PlatformEntry(
+            "sona",
+            "SONA Systems, the participant pools of universities",
+            "counterfoil.annotate.platforms.link:LinkPlatform",
+            (("person", "sona_id"), ("person_placeholder", "%SURVEY_CODE%")),
+        ),
+        PlatformEntry(
+            "connect",
+            "CloudResearch Connect, which adds its parameters by itself",
+            "counterfoil.annotate.platforms.link:LinkPlatform",
+            (("person", "participantId"), ("study", "projectId"), ("submission", "assignmentId")),
+        ),
+        PlatformEntry(
+            "prolific",
+            "Prolific, also through its API (counterfoil annotate prolific)",
+            "counterfoil.annotate.platforms.prolific:ProlificPlatform",
+        ),
+        PlatformEntry(
+            "mturk",
+            "Mechanical Turk: an external question in a frame of its page",
+            "counterfoil.annotate.platforms.mturk:MturkPlatform",
+        ),
+    ),
+)
+
+
+def campaign_platform(entry: str, completion: str = "") -> Platform:
+    """The platform that a campaign names as its `entry`, set up by its `completion`.
+
+    That is the code of work that was completed, the address to go back to, or settings of the platform as
+    "key=value" with commas between them. Raises `InputError` for an unknown platform and as
+    `PlatformEntry.platform`.
+
+    >>> campaign_platform("prolific", "completed=C1X2, failed_checks=F3").code("failed_checks")
+    'F3'
+    >>> campaign_platform("sona", "https://uni.example/credit?survey_code={person}").done
+    'https://uni.example/credit?survey_code={person}'
+    """
+    found = PLATFORMS.find(entry, where="entry of the campaign")
+    text = completion.strip()
+    if not text:
+        return found.platform()
+    if text.startswith(("https://", "http://")):
+        return found.platform({"done": text})
+    if "=" not in text:
+        return found.platform({"completed": text})
+    pairs = [part.partition("=") for part in text.split(",")]
+    return found.platform({key.strip(): value.strip() for key, _, value in pairs})

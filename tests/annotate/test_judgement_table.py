@@ -1,0 +1,146 @@
+"""The table of judgements: written, read, checked."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterfoil.annotate.judgement_table import (
+    SCHEMA,
+    answer_cell,
+    answer_value,
+    check_judgement_table,
+    judgement_rows,
+    read_judgement_table,
+    write_judgement_table,
+)
+from counterfoil.errors import CounterfoilError, DataError, InputError
+
+TABLE = pa.table(
+    {
+        "item": ["a", "a", "b", "=1+1"],
+        "person": ["p", "q", "p", "p"],
+        "question": ["match"] * 4,
+        "answer": ["yes", "-no", '["colour", "size"]', ' two\nlines, "quoted" '],
+        "seconds": [1.25, None, 0.0, 3.0],
+        "golden": [None, True, False, None],
+        "kind": ["swap", None, "=add", "swap"],
+    }
+)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"judged{suffix}"
+    write_judgement_table(path, TABLE)
+    found = read_judgement_table(path)
+    # CSV holds no difference between a null and an empty cell of a column that is not looked at.
+    assert found.select(SCHEMA.names).to_pylist() == TABLE.select(SCHEMA.names).to_pylist()
+    assert [kind or None for kind in found["kind"].to_pylist()] == TABLE["kind"].to_pylist()
+    assert found.schema.field("seconds").type == pa.float64()
+
+
+def test_a_csv_is_no_formula_to_a_spreadsheet(tmp_path: Path) -> None:
+    write_judgement_table(tmp_path / "judged.csv", TABLE)
+    text = (tmp_path / "judged.csv").read_text()
+    assert "'=1+1" in text
+    assert '"wrong"' in text
+
+
+def test_json_lists_may_be_lists(tmp_path: Path) -> None:
+    rows = [{"item": 7, "person": "p", "question": "why", "answer": ["colour"], "golden": "right"}]
+    (tmp_path / "judged.json").write_text(json.dumps(rows))
+    (row,) = read_judgement_table(tmp_path / "judged.json").to_pylist()
+    assert row == {
+        "item": "7",
+        "person": "p",
+        "question": "why",
+        "answer": '["colour"]',
+        "seconds": None,
+        "golden": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"answer": ""}, "column 'answer', row 2: empty; leave rows without an answer out"),
+        ({"item": ""}, "column 'item', row 2: empty"),
+        ({"seconds": "-1"}, "column 'seconds', row 2: out of range; given: -1.0; allowed: 0 or more"),
+        ({"seconds": "nan"}, "row 2, column 'seconds': not a finite number"),
+        ({"golden": "maybe"}, "row 2, column 'golden': neither true nor false; given: maybe"),
+        ({"item": "a", "person": "p"}, "row 2: answered before: item a, person p, question match"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path: Path, change: dict[str, str], message: str) -> None:
+    good = {
+        "item": "a",
+        "person": "p",
+        "question": "match",
+        "answer": "yes",
+        "seconds": "1",
+        "golden": "",
+    }
+    lines = [good, {**good, "item": "b", "person": "q", **change}]
+    path = tmp_path / "judged.csv"
+    path.write_text("\n".join([",".join(good), *(",".join(line.values()) for line in lines)]))
+    with pytest.raises(CounterfoilError, match=message.replace("(", r"\(")) as caught:
+        read_judgement_table(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_columns_that_are_needed_are_named(tmp_path: Path) -> None:
+    (tmp_path / "judged.csv").write_text("item,question,answer\na,q,yes\n")
+    with pytest.raises(DataError, match="no column 'person'"):
+        read_judgement_table(tmp_path / "judged.csv")
+    with pytest.raises(InputError, match="unknown kind of table"):
+        write_judgement_table(tmp_path / "judged.xlsx", TABLE)
+    assert not list(tmp_path.glob("*.xlsx"))
+
+
+def test_a_double_is_found_among_very_many_names() -> None:
+    n = 100_000
+    rng = np.random.default_rng(5)
+    names = rng.permutation(n)
+    rows = {
+        "item": [f"i{k}" for k in names],
+        "person": [f"p{k}" for k in names],
+        "question": [f"q{k}" for k in names],
+        "answer": ["yes"] * n,
+    }
+    assert check_judgement_table(pa.table(rows), where="here").num_rows == n
+    rows["item"][7], rows["person"][7], rows["question"][7] = (
+        rows[name][n - 1] for name in ("item", "person", "question")
+    )
+    with pytest.raises(DataError, match=f"here, row {n}: answered before"):
+        check_judgement_table(pa.table(rows), where="here")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("yes", "one"),
+        ("[not a list]", "text"),
+        ([], "many"),
+        (["a", "b"], "many"),
+        ([{"start": 0, "end": 3, "label": "object"}], "spans"),
+    ],
+)
+def test_answers_survive_their_cell(value: object, kind: str) -> None:
+    assert answer_value(answer_cell(value), kind) == value
+
+
+@pytest.mark.parametrize(("cell", "kind"), [("yes", "many"), ('{"a": 1}', "many"), ("[1]", "spans")])
+def test_cells_of_another_kind_are_refused(cell: str, kind: str) -> None:
+    with pytest.raises(DataError):
+        answer_value(cell, kind)
+
+
+def test_rows_may_leave_out_what_is_unknown() -> None:
+    rows = [{"item": "a", "person": "p", "question": "q", "answer": "x"}]
+    table = judgement_rows(rows, where="rows")
+    assert table.schema.equals(SCHEMA, check_metadata=False) or table.schema.names == SCHEMA.names
+    with pytest.raises(DataError, match="row 1"):
+        judgement_rows([{"item": "a", "person": "p", "question": "q"}], where="rows")

@@ -1,0 +1,261 @@
+"""Who enters by a platform's address, and where they go afterwards."""
+
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from counterfoil.annotate.platforms import mturk
+from counterfoil.annotate.platforms.base import OUTCOMES, Platform
+from counterfoil.annotate.platforms.mturk import (
+    HOSTS,
+    ExternalQuestion,
+    MturkPlatform,
+    read_external_question,
+)
+from counterfoil.annotate.platforms.registry import PLATFORMS, PlatformEntry, campaign_platform
+from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.inputs.xml import parse_xml
+
+PROLIFIC = [("PROLIFIC_PID", "5f8a"), ("STUDY_ID", "60a"), ("SESSION_ID", "61b")]
+TURK = [
+    ("assignmentId", "3ASSIGN"),
+    ("hitId", "3HIT"),
+    ("workerId", "A1WORKER"),
+    ("turkSubmitTo", "https://workersandbox.mturk.com"),
+]
+ENTERING = {
+    "panel": [("person", "ann")],
+    "sona": [("sona_id", "123")],
+    "connect": [("participantId", "p"), ("projectId", "s"), ("assignmentId", "a")],
+    "prolific": PROLIFIC,
+    "mturk": TURK,
+}
+
+
+def test_each_platform_keeps_the_contract() -> None:
+    assert set(ENTERING) == set(PLATFORMS)
+    for name, given in ENTERING.items():
+        platform = PLATFORMS[name].platform()
+        assert isinstance(platform, Platform)
+        visit = platform.visit([("campaign", "7"), *given])
+        assert visit.person == given[0][1] if name != "mturk" else "A1WORKER"
+        assert not visit.preview
+        for outcome in OUTCOMES:
+            left = platform.leave(visit, outcome)
+            assert (left.method == "POST") == (name == "mturk")
+        assert platform.entry("https://example.org/enter?campaign=7").startswith(
+            "https://example.org/enter?campaign=7"
+        )
+        assert platform.framed == bool(platform.frames)
+
+
+def test_settings_are_checked() -> None:
+    link = PLATFORMS["connect"].platform({"done": "https://c.example/complete?code={code}", "completed": "K"})
+    visit = link.visit(ENTERING["connect"])
+    assert (visit.person, visit.study, visit.submission) == ("p", "s", "a")
+    assert link.leave(visit, "screened_out").address == "https://c.example/complete?code=K"
+    assert link.leave(visit, "no_consent").address == ""
+    with pytest.raises(InputError, match="platform connect: unknown key; given: finish"):
+        PLATFORMS["connect"].platform({"finish": "x"})
+    with pytest.raises(InputError, match="unknown key; given: name"):
+        PLATFORMS["connect"].platform({"name": "x"})
+    with pytest.raises(InputError, match=r"unknown placeholder; given: \{who\}; allowed: \{code\}"):
+        PLATFORMS["panel"].platform({"done": "https://c.example/{who}"})
+    with pytest.raises(InputError, match="not an address of a page"):
+        PLATFORMS["panel"].platform({"done": "ftp://h.example/{code}"})
+    with pytest.raises(InputError, match="two parameters of one name"):
+        PLATFORMS["panel"].platform({"study": "person"})
+    with pytest.raises(UnknownNameError, match="did you mean 'prolific'"):
+        PLATFORMS.find("prolifik")
+
+
+def test_a_recipe_names_platform_and_completion() -> None:
+    assert campaign_platform("prolific", "C1") == PLATFORMS["prolific"].platform({"completed": "C1"})
+    both = campaign_platform("panel", "done=https://c.example/?cc={code}&x=1, completed=C1, person=pid")
+    left = both.leave(both.visit([("pid", "ann")]), "completed")
+    assert left.address == "https://c.example/?cc=C1&x=1"
+    assert campaign_platform("mturk").framed
+    with pytest.raises(InputError, match="platform mturk: unknown key; given: completed"):
+        campaign_platform("mturk", "C1")
+    with pytest.raises(InputError, match="platform prolific, key 'completed': wrong value"):
+        campaign_platform("prolific", "completed=")
+    with pytest.raises(UnknownNameError, match="entry of the campaign: unknown platform; given: mechturk"):
+        campaign_platform("mechturk")
+
+
+def test_a_class_of_another_package_must_be_a_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    @dataclass(frozen=True)
+    class Nothing:
+        name: str
+
+    monkeypatch.setattr(mturk, "Nothing", Nothing, raising=False)
+    with pytest.raises(InputError, match="platform odd: its class is no platform"):
+        PlatformEntry("odd", "", f"{mturk.__name__}:Nothing").platform()
+
+
+def test_ids_cannot_leave_their_place_in_an_address() -> None:
+    link = PLATFORMS["sona"].platform({"done": "https://uni.example/credit?code={code}&survey_code={person}"})
+    visit = link.visit([("sona_id", "1&experiment_id=9#x/../")])
+    parts = urlsplit(link.leave(visit, "completed").address)
+    assert parse_qs(parts.query)["survey_code"] == ["1&experiment_id=9#x/../"]
+    assert (parts.hostname, parts.fragment) == ("uni.example", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "missing in the address; open the link on prolific"),
+        ([("PROLIFIC_PID", "  ")], "missing in the address"),
+        ([("PROLIFIC_PID", "{{%PROLIFIC_PID%}}")], "the placeholder was not replaced by an id"),
+        ([("PROLIFIC_PID", "a"), ("PROLIFIC_PID", "b")], "has two values; given: a, b"),
+        ([("PROLIFIC_PID", "a b")], "not an id"),
+        ([("PROLIFIC_PID", "a\x00")], "not an id"),
+        ([("PROLIFIC_PID", "a\u202eb")], "not an id"),
+        ([("PROLIFIC_PID", "<script>")], "not an id"),
+        ([("PROLIFIC_PID", "x" * 201)], "not an id"),
+    ],
+)
+def test_parameters_that_say_nobody(given: list[tuple[str, str]], message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        PLATFORMS["prolific"].platform().visit([*given, *PROLIFIC[1:]])
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("prolific, parameter 'PROLIFIC_PID'")
+
+
+def test_prolific_sends_people_back_with_the_code_of_the_outcome() -> None:
+    codes = {"completed": "C1", "screened_out": "S2", "failed_checks": "F3"}
+    prolific = PLATFORMS["prolific"].platform(codes)
+    visit = prolific.visit(PROLIFIC)
+    address = "https://app.prolific.com/submissions/complete?cc="
+    ends = {outcome: prolific.leave(visit, outcome) for outcome in OUTCOMES}
+    assert {outcome: end.address for outcome, end in ends.items()} == {
+        "completed": address + "C1",
+        "screened_out": address + "S2",
+        "failed_checks": address + "F3",
+        "no_consent": "",
+    }
+    assert prolific.entry("https://example.org/enter") == (
+        "https://example.org/enter?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}"
+        "&SESSION_ID={{%SESSION_ID%}}"
+    )
+    with pytest.raises(InputError, match="not an address over https"):
+        prolific.entry("http://example.org/enter")
+    with pytest.raises(InputError, match="of another study; given: 60a; allowed: 60b"):
+        PLATFORMS["prolific"].platform({"study": "60b"}).visit(PROLIFIC)
+
+
+def test_a_preview_of_a_hit_names_nobody_and_is_handed_in_nowhere() -> None:
+    given = [("assignmentId", "ASSIGNMENT_ID_NOT_AVAILABLE"), ("hitId", "3HIT")]
+    visit = MturkPlatform().visit(given)
+    assert (visit.preview, visit.person, visit.study) == (True, "", "3HIT")
+    assert MturkPlatform().leave(visit, "completed").address == ""
+
+
+def test_a_hit_is_handed_in_at_amazon() -> None:
+    left = MturkPlatform().leave(MturkPlatform().visit(TURK), "completed")
+    assert left.address == "https://workersandbox.mturk.com/mturk/externalSubmit"
+    assert left.fields == {"assignmentId": "3ASSIGN", "outcome": "completed"}
+    for host in HOSTS:
+        assert MturkPlatform().visit([*TURK[:3], ("turkSubmitTo", f"{host}/")]).returns_to == host
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "https://evil.example",
+        "http://www.mturk.com",
+        "//www.mturk.com",
+        "https://www.mturk.com.evil.example",
+        "https://www.mturk.com@evil.example",
+        "https://evil.example/https://www.mturk.com",
+        "https://evil.example#https://www.mturk.com",
+        "https://www.mturk.com:8443",
+        "https://www.mturk.com\\@evil.example",
+        "https://[www.mturk.com",
+        "javascript:alert(1)//www.mturk.com",
+        "https://wwwXmturk.com",
+    ],
+)
+def test_a_hit_is_handed_in_nowhere_else(address: str) -> None:
+    with pytest.raises(InputError, match="not an address of Mechanical Turk"):
+        MturkPlatform().visit([*TURK[:3], ("turkSubmitTo", address)])
+
+
+def test_two_addresses_to_hand_a_hit_in_are_none() -> None:
+    with pytest.raises(InputError, match="has two values"):
+        MturkPlatform().visit([*TURK, ("turkSubmitTo", "https://evil.example")])
+    with pytest.raises(InputError, match="missing in the address"):
+        MturkPlatform().visit(TURK[:3])
+
+
+def test_the_xml_of_a_question_is_read_again() -> None:
+    question = ExternalQuestion("https://example.org/enter?a=1&b=%3C2%3E", 600)
+    assert read_external_question(question.xml()) == question
+    assert read_external_question(question.xml().encode()) == question
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("https://", "http://", "not an address over https"),
+        ("https://", "https://user@", "not an address"),
+        ("/enter", "/enter/${workerId}", "placeholders have no meaning in its address"),
+        ("2006-07-14", "2005-10-01", "no external question"),
+        ("<FrameHeight>0</FrameHeight>", "", "not as its schema says; given: ExternalURL"),
+        ("ExternalURL>", "Url>", "not as its schema says"),
+        ("<FrameHeight>0", "<FrameHeight>0.5", "FrameHeight is no whole number"),
+        ("<FrameHeight>0", "<FrameHeight>-1", "height out of range"),
+        ("<FrameHeight>0", "<FrameHeight><b/>0", "FrameHeight holds more than a text"),
+        ("<FrameHeight>0</FrameHeight>", "<FrameHeight>0</FrameHeight>text", "not as its schema says"),
+        ("</ExternalQuestion>", "", "not valid XML"),
+        ("/enter", "/" + "x" * 70_000, "too long"),
+    ],
+)
+def test_questions_that_aws_would_refuse(old: str, new: str, message: str) -> None:
+    text = ExternalQuestion("https://example.org/enter").xml()
+    with pytest.raises(InputError, match=message):
+        read_external_question(text.replace(old, new))
+
+
+LAUGHS = (
+    '<!DOCTYPE a [<!ENTITY b "laugh">'
+    + "".join(f'<!ENTITY b{k} "{f"&b{k - 1 if k > 1 else str()};" * 10}">' for k in range(1, 10))
+    + "]><a>&b9;</a>"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LAUGHS,
+        '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>',
+        '<!DOCTYPE a SYSTEM "https://evil.example/a.dtd"><a/>',
+        '<?xml version="1.0"?>\n<!DOCTYPE a>\n<a/>',
+    ],
+)
+def test_document_types_are_refused(text: str) -> None:
+    with pytest.raises(DataError, match="has a document type, which is not read"):
+        parse_xml(text, where="a.xml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1, column 1: not valid XML: no element found"),
+        ("<a>&b;</a>", "not valid XML: undefined entity"),
+        ("<a>" * 65 + "</a>" * 65, "nested too deeply"),
+        (b"\xff\xfe<\x00a\x00/\x00>\x00", "is UTF-16 text"),
+        ("<a/><b/>", "junk after document element"),
+    ],
+)
+def test_texts_that_are_no_xml(text: str | bytes, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        parse_xml(text, where="a.xml")
+
+
+def test_elements_come_in_the_order_of_the_text() -> None:
+    root = parse_xml("<a>1<b>2</b>3<c><d/></c></a>", where="a.xml")
+    assert [each.name for each in root.walk()] == ["a", "b", "c", "d"]
+    assert root.text == "13"
