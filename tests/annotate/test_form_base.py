@@ -105,3 +105,10 @@ def test_the_last_options_stay_last() -> None:
     assert best.last == 1
     (forced,) = BestOfK(none=False).page(WorkItem("1", {"caption": "A cat.", "images": ["a", "b"]})).fields
     assert forced.values == ("0", "1")
+
+
+def test_best_of_k_names_the_reading_in_which_any_image_is_as_good_as_another() -> None:
+    item = WorkItem("1", {"caption": "A cat.", "images": ["a.png", "b.png"]})
+    (best,) = BestOfK().page(item).fields
+    assert best.coarser == {"any or none": {"0": "any", "1": "any", "none": "none"}}
+    assert BestOfK(none=False).page(item).fields[0].coarser == {}

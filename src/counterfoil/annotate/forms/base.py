@@ -77,7 +77,8 @@ class FormField:
     `options` of kind `one` and `many`, and the labels of `spans`. Where `shuffled`, each person sees the
     options in an order of their own, except those that stand `last` ("none of them"). The field is open only
     where, for each field named in `when`, the answer has one of the values named there. `level` says how near
-    two answers are, options in order; agreement and aggregation use it. `text` names the text of spans.
+    two answers are, options in order; agreement and aggregation use it. `coarser` names readings that join
+    options, each with the part of every value, for agreement. `text` names the text of spans.
     """
 
     name: str
@@ -89,6 +90,7 @@ class FormField:
     required: bool = True
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     level: Level = "nominal"
+    coarser: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     longest: int = LONGEST_TEXT
     text: str = ""
 

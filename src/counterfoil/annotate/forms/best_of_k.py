@@ -38,10 +38,18 @@ class BestOfK:
                 "a choice needs images", where=f"item '{item.id}'", given=len(images), allowed="2 or more"
             )
         options = tuple(Option(str(at), images=(image,)) for at, image in enumerate(images))
+        coarser: dict[str, dict[str, str]] = {}
         if self.none:
+            # Several images may fit, so that people can choose another one and agree (BiVLC, appendix H.3).
+            coarser["any or none"] = {**{option.value: "any" for option in options}, NONE: NONE}
             options = (*options, Option(NONE, "None of them fits"))
         best = FormField(
-            "best", "Which image fits the description?", options=options, shuffled=True, last=int(self.none)
+            "best",
+            "Which image fits the description?",
+            options=options,
+            shuffled=True,
+            last=int(self.none),
+            coarser=coarser,
         )
         return WorkPage((Shown("text", item.cells["caption"], "Description"),), (best,))
 
