@@ -1,5 +1,6 @@
-"""Cohen's kappa against the textbook's example and a slow twin."""
+"""Kappas and alpha against textbook examples, slow twins and the package krippendorff."""
 
+from itertools import permutations
 from math import isnan
 
 import numpy as np
@@ -8,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.errors import InputError
-from counterfoil.metrics.annotators import cohen_kappa
+from counterfoil.metrics.agreement import (
+    ReliabilityData,
+    Scale,
+    cohen_kappa,
+    cohen_kappa_draws,
+    fleiss_kappa,
+    krippendorff_alpha,
+    multilabel_alpha,
+    pair_kappas,
+    raw_agreement,
+    weighted_agreement,
+)
 
 
 def twin(first: list[str], second: list[str]) -> float:
@@ -56,3 +68,186 @@ def test_agreement_throughout_is_one_and_one_single_category_is_undefined() -> N
 def test_refuses_ratings_of_different_items(n: int, m: int) -> None:
     with pytest.raises(InputError, match="the same items"):
         cohen_kappa(np.zeros(n), np.zeros(m))
+
+
+# Krippendorff 2011, section E: four observers, twelve units, some answers missing.
+PUBLISHED = (
+    "1 2 3 3 2 1 4 1 2 . . .",
+    "1 2 3 3 2 2 4 1 2 5 . 3",
+    ". 3 3 3 2 3 4 2 2 5 1 .",
+    "1 2 3 3 2 4 4 1 2 5 1 .",
+)
+
+
+def published() -> ReliabilityData:
+    rows = [
+        (unit, observer, int(value))
+        for observer, line in enumerate(PUBLISHED)
+        for unit, value in enumerate(line.split())
+        if value != "."
+    ]
+    return ReliabilityData.of(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def drawn(rng: np.random.Generator, *, items: int = 12, people: int = 4, missing: float = 0.3) -> np.ndarray:
+    table = rng.integers(1, 6, (people, items)).astype(float)
+    table[rng.random(table.shape) < missing] = np.nan
+    return table
+
+
+def sparse(table: np.ndarray) -> ReliabilityData:
+    person, item = np.nonzero(~np.isnan(table))
+    return ReliabilityData.of(item, person, table[person, item])
+
+
+def slow_alpha(table: np.ndarray, scale: Scale) -> float:
+    """From the definition, one pair of answers at a time."""
+    units = [[v for v in unit if v == v] for unit in table.T]
+    units = [unit for unit in units if len(unit) >= 2]
+    every = [v for unit in units for v in unit]
+
+    def distance(a: float, b: float) -> float:
+        if scale == Scale.NOMINAL:
+            return float(a != b)
+        if scale == Scale.INTERVAL:
+            return (a - b) ** 2
+        low, high = min(a, b), max(a, b)
+        between = sum(low <= v <= high for v in every)
+        return (between - (every.count(a) + every.count(b)) / 2) ** 2 if a != b else 0.0
+
+    observed = sum(distance(a, b) / (len(unit) - 1) for unit in units for a, b in permutations(unit, 2))
+    expected = sum(distance(a, b) for a, b in permutations(every, 2)) / (len(every) - 1)
+    return 1 - observed / expected
+
+
+def test_alpha_of_the_published_example() -> None:
+    found = [krippendorff_alpha(published(), scale) for scale in Scale]
+    assert found == pytest.approx([0.743, 0.815, 0.849], abs=5e-4)
+
+
+@pytest.mark.parametrize("scale", Scale)
+def test_alpha_equals_a_slow_twin(scale: Scale) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        table = drawn(rng)
+        assert krippendorff_alpha(sparse(table), scale) == pytest.approx(slow_alpha(table, scale), abs=1e-12)
+
+
+@pytest.mark.parametrize("scale", Scale)
+def test_alpha_equals_the_package_krippendorff(scale: Scale) -> None:
+    oracle = pytest.importorskip("krippendorff")
+    rng = np.random.default_rng(1)
+    for missing in (0.0, 0.3, 0.5):
+        table = drawn(rng, items=40, people=6, missing=missing)
+        theirs = oracle.alpha(reliability_data=table, level_of_measurement=scale.value)
+        assert krippendorff_alpha(sparse(table), scale) == pytest.approx(theirs, abs=1e-10)
+
+
+@pytest.mark.parametrize("scale", Scale)
+def test_whole_weights_of_items_are_copies_of_items(scale: Scale) -> None:
+    # With copies, alpha's chance may also pair an answer with its copy; for many items that is nothing.
+    rng = np.random.default_rng(2)
+    table = drawn(rng, items=3000, missing=0.2)
+    table[:, (~np.isnan(table)).sum(axis=0) < 2] = 3.0
+    copies = rng.integers(0, 3, 3000)
+    here = weighted_agreement(sparse(table), scale, items=copies[:, None].astype(float))
+    again = weighted_agreement(sparse(np.repeat(table, copies, axis=1)), scale)
+    assert here.raw == pytest.approx(again.raw, abs=1e-12)
+    assert here.kappa == pytest.approx(again.kappa, abs=1e-12)
+    assert here.alpha == pytest.approx(again.alpha, abs=5e-4)
+
+
+def test_equal_weights_change_nothing_and_a_weight_near_zero_leaves_a_person_out() -> None:
+    rng = np.random.default_rng(3)
+    table = drawn(rng, items=60, missing=0.0)
+    data = sparse(table)
+    weights = np.full((len(data.item), 2), 2.5)
+    weights[data.person == 3, 1] = 1e-9
+    for scale in Scale:
+        both = weighted_agreement(data, scale, answers=weights)
+        assert both.alpha[0] == pytest.approx(krippendorff_alpha(data, scale), abs=1e-12)
+        # Alpha of the other three, but for its small-sample correction.
+        assert both.alpha[1] == pytest.approx(krippendorff_alpha(sparse(table[:3]), scale), abs=1e-6)
+        assert both.raw[1] == pytest.approx(raw_agreement(sparse(table[:3])), abs=1e-6)
+
+
+def test_raw_agreement_and_fleiss_are_those_of_votes() -> None:
+    table = drawn(np.random.default_rng(4), items=50)
+    data = sparse(table)
+    found = weighted_agreement(data, Scale.INTERVAL)
+    assert found.kappa[0] == pytest.approx(fleiss_kappa(data.votes), abs=1e-12)
+    pairs = [
+        np.mean([a == b for a, b in permutations(unit[~np.isnan(unit)], 2)])
+        for unit in table.T
+        if (~np.isnan(unit)).sum() >= 2
+    ]
+    assert raw_agreement(data) == pytest.approx(np.mean(pairs), abs=1e-12)
+
+
+def test_far_values_keep_their_digits_and_units_do_not_matter() -> None:
+    table = drawn(np.random.default_rng(5), items=50)
+    alpha = krippendorff_alpha(sparse(table), Scale.INTERVAL)
+    for other in (table * 1e-9, table + 1e6):
+        assert krippendorff_alpha(sparse(other), Scale.INTERVAL) == pytest.approx(alpha, abs=1e-9)
+    # A value without a pair has no say, however far off it is.
+    stray = np.full((4, 1), np.nan)
+    stray[0] = 1e12
+    assert krippendorff_alpha(sparse(np.hstack([table, stray])), Scale.INTERVAL) == pytest.approx(alpha)
+
+
+@pytest.mark.parametrize("values", [[2, 2, 2, 2], [1, 2]])
+def test_alpha_is_undefined_where_all_is_equal_or_nothing_is_paired(values: list[int]) -> None:
+    items = [0, 0, 1, 1][: len(values)] if len(values) == 4 else [0, 1]
+    data = ReliabilityData.of(items, list("abab")[: len(values)], np.array(values))
+    assert all(isnan(krippendorff_alpha(data, scale)) for scale in Scale)
+
+
+def test_pair_kappas_are_those_of_pairs() -> None:
+    table = drawn(np.random.default_rng(6), items=40, missing=0.4)
+    table[3, ~np.isnan(table[2])] = np.nan
+    kappas, shared = pair_kappas(sparse(table))
+    for first, second in permutations(range(4), 2):
+        both = ~np.isnan(table[[first, second]]).any(axis=0)
+        assert shared[first, second] == both.sum()
+        if both.any():
+            assert kappas[first, second] == pytest.approx(cohen_kappa(*table[[first, second]][:, both]))
+        else:
+            assert isnan(kappas[first, second])
+    assert np.isnan(np.diag(kappas)).all()
+    assert shared[2, 3] == 0
+
+
+def test_reweighted_cohen_is_that_of_copies() -> None:
+    rng = np.random.default_rng(7)
+    first, second, copies = rng.integers(0, 3, 40), rng.integers(0, 2, 40), rng.integers(0, 4, 40)
+    kappa, _ = cohen_kappa_draws(first, second, copies[:, None].astype(float))
+    assert kappa[0] == pytest.approx(cohen_kappa(np.repeat(first, copies), np.repeat(second, copies)))
+
+
+def test_options_that_nothing_tells_apart_are_left_out_of_the_mean() -> None:
+    chosen = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 0, 1]], dtype=bool)
+    mean, each = multilabel_alpha([1, 1, 2, 2], list("abab"), chosen)
+    assert isnan(each[1])
+    assert mean == pytest.approx((each[0] + each[2]) / 2)
+    assert isnan(multilabel_alpha([1, 1], list("ab"), np.ones((2, 2), dtype=bool))[0])
+
+
+@pytest.mark.parametrize(
+    ("items", "people", "values", "message"),
+    [
+        ([], [], [], "a row per answer"),
+        ([1, 1], ["a", "b"], [1], "a row per answer"),
+        ([1, 1], ["a", "b"], [1.0, np.nan], "row 1: an answer is not a number"),
+        ([1, 2, 1], ["a", "a", "a"], [1, 1, 2], "answered twice about one item; given: a, 1"),
+    ],
+)
+def test_refuses_answers_that_are_none(items: list, people: list, values: list, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ReliabilityData.of(items, people, np.array(values))
+
+
+def test_refuses_words_on_an_interval_scale() -> None:
+    data = ReliabilityData.of([1, 1], ["a", "b"], np.array(["good", "bad"]))
+    assert krippendorff_alpha(data) == 0
+    with pytest.raises(InputError, match="needs numbers"):
+        krippendorff_alpha(data, Scale.INTERVAL)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
 from counterfoil.metrics import statements
-from counterfoil.metrics.annotators import cohen_kappa, fleiss_kappa
+from counterfoil.metrics.agreement import cohen_kappa, fleiss_kappa
 from counterfoil.metrics.statements import WeightedStatements
 from counterfoil.metrics.ties import Ties
 

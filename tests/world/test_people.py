@@ -7,7 +7,8 @@ import pytest
 
 from counterfoil.data.judgements import pool_table, read_judgements, read_votes
 from counterfoil.errors import DataError, InputError
-from counterfoil.metrics.annotators import cohen_kappa, pool
+from counterfoil.metrics.agreement import cohen_kappa
+from counterfoil.metrics.annotators import pool
 from counterfoil.metrics.bradley_terry import bradley_terry
 from counterfoil.store import write_parquet
 from counterfoil.world.people import Annotator, annotate, judge, kappa, rates, rates_unseen, vote

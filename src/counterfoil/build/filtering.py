@@ -20,7 +20,7 @@ from counterfoil.build.verification import (
     read_verified,
 )
 from counterfoil.errors import DataError, InputError
-from counterfoil.metrics.annotators import fleiss_kappa
+from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.world.people import Annotator, annotate
 
 

@@ -17,65 +17,6 @@ from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.ranks import Positives
 
 
-def cohen_kappa(first: ndarray, second: ndarray) -> float:
-    """Cohen's kappa of two raters who each put the same items into categories.
-
-        kappa = (p_o - p_e) / (1 - p_e)
-
-    with p_o the share of items they agree on and p_e what two raters with their habits would agree on by
-    chance. `first` and `second` are (n,) labels of any kind (numbers or strings), compared by equality. The
-    result is at most 1; 0 is chance, negative below it. Where both put everything into one and the same
-    category chance explains all and the value is NaN. Raises `InputError` for no items and for unequal
-    lengths.
-
-    Source: J. Cohen, A coefficient of agreement for nominal scales, 1960; BiVLC, table 7.
-
-    >>> cohen_kappa(np.array(["yes", "yes", "no", "no"]), np.array(["yes", "no", "no", "no"]))
-    0.5
-    """
-    if first.shape != second.shape or first.ndim != 1 or not len(first):
-        raise InputError(
-            "two raters must rate the same items",
-            given=f"{first.shape} and {second.shape} ratings",
-            allowed="two columns of one length, at least 1",
-        )
-    categories, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
-    codes = codes.reshape(2, -1)
-    # Whole numbers to the end, so that equal agreement gives equal values.
-    n, agreed = len(first), int((codes[0] == codes[1]).sum())
-    habits = [np.bincount(row, minlength=len(categories)).astype(object) for row in codes]
-    by_chance = int((habits[0] * habits[1]).sum())
-    if by_chance == n * n:
-        return float("nan")
-    return (n * agreed - by_chance) / (n * n - by_chance)
-
-
-def fleiss_kappa(votes: Real[ndarray, "n categories"]) -> float:
-    """Fleiss' kappa of items that several raters each put into one category, not the same raters for all.
-
-        kappa = (p_o - p_e) / (1 - p_e)
-
-    `votes` counts the raters of each category. p_o is the mean over items of the share of pairs of an item's
-    raters that agree, p_e the sum of the squared shares of categories among all votes. Items of fewer than
-    two votes have no pair and are left out; numbers of votes may differ. At most 1; 0 is chance. NaN where no
-    item has two votes, or all votes are for one category.
-
-    Source: J. L. Fleiss, Measuring nominal scale agreement among many raters, 1971, here also for items of
-    unequal numbers of votes.
-
-    >>> round(fleiss_kappa(np.array([[3, 0], [0, 3], [1, 2]])), 4)
-    0.55
-    """
-    many = votes.sum(axis=1)
-    votes, many = votes[many >= 2], many[many >= 2]
-    shares = votes.sum(axis=0) / max(many.sum(), 1)
-    by_chance = float((shares**2).sum())
-    if not len(votes) or by_chance == 1:
-        return float("nan")
-    agreed = ((votes * (votes - 1)).sum(axis=1) / (many * (many - 1))).mean()
-    return float((agreed - by_chance) / (1 - by_chance))
-
-
 def subsets(n: int) -> Bool[ndarray, "subsets n"]:
     """All non-empty sets of n annotators as rows of members, small ones first; the last is all of them.
 

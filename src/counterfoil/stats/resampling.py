@@ -28,7 +28,7 @@ _DENOMINATORS = (1, 2, 12, 60, 2520)
 _EXACT_32, _EXACT_64 = 2.0**24, 2.0**53
 
 #: Each kind of draw has a stream of its own, so that two kinds from one seed have nothing in common.
-_COUNTS, _SIGNS, _SHARES = 0, 1, 2
+_COUNTS, _SIGNS, _SHARES, _WEIGHTS = 0, 1, 2, 3
 
 
 def cluster_draws(n_clusters: int, draws: int, *, seed: int) -> Iterator[Float[ndarray, "block c"]]:
@@ -80,6 +80,23 @@ def share_draws(
     chance = parts / np.maximum(wholes, 1)
     for rng, rows in _blocks(max(len(parts), 1), draws, seed, _SHARES):
         yield rng.binomial(wholes, chance, size=(rows, len(parts))).astype(np.int64)
+
+
+def weight_draws(n: int, draws: int, *, seed: int, factor: int = 0) -> Iterator[Float[ndarray, "block n"]]:
+    """Weights of the Bayesian bootstrap: independent exponentials of mean 1, and so of variance 1.
+
+    They reweight as drawing with replacement does, but leave nothing out, so that a statistic of pairs stays
+    defined. `factor` 0, 1, ... numbers what is reweighted, each with a stream of its own. Yields blocks of
+    rows; `draws` rows in all. The same seed gives the same rows, and more draws begin with the rows of fewer.
+
+    Source: D. Rubin, The Bayesian bootstrap, 1981.
+
+    >>> rows = np.concatenate(list(weight_draws(3, 2000, seed=0)))
+    >>> rows.shape, bool(abs(rows.mean() - 1) < 0.05), bool(abs(rows.var() - 1) < 0.1)
+    ((2000, 3), True, True)
+    """
+    for rng, rows in _blocks(n, draws, seed, _WEIGHTS + factor):
+        yield rng.standard_exponential((rows, n))
 
 
 def _blocks(n_clusters: int, draws: int, seed: int, stream: int) -> Iterator[tuple[np.random.Generator, int]]:

@@ -13,7 +13,7 @@ from counterfoil.data.readers.statements import read, read_vsr
 from counterfoil.data.readers.svo_probes import read_statements
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.metrics.annotators import fleiss_kappa
+from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
 
 

@@ -33,7 +33,7 @@ from counterfoil.evaluation.forms.draws import MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import statements
-from counterfoil.metrics.annotators import fleiss_kappa
+from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.statements import HALF, WeightedStatements
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.crossed import inflation, linear_variance

@@ -11,7 +11,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms.statement import decisions
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.metrics.annotators import fleiss_kappa
+from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import drawing, tables
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, short, style

@@ -1,0 +1,375 @@
+"""Agreement between people who judge the same items: shares of pairs, kappas and Krippendorff's alpha.
+
+    data = ReliabilityData.of(items, people, values)      # one row per answer; a missing answer has no row
+    raw_agreement(data), krippendorff_alpha(data, Scale.ORDINAL), fleiss_kappa(data.votes)
+    multilabel_alpha(items, people, chosen)               # (answers, options): sets of options
+    weighted_agreement(data, scale, answers=, items=)     # the same in many reweightings, for resampling
+
+All of them look at pairs of answers of two people to one item. Items with one answer have no pair and count
+for nothing; numbers of answers may differ from item to item. Intervals: `counterfoil.evaluation.agreement`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Real
+from numpy import ndarray
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from counterfoil.errors import InputError
+
+
+class Scale(StrEnum):
+    """How far two answers are apart: equal or not, by rank, or by the square of their difference."""
+
+    NOMINAL = "nominal"
+    ORDINAL = "ordinal"
+    INTERVAL = "interval"
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityData:
+    """Answers of people about items, sorted by item and value; positions of items, people and categories.
+
+    `categories` are the distinct values, ascending. Items and people are numbered in the ascending order of
+    their names.
+    """
+
+    item: Int[ndarray, "answers"]
+    person: Int[ndarray, "answers"]
+    category: Int[ndarray, "answers"]
+    categories: ndarray
+    n_items: int
+    n_people: int
+
+    @classmethod
+    def of(
+        cls, items: Sequence[object] | ndarray, people: Sequence[object] | ndarray, values: ndarray
+    ) -> "ReliabilityData":
+        """From one row per answer: the item, the person and what was answered; numbers or strings.
+
+        Raises `InputError` for no answers, columns of different lengths, a value that is not a number (leave
+        out the row of a missing answer) and two answers of one person about one item.
+
+        >>> data = ReliabilityData.of(["a", "a", "b"], ["x", "y", "x"], np.array([1, 2, 2]))
+        >>> data.n_items, data.n_people, data.votes.tolist()
+        (2, 2, [[1, 1], [0, 1]])
+        """
+        columns = [np.asarray(column) for column in (items, people, values)]
+        if any(column.shape != (len(columns[0]),) for column in columns) or not len(columns[0]):
+            raise InputError(
+                "agreement needs a row per answer",
+                given=" and ".join(str(column.shape) for column in columns),
+                allowed="items, people and values of one length, at least 1",
+            )
+        if columns[2].dtype.kind == "f" and np.isnan(columns[2]).any():
+            raise InputError(
+                "an answer is not a number",
+                where=f"row {int(np.argmax(np.isnan(columns[2])))}",
+                given="NaN",
+                hint="leave out the rows of missing answers",
+            )
+        (item_names, item), (names, person), (categories, category) = (
+            np.unique(column, return_inverse=True) for column in columns
+        )
+        order = np.lexsort((category, item))
+        pair = np.sort(item.astype(np.int64) * len(names) + person)
+        if len(twice := pair[1:][pair[1:] == pair[:-1]]):
+            raise InputError(
+                "a person answered twice about one item",
+                given=f"{names[twice[0] % len(names)]}, {item_names[twice[0] // len(names)]}",
+                allowed="one answer of each person about each item",
+            )
+        return cls(item[order], person[order], category[order], categories, len(item_names), len(names))
+
+    @property
+    def votes(self) -> Int[ndarray, "items categories"]:
+        """How many people chose each category for each item."""
+        width = len(self.categories)
+        counts = np.bincount(self.item * width + self.category, minlength=self.n_items * width)
+        return counts.reshape(self.n_items, width)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedAgreement:
+    """Agreement in each reweighting: raw, Fleiss' kappa, Krippendorff's alpha; NaN where undefined.
+
+    `unequal` is the chance, by kappa's reckoning, that two answers differ, `distance` the mean distance that
+    alpha expects, both in [0, 1]: the largest distance between two categories is 1. So 1 - (1 - kappa) *
+    unequal and 1 - (1 - alpha) * distance are shares as raw agreement is.
+    """
+
+    raw: Float[ndarray, "draws"]
+    kappa: Float[ndarray, "draws"]
+    alpha: Float[ndarray, "draws"]
+    unequal: Float[ndarray, "draws"]
+    distance: Float[ndarray, "draws"]
+
+
+def raw_agreement(data: ReliabilityData) -> float:
+    """The share of pairs of an item's answers that are equal, the mean over items with two answers or more.
+
+    In [0, 1]; NaN where no item has two answers.
+
+    >>> raw_agreement(ReliabilityData.of([1, 1, 1, 2, 2, 3], list("abcaba"), np.array([0, 0, 0, 1, 2, 0])))
+    0.5
+    """
+    return float(weighted_agreement(data, Scale.NOMINAL).raw[0])
+
+
+def krippendorff_alpha(data: ReliabilityData, scale: Scale = Scale.NOMINAL) -> float:
+    """Krippendorff's alpha: 1 less the disagreement of an item's answers over that of all answers.
+
+        alpha = 1 - D_o / D_e
+
+    D_o is the mean distance of an answer to the others about its item, D_e that of two answers of any items
+    (each answer once). The distance of two categories is 1 (nominal), the square of the answers in between,
+    half of those in either among them (ordinal), or the square of their difference (interval). Answers about
+    items with one answer are left out of both. At most 1; 0 is chance, negative below it. NaN where no item
+    has two answers, or all of them are equal. Raises `InputError` for values that are no numbers on an
+    interval scale.
+
+    Source: K. Krippendorff, Computing Krippendorff's alpha-reliability, 2011.
+
+    >>> data = ReliabilityData.of([1, 1, 2, 2, 3, 3], list("ababab"), np.array([1, 1, 2, 3, 3, 3]))
+    >>> [round(krippendorff_alpha(data, scale), 4) for scale in Scale]
+    [0.5455, 0.7778, 0.8276]
+    """
+    return float(weighted_agreement(data, scale).alpha[0])
+
+
+def multilabel_alpha(
+    items: Sequence[object] | ndarray,
+    people: Sequence[object] | ndarray,
+    chosen: Bool[ndarray, "answers options"],
+) -> tuple[float, Float[ndarray, "options"]]:
+    """Alpha of answers that are sets of options: each option is a nominal question of its own.
+
+    Returns the mean over options and the alpha of each. An option that all answers have, or none, has
+    no alpha (NaN) and is left out of the mean; NaN where no option has one. A distance between whole
+    sets, such as MASI, would hide which option people disagree about. Errors as `ReliabilityData.of`.
+
+    >>> both = np.array([[1, 0, 1], [1, 0, 0], [0, 1, 1], [0, 1, 1]], dtype=bool)
+    >>> mean, each = multilabel_alpha([1, 1, 2, 2], ["a", "b", "a", "b"], both)
+    >>> each, round(mean, 4)
+    (array([1., 1., 0.]), 0.6667)
+    """
+    each = np.array(
+        [
+            krippendorff_alpha(ReliabilityData.of(items, people, column))
+            for column in chosen.T.astype(np.int64)
+        ]
+    )
+    known = ~np.isnan(each)
+    return (float(each[known].mean()) if known.any() else float("nan")), each
+
+
+def pair_kappas(
+    data: ReliabilityData,
+) -> tuple[Float[ndarray, "people people"], Int[ndarray, "people people"]]:
+    """Cohen's kappa of every two people over the items that both judged, and how many those are.
+
+    Symmetric, NaN on the diagonal, where two people share no item, and where `cohen_kappa` is NaN.
+
+    >>> items, values = [1, 1, 2, 2, 3, 3, 4, 4], np.array([1, 1, 1, 0, 0, 0, 0, 0])
+    >>> data = ReliabilityData.of(items, ["a", "b"] * 4, values)
+    >>> kappas, shared = pair_kappas(data)
+    >>> kappas[0, 1].item(), shared[0, 1].item()
+    (0.5, 4)
+    """
+    shape = (data.n_people, data.n_items)
+    asked = csr_array((np.ones(len(data.item)), (data.person, data.item)), shape=shape)
+    shared = (asked @ asked.T).toarray()
+    agreed, by_chance = np.zeros(shared.shape), np.zeros(shared.shape)
+    for category in range(len(data.categories)):
+        rows = data.category == category
+        gave = csr_array((np.ones(int(rows.sum())), (data.person[rows], data.item[rows])), shape=shape)
+        agreed += (gave @ gave.T).toarray()
+        # How often the row's person gave this answer to what the column's person judged as well.
+        habit = (gave @ asked.T).toarray()
+        by_chance += habit * habit.T
+    np.fill_diagonal(shared, 0)
+    room = shared**2 - by_chance
+    kappas = np.divide(
+        shared * agreed - by_chance, room, out=np.full(shared.shape, np.nan), where=(shared > 0) & (room > 0)
+    )
+    return kappas, shared.astype(np.int64)
+
+
+def weighted_agreement(
+    data: ReliabilityData,
+    scale: Scale,
+    *,
+    answers: Float[ndarray, "answers #draws"] | None = None,
+    items: Float[ndarray, "items #draws"] | None = None,
+) -> WeightedAgreement:
+    """Raw agreement, Fleiss' kappa and alpha where answers and items weigh as given; 1 by default.
+
+    A pair of an item's answers weighs the product of their weights, so that who weighs more counts more in
+    all comparisons, and an answer is never compared with itself; an item's pairs are multiplied by its own
+    weight. Each column is one reweighting, of weights above 0 (those of items may be 0), for rows of answers
+    in the order of `data`.
+
+    >>> data = ReliabilityData.of([1, 1, 2, 2], list("abab"), np.array([0, 0, 0, 1]))
+    >>> weighted_agreement(data, Scale.NOMINAL, items=np.array([[1.0, 3.0], [1.0, 1.0]])).raw
+    array([0.5 , 0.75])
+    """
+    paired = np.bincount(data.item, minlength=data.n_items)[data.item] >= 2
+    weight = np.ones((len(data.item), 1)) if answers is None else answers
+    own = np.ones((data.n_items, 1)) if items is None else items
+    draws = max(weight.shape[1], own.shape[1])
+    if not paired.any():
+        return WeightedAgreement(*(np.full(draws, np.nan) for _ in range(5)))
+    item, weight = data.item[paired], weight[paired]
+    present, category = np.unique(data.category[paired], return_inverse=True)
+    # A cell is an item's answers of one category; answers are sorted by item and category.
+    new_item = np.r_[True, item[1:] != item[:-1]]
+    new_cell = new_item | np.r_[True, category[1:] != category[:-1]]
+    of_cell, item_of = category[new_cell], np.cumsum(new_item[new_cell]) - 1
+    into_cells, into_items, into_categories = (
+        _sums_by(where) for where in (np.cumsum(new_cell) - 1, item_of, of_cell)
+    )
+    own = own[item[new_item]]
+
+    cell = into_cells @ weight
+    total = into_items @ cell
+    squares = into_items @ (into_cells @ (weight * weight))
+    # Pairs of an item's answers, and those that are equal; each item's pairs together weigh its own weight.
+    pairs, equal = total * total - squares, into_items @ (cell * cell) - squares
+    many = np.bincount(item)[item[new_item]][:, None]
+    each = own / (many * (many - 1))
+    raw = (each * equal).sum(axis=0) / (each * pairs).sum(axis=0)
+
+    marginal = into_categories @ (own[item_of] * cell)
+    n = marginal.sum(axis=0)
+    by_chance = ((marginal / n) ** 2).sum(axis=0)
+    kappa = _over(raw - by_chance, 1 - by_chance)
+
+    # Two different answers: all pairs but each answer with itself.
+    different = n**2 - (own * own * squares).sum(axis=0)
+    if scale == Scale.NOMINAL:
+        distance, expected = pairs - equal, n**2 - (marginal**2).sum(axis=0)
+    else:
+        x = _positions(data.categories[present], marginal, scale)
+        placed = cell * x[of_cell]
+        first, second = into_items @ placed, into_items @ (placed * x[of_cell])
+        distance = 2 * (total * second - first * first)
+        expected = 2 * (n * (marginal * x**2).sum(axis=0) - (marginal * x).sum(axis=0) ** 2)
+    observed = (each * many * distance).sum(axis=0) / (each * many * pairs).sum(axis=0)
+    expected = expected / different
+    alpha = 1 - _over(observed, expected)
+    full = (np.broadcast_to(each, draws) for each in (raw, kappa, alpha, 1 - by_chance, expected))
+    return WeightedAgreement(*full)
+
+
+def _positions(
+    categories: ndarray, marginal: Float[ndarray, "categories draws"], scale: Scale
+) -> NDArray[np.float64]:
+    """Where each category stands, the widest gap being 1: by its middle rank among answers, or its value."""
+    if scale == Scale.ORDINAL:
+        places = np.cumsum(marginal, axis=0) - marginal / 2
+    elif categories.dtype.kind in "biuf":
+        places = categories.astype(np.float64)[:, None]
+    else:
+        raise InputError(
+            "an interval scale needs numbers", given=categories[0], allowed="numbers, or another scale"
+        )
+    places = places - places[0]
+    # Around the middle, so that little cancels.
+    centred: NDArray[np.float64] = places / np.maximum(places[-1], 1e-300) - 0.5
+    return centred
+
+
+def _sums_by(group: Int[ndarray, "n"]) -> csr_array:
+    """The matrix that adds up the rows of each group 0, 1, ..."""
+    return csr_array((np.ones(len(group)), (group, np.arange(len(group)))))
+
+
+def _over(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """part / whole, NaN where there is nothing: rounding aside, nothing is left of 1 - 1."""
+    whole = np.broadcast_to(whole, part.shape)
+    found: NDArray[np.float64] = np.divide(
+        part, whole, out=np.full(part.shape, np.nan), where=np.abs(whole) > 1e-12
+    )
+    return found
+
+
+def cohen_kappa(first: ndarray, second: ndarray) -> float:
+    """Cohen's kappa of two raters who each put the same items into categories.
+
+        kappa = (p_o - p_e) / (1 - p_e)
+
+    with p_o the share of items they agree on and p_e what two raters with their habits would agree on by
+    chance. `first` and `second` are (n,) labels of any kind (numbers or strings), compared by equality. The
+    result is at most 1; 0 is chance, negative below it. Where both put everything into one and the same
+    category chance explains all and the value is NaN. Raises `InputError` for no items and for unequal
+    lengths.
+
+    Source: J. Cohen, A coefficient of agreement for nominal scales, 1960; BiVLC, table 7.
+
+    >>> cohen_kappa(np.array(["yes", "yes", "no", "no"]), np.array(["yes", "no", "no", "no"]))
+    0.5
+    """
+    if first.shape != second.shape or first.ndim != 1 or not len(first):
+        raise InputError(
+            "two raters must rate the same items",
+            given=f"{first.shape} and {second.shape} ratings",
+            allowed="two columns of one length, at least 1",
+        )
+    categories, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+    codes = codes.reshape(2, -1)
+    # Whole numbers to the end, so that equal agreement gives equal values.
+    n, agreed = len(first), int((codes[0] == codes[1]).sum())
+    habits = [np.bincount(row, minlength=len(categories)).astype(object) for row in codes]
+    by_chance = int((habits[0] * habits[1]).sum())
+    if by_chance == n * n:
+        return float("nan")
+    return (n * agreed - by_chance) / (n * n - by_chance)
+
+
+def cohen_kappa_draws(
+    first: Int[ndarray, "n"], second: Int[ndarray, "n"], weights: Float[ndarray, "n draws"]
+) -> tuple[Float[ndarray, "draws"], Float[ndarray, "draws"]]:
+    """Cohen's kappa and 1 - p_e in each reweighting of the items, from codes of categories from 0 on.
+
+    >>> first, second = np.array([1, 1, 0, 0]), np.array([1, 0, 0, 0])
+    >>> kappa, unequal = cohen_kappa_draws(first, second, np.array([[1.0, 1], [1, 0], [1, 1], [1, 1]]))
+    >>> kappa, unequal.round(4)
+    (array([0.5, 1. ]), array([0.5   , 0.4444]))
+    """
+    width, n = 1 + max(int(first.max()), int(second.max())), weights.sum(axis=0)
+    joint = (_sums_by(np.r_[first * width + second, width**2 - 1])[:, :-1] @ weights).reshape(
+        width, width, -1
+    ) / n
+    agreed = np.trace(joint)
+    by_chance = (joint.sum(axis=0) * joint.sum(axis=1)).sum(axis=0)
+    return _over(agreed - by_chance, 1 - by_chance), 1 - by_chance
+
+
+def fleiss_kappa(votes: Real[ndarray, "n categories"]) -> float:
+    """Fleiss' kappa of items that several raters each put into one category, not the same raters for all.
+
+        kappa = (p_o - p_e) / (1 - p_e)
+
+    `votes` counts the raters of each category. p_o is the mean over items of the share of pairs of an item's
+    raters that agree, p_e the sum of the squared shares of categories among all votes. Items of fewer than
+    two votes have no pair and are left out; numbers of votes may differ. At most 1; 0 is chance. NaN where no
+    item has two votes, or all votes are for one category.
+
+    Source: J. L. Fleiss, Measuring nominal scale agreement among many raters, 1971, here also for items of
+    unequal numbers of votes.
+
+    >>> round(fleiss_kappa(np.array([[3, 0], [0, 3], [1, 2]])), 4)
+    0.55
+    """
+    many = votes.sum(axis=1)
+    votes, many = votes[many >= 2], many[many >= 2]
+    shares = votes.sum(axis=0) / max(many.sum(), 1)
+    by_chance = float((shares**2).sum())
+    if not len(votes) or by_chance == 1:
+        return float("nan")
+    agreed = ((votes * (votes - 1)).sum(axis=1) / (many * (many - 1))).mean()
+    return float((agreed - by_chance) / (1 - by_chance))
