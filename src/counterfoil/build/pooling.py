@@ -23,7 +23,8 @@ def table_judge(path: Path, captions: Mapping[str, str] | None = None) -> Judge:
     `captions` are ids by text, where the table may name captions by their texts.
     """
     known: dict[tuple[str, str], float] = {}
-    for one in read_judgements(path).directions:
+    # An answer is about a pair, so that a table may leave open which of the two asked for the other.
+    for one in read_judgements(path, direction="i2t").directions:
         for query, item, gain in zip(one.query, one.item, one.gain, strict=True):
             pair = one.queries[query], one.items[item]
             image, caption = pair if one.direction == "i2t" else pair[::-1]

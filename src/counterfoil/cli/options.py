@@ -278,8 +278,10 @@ class Tables:
                 write_text(path, getattr(found, f"to_{kind}")())
 
 
-def key_values(pairs: Sequence[str]) -> dict[str, str]:
-    """The values of `--set KEY=VALUE` by key.
+def key_values(
+    pairs: Sequence[str], *, option: str = "--set", example: str = "references=paper"
+) -> dict[str, str]:
+    """The values of `--set KEY=VALUE`, or of another option of such pairs, by key.
 
     Raises `InputError` for what is no such pair, and for a key twice.
 
@@ -290,8 +292,8 @@ def key_values(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise InputError("--set needs KEY=VALUE", given=pair, allowed="such as references=paper")
+            raise InputError(f"{option} needs KEY=VALUE", given=pair, allowed=f"such as {example}")
         if key in found:
-            raise InputError("--set names one key twice", given=pair)
+            raise InputError(f"{option} names one key twice", given=pair)
         found[key] = value
     return found

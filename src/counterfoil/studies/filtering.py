@@ -5,7 +5,8 @@ work. Here rows are drawn with that share of wrong images, positives in both sty
 not tell a negative image. A network that was trained on loose captions scores each negative image with its
 own caption less with the other one; a verified sample says what the filter keeps at a threshold. Networks are
 then trained from the same random weights, for as many steps, on rows without noise, with all of it, with what
-a perfect filter leaves and with what the learned one leaves.
+a perfect filter leaves, with what the learned one leaves, and with as many rows drawn at random: the control
+that tells what a filter chooses from how few rows it leaves.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -83,9 +84,11 @@ class FilterStudy:
         """The share of questions answered, with its interval over questions."""
         return self._drawn(lambda means: means[name], layout, draws)
 
-    def gain(self, layout: str, name: str, *, draws: int = 2000) -> tuple[float, float, float]:
-        """By how much more of the questions a network answers than the one with all the noise."""
-        return self._drawn(lambda means: means[name] - means["noisy"], layout, draws)
+    def gain(
+        self, layout: str, name: str, *, over: str = "noisy", draws: int = 2000
+    ) -> tuple[float, float, float]:
+        """By how much more of the questions a network answers than another, that with all the noise."""
+        return self._drawn(lambda means: means[name] - means[over], layout, draws)
 
     def brought_back(self, layout: str, name: str, *, draws: int = 2000) -> tuple[float, float, float]:
         """The share of the loss from noise that a filter brings back; wide where the loss is near 0."""
@@ -132,6 +135,8 @@ class FilterStudy:
                 lines.append(
                     f"  {name:<16} {100 * self.kept[name]:5.1f}  {_ends(group)}  {_ends(gain)}  {back}"
                 )
+            chosen = self.gain(layout, "learned filter", over="rows at random")
+            lines.append(f"  the learned filter over as many rows at random: {_ends(chosen)}")
         return "\n".join(lines)
 
 
@@ -171,6 +176,7 @@ def noise_filter(
         "noisy": noisy,
         "perfect filter": noisy.select(np.flatnonzero(right)),
         "learned filter": noisy.select(np.flatnonzero(chosen)),
+        "rows at random": noisy.select(_at_random(len(noisy), int(chosen.sum()))),
     }
     made = contrasts(plan.questions)
     found: dict[str, dict[str, list[NDArray[np.bool_]]]] = {layout: {} for layout in LAYOUTS}
@@ -189,6 +195,11 @@ def noise_filter(
         roc(sample),
         (float(right[chosen].mean()), float(chosen[right].mean())),
     )
+
+
+def _at_random(rows: int, kept: int) -> NDArray[np.int64]:
+    """So many of the rows, drawn at random, ascending."""
+    return np.sort(np.random.default_rng(1).permutation(rows)[:kept])
 
 
 def small(plan: Plan) -> Plan:

@@ -7,10 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from counterfoil import catalog
-from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
-from counterfoil.data.folder import is_benchmark_folder, load
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison, Difference, check_common, remeasured
 from counterfoil.evaluation.compare import compare as tested
@@ -20,6 +17,7 @@ from counterfoil.report import figures
 from counterfoil.report.markup import Table, to_csv, to_latex, to_markdown
 from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import by_group, differences, headline, overview
+from counterfoil.tasks.evaluation_inputs import whereabouts, whole_benchmark
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import load_runs, write
 from counterfoil.tasks.results import Tabular, measure_rows
@@ -247,19 +245,17 @@ def _whereabouts(
     comparison: Comparison, places: Places, images: Path | None, *, many: bool
 ) -> tuple[Path | None, Path | None]:
     """Where the data and the images of the benchmark lie, as far as anything says so."""
-    first = comparison.runs[0]
-    about = first.manifest.get("benchmark", {})
-    place = first.benchmark.path
+    place, folder = whereabouts(comparison.runs[0])
     if places.plain is not None:
         place = places.of(comparison.benchmark, many=many)
-    return place, images or (Path(about["images"]) if about.get("images") else None)
+    return place, images or folder
 
 
 def _with_images(comparison: Comparison, place: Path | None, folder: Path | None) -> Comparison:
     """The comparison with its images; itself where it has them, or nothing says where they are."""
     if comparison.runs[0].benchmark.images_at_hand:
         return comparison
-    whole = _whole(comparison.benchmark, place, folder)
+    whole = whole_benchmark(comparison.benchmark, place, folder)
     if whole is None:
         return comparison
     runs = tuple(run.with_benchmark(whole) for run in comparison.runs)
@@ -270,18 +266,3 @@ def _with_images(comparison: Comparison, place: Path | None, folder: Path | None
             hint="name the right ones with --data and --images",
         )
     return replace(comparison, runs=runs)
-
-
-def _whole(name: str, place: Path | None, images: Path | None) -> Benchmark | None:
-    """The benchmark with its images: from a folder of our own, by its reader, or drawn on the spot.
-
-    None where nothing says where it is.
-    """
-    if place is not None:
-        return (
-            load(place) if is_benchmark_folder(place) else catalog.benchmark(name, data=place, images=images)
-        )
-    card = catalog.benchmarks().get(name)
-    # What is drawn comes from no file, and is always the same.
-    drawn = card is not None and card.reader.startswith("counterfoil.world.")
-    return catalog.benchmark(name, images=images) if drawn else None

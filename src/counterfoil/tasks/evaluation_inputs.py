@@ -6,7 +6,9 @@ from typing import Any
 
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.folder import is_benchmark_folder, load
 from counterfoil.errors import CounterfoilError, InputError
+from counterfoil.evaluation.result import Run
 from counterfoil.tasks.feedback import Feedback
 
 
@@ -49,6 +51,27 @@ def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) ->
         f"{len(missing)} of {total} benchmarks {'was' if one else 'were'} not measured: "
         + ", ".join(f"{name} ({error})" for name, error in missing)
     )
+
+
+def whereabouts(run: Run) -> tuple[Path | None, Path | None]:
+    """Where the data and the images of a run's benchmark lie, as far as the run says so."""
+    images = run.manifest.get("benchmark", {}).get("images")
+    return run.benchmark.path, None if not images else Path(images)
+
+
+def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Benchmark | None:
+    """The benchmark with its images: from a folder of our own, by its reader, or drawn on the spot.
+
+    None where nothing says where it is.
+    """
+    if place is not None:
+        return (
+            load(place) if is_benchmark_folder(place) else catalog.benchmark(name, data=place, images=images)
+        )
+    card = catalog.benchmarks().get(name)
+    # What is drawn comes from no file, and is always the same.
+    drawn = card is not None and card.reader.startswith("counterfoil.world.")
+    return catalog.benchmark(name, images=images) if drawn else None
 
 
 def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:

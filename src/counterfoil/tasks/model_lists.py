@@ -40,10 +40,9 @@ def load(
     """
     if ids is not None and not ids.is_file():
         raise DataError("no such file", where=ids, hint="check --ids")
-    runs = [each for each in sources if isinstance(each, Run)]
-    paths = [Path(each) for each in sources if not isinstance(each, Run)]
-    found = _runs(runs, [path for path in paths if path.is_dir()], widest)
-    found += [_file(path, ids) for path in paths if not path.is_dir()]
+    runs = gallery_runs(sources, widest=widest)
+    found = [of_rankings(run.name, run.benchmark, run.answers.rankings) for run in runs]
+    found += [_file(path, ids) for path in list_files(sources)]
     names = [lists.name for lists in found]
     double = first_double(names)
     if double is not None:
@@ -53,8 +52,16 @@ def load(
     return tuple(renumbered(lists, found[0]) for lists in found)
 
 
-def _runs(given: Sequence[Run], folders: Sequence[Path], widest: bool) -> list[ModelLists]:
-    """The gallery runs among some runs and in some folders."""
+def list_files(sources: Sequence[Run | str | Path]) -> list[Path]:
+    """The sources that are files of numbers: embeddings and similarities."""
+    paths = [Path(each) for each in sources if not isinstance(each, Run)]
+    return [path for path in paths if not path.is_dir()]
+
+
+def gallery_runs(sources: Sequence[Run | str | Path], *, widest: bool = False) -> list[Run]:
+    """The gallery runs among the sources and in folders among them, one of each model (`load`)."""
+    given = [each for each in sources if isinstance(each, Run)]
+    folders = [Path(each) for each in sources if not isinstance(each, Run) and Path(each).is_dir()]
     if not given and not folders:
         return []
     every = [*given, *(find_runs(folders) if folders else ())]
@@ -83,7 +90,7 @@ def _runs(given: Sequence[Run], folders: Sequence[Path], widest: bool) -> list[M
                 hint=f"name one, as in RUN/{whole[0].benchmark.name}",
             )
         chosen.append(max(whole, key=lambda run: len(run.benchmark)))
-    return [of_rankings(run.name, run.benchmark, run.answers.rankings) for run in chosen]
+    return chosen
 
 
 def _file(path: Path, ids: Path | None) -> ModelLists:

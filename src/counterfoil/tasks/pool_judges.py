@@ -20,6 +20,9 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import Tasks
 from counterfoil.scorers.base import Options
+from counterfoil.tasks.evaluate import processes
+from counterfoil.tasks.evaluation_inputs import whole_benchmark
+from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.world.people import Annotator, judge
 
 #: The judge that knows the truth of the drawn world.
@@ -34,7 +37,8 @@ class RoundOptions:
 
     `people` simulated people of that accuracy and bias answer in place of the world's truth, the majority
     counts. `threshold` is that of a scorer that judges; `draws` are those behind the intervals of bias, which
-    is not measured at 0.
+    is not measured at 0. `data` and `images` say where the gallery lies whose pictures are looked at, where
+    the runs do not; `cache`, `batch_size` and `workers` are for models that look at them.
     """
 
     rounds: int = 3
@@ -50,6 +54,16 @@ class RoundOptions:
     draws: int = 500
     seed: int = 0
     device: str = "auto"
+    data: Path | None = None
+    images: Path | None = None
+    cache: Path | None = None
+    batch_size: int = 32
+    #: Processes that decode images; None is one per core, at most 8.
+    workers: int | None = None
+
+    def session(self, feedback: Feedback = SILENT) -> Session:
+        """The session of models that look at the gallery."""
+        return Session(self.cache, self.batch_size, processes(self.workers), note=feedback.remark)
 
     def __post_init__(self) -> None:
         for name, least in (("rounds", 1), ("k", 1), ("people", 0), ("draws", 0)):
@@ -139,13 +153,13 @@ def _of_scorer(
             given=name,
             hint="choose one on verified pairs, and give it with --threshold",
         )
-    items = gallery or next((each.benchmark for each in models if each.benchmark is not None), None)
+    items = gallery or _gallery(models, options)
     if items is None:
         raise InputError("a scorer needs the images and captions", given=name, hint="name their benchmark")
     scorer = catalog.scorer(name, Options(device=options.device))
     images = {image.id: image for image in items.images}
     captions = {caption.id: caption for caption in items.captions}
-    threshold, used = options.threshold, session or Session()
+    threshold, used = options.threshold, session or options.session()
 
     def scored(table: pa.Table) -> NDArray[np.float64]:
         shown, image = _used(table["image"].to_pylist(), images, items.name)
@@ -154,6 +168,14 @@ def _of_scorer(
         return (found >= threshold).astype(np.float64)
 
     return scored
+
+
+def _gallery(models: Sequence[ModelLists], options: RoundOptions) -> Benchmark | None:
+    """The gallery of the runs among the models, with its pictures where they are at hand."""
+    asked = next((each.benchmark for each in models if each.benchmark is not None), None)
+    if asked is None:
+        return None if options.data is None else catalog.benchmark(str(options.data), images=options.images)
+    return whole_benchmark(asked.name, options.data or asked.path, options.images) or asked
 
 
 def _used(names: list[str], known: Mapping[str, _Item], where: str) -> tuple[list[_Item], NDArray[np.int64]]:

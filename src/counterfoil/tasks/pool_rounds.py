@@ -13,10 +13,9 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import Direction
 from counterfoil.data.tables import DataTable
 from counterfoil.engine.session import Session
+from counterfoil.engine.top_lists import ModelLists, renumbered, top_lists
 from counterfoil.errors import InputError
-from counterfoil.evaluation.pool_rounds import (
-    PoolRound,
-)
+from counterfoil.evaluation.pool_rounds import PoolRound
 from counterfoil.evaluation.result import Run
 from counterfoil.report.markup import Column, Table, text_table
 from counterfoil.stats.capture import Population
@@ -25,18 +24,21 @@ from counterfoil.tasks.bias import AnnotatorStudy, bias
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.model_lists import chosen_queries, load
 from counterfoil.tasks.pool_judges import RoundOptions, judge_of
+from counterfoil.tasks.pool_retraining import RETRAINED, is_retrained
 from counterfoil.tasks.results import Tabular
 
 #: New lists of all models, from the pairs that were found right so far.
 Retrain = Callable[[pa.Table], Sequence[Run | str | Path]]
-#: What a folder of rounds holds.
-FILES = ("positives.csv", "judgements.csv", "rounds.json")
+#: What a folder of rounds holds; models that were trained again are there before the rounds are.
+TABLES = ("positives.csv", "judgements.csv", "rounds.json")
+FILES = (*TABLES, RETRAINED)
 
 
 def why_foreign(folder: Path) -> str | None:
     """Why the folder holds no rounds that were saved there, None where it does, or where it is free."""
     there = [name for name in FILES if (folder / name).exists()]
-    return None if not there or FILES[-1] in there else f"the folder holds other files ({', '.join(there)})"
+    own = not there or TABLES[-1] in there or is_retrained(folder)
+    return None if own else f"the folder holds other files ({', '.join(there)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +56,8 @@ class PoolRounds(Tabular):
     #: The bias of the models' proposals after each round; None where it cannot be told.
     biases: tuple[AnnotatorStudy | None, ...]
     remarks: tuple[str, ...] = ()
+    #: Whether the models were trained again between rounds.
+    retrained: bool = False
 
     rows_by = ("round", "model", "judgement", "positive")
 
@@ -141,7 +145,13 @@ class PoolRounds(Tabular):
             "estimates of all right pairs are from how the models' finds overlap: 'independent' is too low "
             "where models find the same easy pairs, 'at least' is a lower bound, 'graded' extrapolates",
         )
-        return (*self.remarks, *(rests if len(self.models) > 1 else ()))
+        learned = (
+            "models that were trained again learned from each other's finds, which makes them overlap: all "
+            "these estimates may be too low",
+        )
+        if len(self.models) < 2:
+            return self.remarks
+        return (*self.remarks, *rests, *(learned if self.retrained else ()))
 
     def __repr__(self) -> str:
         last = self.rounds[-1] if self.rounds else None
@@ -162,9 +172,9 @@ class PoolRounds(Tabular):
     def save(self, folder: str | Path) -> None:
         """Write positives.csv, judgements.csv (which `bias` reads) and rounds.json into a folder."""
         folder = Path(folder)
-        write_csv(folder / FILES[0], self.positives)
-        write_csv(folder / FILES[1], self.judgements)
-        write_json(folder / FILES[2], self.to_json())
+        write_csv(folder / TABLES[0], self.positives)
+        write_csv(folder / TABLES[1], self.judgements)
+        write_json(folder / TABLES[2], self.to_json())
 
 
 def _written(of: Population | None) -> str:
@@ -218,17 +228,43 @@ def pool_rounds(
         if retrain is not None and number < options.rounds:
             result = PoolRounds(names, options.k, tuple(done), state.table(), tuple(biases))
             scores = retrain(result.positives)
-            new = load(scores, ids=None if options.ids is None else Path(options.ids), widest=True)
-            if tuple(each.name for each in new) != names:
+            loaded = load(scores, ids=None if options.ids is None else Path(options.ids), widest=True)
+            if sorted(each.name for each in loaded) != sorted(names):
                 raise InputError(
                     "retrained models have other names",
-                    given=", ".join(each.name for each in new),
+                    given=", ".join(each.name for each in loaded),
                     allowed=", ".join(names),
                 )
-            state.models = list(new)
+            new = sorted((renumbered(each, models[0]) for each in loaded), key=lambda m: names.index(m.name))
+            state.remarks.append(_changes(number, len(result.positives), state, new))
+            state.models = new
     if not done:
         raise InputError("the models propose nothing", given=f"k {options.k}")
-    return PoolRounds(names, options.k, tuple(done), state.table(), tuple(biases), tuple(state.remarks))
+    return PoolRounds(
+        names,
+        options.k,
+        tuple(done),
+        state.table(),
+        tuple(biases),
+        tuple(state.remarks),
+        retrained=retrain is not None and len(done) > 1,
+    )
+
+
+def _changes(number: int, pairs: int, state: PoolingState, new: Sequence[ModelLists]) -> str:
+    """A line about how many queries have other first items in the new lists, by model."""
+    changed = []
+    for before, after in zip(state.models, new, strict=True):
+        other = [
+            (top_lists(before, way, names, k) != top_lists(after, way, names, k)).any(axis=1)
+            for way, names in state.chosen.items()
+            for k in [min(state.k, before.depth[way], after.depth[way])]
+        ]
+        changed.append(f"{after.name} {100 * np.concatenate(other).mean():.0f} %")
+    return (
+        f"after round {number} the models gave new lists from {pairs:,} right pairs; queries with other "
+        f"first {state.k}: {', '.join(changed)}"
+    )
 
 
 def _bias(
