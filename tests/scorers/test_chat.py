@@ -149,12 +149,12 @@ def test_retry_after_is_honoured_by_all_requests(server, quads):
 def test_a_date_to_wait_for_is_read():
     import httpx2
 
-    from counterfoil.scorers.chat.client import _retry_after
+    from counterfoil.scorers.chat.client import retry_after
 
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    assert 28 <= _retry_after(httpx2.Headers({"Retry-After": later})) <= 30
-    assert _retry_after(httpx2.Headers({"Retry-After": "soon"})) == 0
-    assert _retry_after(httpx2.Headers({"retry-after-ms": "250"})) == 0.25
+    assert 28 <= retry_after(httpx2.Headers({"Retry-After": later})) <= 30
+    assert retry_after(httpx2.Headers({"Retry-After": "soon"})) == 0
+    assert retry_after(httpx2.Headers({"retry-after-ms": "250"})) == 0.25
 
 
 def test_requests_keep_to_the_rate(server, quads):

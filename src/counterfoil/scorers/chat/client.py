@@ -28,8 +28,8 @@ Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 Other = TypeVar("Other")
 
-#: Answers that are worth another try.
-_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+#: States of answers that pass: they are worth another try.
+PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 #: Codes of errors by which a filter declines to answer.
 _FILTERED = ("content_filter", "content_policy", "moderation_blocked")
 #: No wait between tries is longer, in seconds; an endpoint that asks for more ends the run.
@@ -201,8 +201,8 @@ class Client(ABC, Generic[Asked, Answer]):
         if status == 400 and any(word in text for word in _FILTERED):
             # A filter that refuses to look is an answer, counted as a refusal.
             return self.refusal(message), "", 0.0
-        if status in _AGAIN and "insufficient_quota" not in text:
-            after = _retry_after(response.headers)
+        if status in PASSING and "insufficient_quota" not in text:
+            after = retry_after(response.headers)
             if status == 429:
                 # One that is too fast slows down all.
                 with self._lock:
@@ -307,7 +307,7 @@ def _message(text: str) -> str:
     return str(message or text)[:200]
 
 
-def _retry_after(headers: httpx2.Headers) -> float:
+def retry_after(headers: httpx2.Headers) -> float:
     """The seconds that an endpoint asks to wait: a number of them, or a date; 0 where it asks for none."""
     text = headers.get("retry-after", "")
     try:

@@ -1,0 +1,345 @@
+"""Client of Prolific's API: studies, submissions, bonuses, test participants.
+
+Requests that Prolific turns away for now (429) and those that may safely be sent twice are tried again with
+growing waits. A request that pays or creates something is never sent again once it may have arrived: Prolific
+pays bonuses as often as it is asked to. What would be refused there is refused here, before it is sent.
+
+Source: docs.prolific.com/api-reference, July 2026.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import httpx2
+
+from counterfoil.annotate.platforms.prolific_study import ProlificStudy, StudyPlan
+from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Rejection
+from counterfoil.errors import InputError
+from counterfoil.scorers.chat.client import PASSING, retry_after
+
+ADDRESS = "https://api.prolific.com/api/v1"
+#: No wait between tries is longer, in seconds; where Prolific asks for more, the command ends.
+_LONGEST, _PATIENCE = 60.0, 300.0
+#: Submissions and studies on a page, and ids in a request.
+_PAGE, _MANY = 100, 200
+#: More pages than any study has.
+_PAGES = 10_000
+
+#: From which states of a study an action leads to which.
+ACTIONS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "PUBLISH": (frozenset({"UNPUBLISHED"}), frozenset({"ACTIVE", "SCHEDULED", "PUBLISHING"})),
+    "PAUSE": (frozenset({"ACTIVE"}), frozenset({"PAUSED"})),
+    "START": (frozenset({"PAUSED"}), frozenset({"ACTIVE"})),
+    "STOP": (frozenset({"ACTIVE", "PAUSED"}), frozenset({"AWAITING REVIEW", "COMPLETED"})),
+}
+
+
+@dataclass(frozen=True)
+class ProlificSettings:
+    """How requests are sent: tries after the first, the first wait and the patience with one, in seconds."""
+
+    address: str = ADDRESS
+    retries: int = 6
+    wait: float = 1.0
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True)
+class BonusBatch:
+    """Bonuses that are set up and not paid: what they cost, in hundredths of the study's currency."""
+
+    id: str
+    amount: int
+    fees: int
+    tax: int
+    total: int
+
+
+class UnsureRequestError(InputError):
+    """A request that may have been carried out, and may not be sent again."""
+
+
+class ProlificClient:
+    """Prolific with a researcher's token, which is sent and never written or shown."""
+
+    def __init__(
+        self,
+        token: str,
+        settings: ProlificSettings | None = None,
+        *,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self.settings = settings or ProlificSettings()
+        if not token.strip() or not token.isascii() or not token.isprintable():
+            raise InputError(
+                "no token of Prolific",
+                where="prolific",
+                given="(empty)" if not token.strip() else "a text that is no token",
+                hint="make one in Prolific's settings, and put it into the variable PROLIFIC_TOKEN",
+            )
+        self._token, self._sleep = token.strip(), sleep
+        # Jitter changes nothing but when a request is sent.
+        self._random = Random()
+        self._http = httpx2.Client(
+            headers={"Authorization": f"Token {self._token}"},
+            timeout=self.settings.timeout,
+            # Certificates take a fifth of a second to load, and a plain address has none.
+            verify=self.settings.address.startswith("https:"),
+        )
+
+    def __enter__(self) -> "ProlificClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.close()
+
+    # Studies.
+
+    def create(self, plan: StudyPlan) -> ProlificStudy:
+        """The draft of a study, or the study that was made of this plan before.
+
+        A study is known again by its internal name, so that a command that was cut off makes no second one.
+        """
+        for found in self._pages("studies/"):
+            if found.get("internal_name") == plan.internal_name:
+                return ProlificStudy.read(found)
+        return ProlificStudy.read(self._ask("POST", "studies/", plan.payload(), again=False))
+
+    def study(self, study: str) -> ProlificStudy:
+        """A study as it is now."""
+        return ProlificStudy.read(self._ask("GET", f"studies/{_id(study)}/"))
+
+    def move(self, study: str, action: str) -> ProlificStudy:
+        """The study after PUBLISH, PAUSE, START or STOP; nothing is sent where it is there already.
+
+        Raises `InputError` where the study is in a state from which the action does not lead.
+        """
+        before, after = ACTIONS[action]
+        found = self.study(study)
+        if found.status in after:
+            return found
+        if found.status not in before:
+            raise InputError(
+                f"the study cannot be moved by {action} now",
+                where=f"prolific, study {study}",
+                given=found.status,
+                allowed=sorted(before),
+            )
+        try:
+            self._ask("POST", f"studies/{_id(study)}/transition/", {"action": action}, again=False)
+        except UnsureRequestError:
+            moved = self.study(study)
+            if moved.status in after:
+                return moved
+            raise
+        return self.study(study)
+
+    def add_places(self, study: str, total: int) -> ProlificStudy:
+        """The study with `total` places in all; raises `InputError` for fewer than it has."""
+        found = self.study(study)
+        if total < found.places:
+            raise InputError(
+                "places of a study can only grow",
+                where=f"prolific, study {study}",
+                given=total,
+                allowed=f"{found.places:,} or more",
+            )
+        if total == found.places:
+            return found
+        self._ask("PATCH", f"studies/{_id(study)}/", {"total_available_places": total})
+        return self.study(study)
+
+    def test_participant(self, email: str) -> str:
+        """The id of a new test participant with this address."""
+        found = self._ask("POST", "researchers/participants/", {"email": email}, again=False)
+        return str(found.get("participant_id") or found.get("id") or "")
+
+    def test_run(self, study: str) -> str:
+        """The address at which the test participants find a draft, which costs nothing."""
+        return str(
+            self._ask("POST", f"studies/{_id(study)}/test-study", {}, again=False).get("study_url", "")
+        )
+
+    # Submissions.
+
+    def submissions(self, study: str) -> tuple[ProlificSubmission, ...]:
+        """All submissions of a study, each once, whatever comes in while they are listed."""
+        found = {
+            each.id: each
+            for each in map(ProlificSubmission.read, self._pages(f"studies/{_id(study)}/submissions/"))
+        }
+        return tuple(found.values())
+
+    def approve(self, submissions: Sequence[str]) -> None:
+        """Approve submissions, which pays them. One that is approved already stays so."""
+        for start in range(0, len(submissions), _MANY):
+            part = [_id(each) for each in submissions[start : start + _MANY]]
+            self._ask("POST", "submissions/bulk-approve/", {"submission_ids": part})
+
+    def reject(self, rejections: Sequence[Rejection]) -> None:
+        """Reject submissions, each with its message and category, all of which were checked when made."""
+        for each in rejections:
+            self._ask(
+                "POST",
+                f"submissions/{_id(each.submission)}/transition/",
+                {"action": "REJECT", "message": each.message, "rejection_category": each.category},
+            )
+
+    def screen_out(
+        self, study: str, submissions: Sequence[str], *, pay: int, give_back: bool = True
+    ) -> tuple[str, ...]:
+        """Screen active submissions out, each paid `pay` hundredths; the ids of those that were not before.
+
+        With `give_back` their places are open again. Raises `InputError` for a submission of another study.
+        """
+        known = {each.id: each for each in self.submissions(study)}
+        strange = next((each for each in submissions if each not in known), None)
+        if strange is not None:
+            raise InputError("no submission of this study", where=f"prolific, study {study}", given=strange)
+        wanted = tuple(each for each in submissions if known[each].status != "SCREENED OUT")
+        if wanted:
+            self._ask(
+                "POST",
+                f"studies/{_id(study)}/screen-out-submissions/",
+                {
+                    "submission_ids": list(wanted),
+                    "bonus_per_submission": pay / 100,
+                    "increase_places": give_back,
+                },
+                again=False,
+            )
+        return wanted
+
+    # Bonuses.
+
+    def set_up_bonuses(self, study: str, bonuses: Mapping[str, int]) -> BonusBatch:
+        """Bonuses in hundredths by participant, as Prolific has noted them. Nothing is paid yet."""
+        lines = "\n".join(f"{_id(who)},{amount // 100}.{amount % 100:02d}" for who, amount in bonuses.items())
+        found = self._ask(
+            "POST", "submissions/bonus-payments/", {"study_id": study, "csv_bonuses": lines}, again=False
+        )
+        amount, fees, tax = (round(float(found.get(name) or 0)) for name in ("amount", "fees", "vat"))
+        total = found.get("total_amount")
+        return BonusBatch(
+            str(found["id"]), amount, fees, tax, amount + fees + tax if total is None else round(float(total))
+        )
+
+    def pay_bonuses(self, batch: BonusBatch) -> None:
+        """Pay what was set up. Never twice: Prolific pays again whenever it is asked again."""
+        self._ask("POST", f"bulk-bonus-payments/{_id(batch.id)}/pay/", {}, again=False)
+
+    # Requests.
+
+    def _pages(self, path: str) -> Iterator[Mapping[str, Any]]:
+        """The entries of a list, page by page, until there are as many as it counts, or none more."""
+        offset = 0
+        for _ in range(_PAGES):
+            found = self._ask("GET", f"{path}?limit={_PAGE}&offset={offset}")
+            results = found.get("results")
+            if not isinstance(results, list):
+                raise self._failed("an answer that is no list", given=f"{path}: {json.dumps(found)[:80]}")
+            yield from results
+            offset += len(results)
+            count = (found.get("meta") or {}).get("count")
+            whole = offset >= count if isinstance(count, int) else len(results) < _PAGE
+            if not results or whole:
+                return
+
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, again: bool = True
+    ) -> dict[str, Any]:
+        """What Prolific answers; `again` where the request may be sent twice though the first one arrived."""
+        last = ""
+        for tries in range(self.settings.retries + 1):
+            after = 0.0
+            try:
+                response = self._http.request(method, f"{self.settings.address}/{path}", json=body)
+            except httpx2.ConnectError as error:
+                # It never arrived, so it may be sent again whatever it is.
+                last = f"{type(error).__name__}: {error}"
+            except httpx2.TransportError as error:
+                last = f"{type(error).__name__}: {error}"
+                if not again:
+                    raise UnsureRequestError(**self._unsure(path, last)) from None
+            else:
+                status = response.status_code
+                if status < 300:
+                    return _object(response.text)
+                last = f"status {status}: {_words(response.text)}"
+                if status not in PASSING:
+                    raise self._refused(status, last)
+                if status != 429 and not again:
+                    raise UnsureRequestError(**self._unsure(path, last))
+                after = retry_after(response.headers)
+                if after > _PATIENCE:
+                    raise self._failed("Prolific asks for a long wait", given=f"{after:,.0f} s")
+            if tries < self.settings.retries:
+                wait = min(_LONGEST, self.settings.wait * 2**tries) * self._random.uniform(0.5, 1.0)
+                self._sleep(max(after, wait))
+        raise self._failed(f"no answer after {self.settings.retries + 1} tries", given=last)
+
+    def _unsure(self, path: str, given: str) -> dict[str, str]:
+        return {
+            "what": "it is not known whether the request arrived",
+            "where": "prolific",
+            "given": self._shown(f"{path}: {given}"),
+            "hint": "look at the study on Prolific before you do it again",
+        }
+
+    def _refused(self, status: int, given: str) -> InputError:
+        hints = {
+            401: "is the token in PROLIFIC_TOKEN right?",
+            403: "may this token do that?",
+            404: "is the id right?",
+        }
+        return self._failed("Prolific refuses", given=given, hint=hints.get(status))
+
+    def _failed(self, what: str, *, given: str, hint: str | None = None) -> InputError:
+        return InputError(what, where="prolific", given=self._shown(given), hint=hint)
+
+    def _shown(self, text: str) -> str:
+        """A server's words without the token, which some repeat."""
+        return text.replace(self._token, "(token)")
+
+
+def _id(text: str) -> str:
+    """An id that cannot leave its place in a path; raises `InputError` for any other text."""
+    if (
+        not text
+        or len(text) > 64
+        or not text.isascii()
+        or not text.replace("-", "").replace("_", "").isalnum()
+    ):
+        raise InputError("not an id of Prolific", where="prolific", given=text or "(empty)")
+    return text
+
+
+def _object(text: str) -> dict[str, Any]:
+    """The object in an answer; an answer without one, as bulk requests give, is empty."""
+    try:
+        found = json.loads(text) if text.strip() else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {"results": found}
+
+
+def _words(text: str) -> str:
+    """What an error says: Prolific's detail is a text, or texts by field."""
+    try:
+        error = json.loads(text)
+        error = error.get("error", error)
+        if isinstance(error, str):
+            return error[:300]
+        detail = error.get("detail") or error.get("title") or ""
+    except (ValueError, AttributeError):
+        return text[:200]
+    if isinstance(detail, Mapping):
+        detail = "; ".join(
+            f"{name}: {', '.join(map(str, words)) if isinstance(words, list) else words}"
+            for name, words in detail.items()
+        )
+    return str(detail or text)[:300]

@@ -1,0 +1,159 @@
+"""A study on Prolific: the facts it is made of, what it pays, and the state it is in.
+
+Prolific counts money in hundredths of the currency of the researcher's account and time in whole minutes.
+Fields that it has retired (`completion_code`, `failed_attention_code`, `completion_option`,
+`eligibility_requirements`) are not sent; it refuses studies that have them.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
+from counterfoil.annotate.platforms.prolific import ProlificPlatform
+from counterfoil.errors import InputError
+from counterfoil.store import digest_value
+
+#: What Prolific calls the codes of outcomes.
+_CODE_TYPES: Mapping[Outcome, str] = {
+    "completed": "COMPLETED",
+    "screened_out": "OTHER",
+    "failed_checks": "FAILED_ATTENTION_CHECK",
+    "no_consent": "NO_CONSENT",
+}
+DEVICES = ("desktop", "tablet", "mobile")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyPlan:
+    """The facts of a study; `address` is where its people enter, over https, without parameters.
+
+    `codes` are completion codes by outcome, that of `completed` among them. Prolific itself approves
+    submissions that were completed where `approve` is set; all others wait for review. `filters` are
+    Prolific's own, sent as they are; `filter_set` names a set that is stored there.
+    Raises `InputError` naming the fact that cannot be.
+    """
+
+    name: str
+    description: str
+    address: str
+    codes: Mapping[Outcome, str]
+    places: int
+    minutes: int
+    pay_per_hour: float
+    approve: bool = False
+    project: str = ""
+    devices: tuple[str, ...] = DEVICES
+    filters: tuple[Mapping[str, Any], ...] = ()
+    filter_set: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("name", "description"):
+            if not getattr(self, name).strip():
+                self._refuse(name, "(empty)", "a text")
+        if self.places < 1:
+            self._refuse("places", self.places, "1 or more")
+        if not 1 <= self.minutes <= 24 * 60:
+            self._refuse("minutes", self.minutes, "1 to 1,440, the usual time for one person's work")
+        if not 0 < self.pay_per_hour < 10_000:
+            self._refuse("pay per hour", self.pay_per_hour, "above 0, in the account's currency")
+        odd = next((name for name in self.codes if name not in OUTCOMES), None)
+        if odd is not None:
+            self._refuse("codes", odd, ", ".join(OUTCOMES))
+        if "completed" not in self.codes:
+            self._refuse("codes", ", ".join(self.codes) or "none", "a code of completed work at least")
+        if len(set(self.codes.values())) < len(self.codes):
+            self._refuse("codes", ", ".join(self.codes.values()), "a different code for each outcome")
+        if not self.devices or not set(self.devices) <= set(DEVICES):
+            self._refuse("devices", ", ".join(self.devices) or "none", ", ".join(DEVICES))
+        if self.filters and self.filter_set:
+            self._refuse("filters", "filters and a set of them", "one of the two")
+        ProlificPlatform().entry(self.address)
+
+    @property
+    def reward(self) -> int:
+        """Pay of one submission in hundredths, rounded up.
+
+        >>> plan = StudyPlan(name="n", description="d", address="https://example.org/enter", places=3,
+        ...                  codes={"completed": "C1"}, minutes=7, pay_per_hour=12.5)
+        >>> plan.reward
+        146
+        """
+        # Rounded first, so that 0.07 x 100 is 7 and not 8.
+        return math.ceil(round(100 * self.pay_per_hour * self.minutes / 60, 6))
+
+    @property
+    def internal_name(self) -> str:
+        """A name that only this plan has, whatever its number of places: those may grow later."""
+        facts = self.payload_facts()
+        facts.pop("total_available_places")
+        return f"counterfoil-{digest_value(facts)[:16]}"
+
+    def payload(self) -> dict[str, Any]:
+        """The body of the request that makes the draft."""
+        return {**self.payload_facts(), "internal_name": self.internal_name}
+
+    def payload_facts(self) -> dict[str, Any]:
+        """The body without the name that is made of it."""
+        facts: dict[str, Any] = {
+            "name": self.name.strip(),
+            "description": self.description.strip(),
+            "external_study_url": ProlificPlatform().entry(self.address),
+            "prolific_id_option": "url_parameters",
+            "completion_codes": [
+                {
+                    "code": code,
+                    "code_type": _CODE_TYPES[outcome],
+                    "actor": "participant",
+                    "actions": [{"action": self._action(outcome)}],
+                }
+                for outcome, code in self.codes.items()
+            ],
+            "total_available_places": self.places,
+            "estimated_completion_time": self.minutes,
+            "reward": self.reward,
+            "device_compatibility": list(self.devices),
+        }
+        if self.project:
+            facts["project"] = self.project
+        if self.filter_set:
+            facts["filter_set_id"] = self.filter_set
+        elif self.filters:
+            facts["filters"] = [dict(each) for each in self.filters]
+        return facts
+
+    def _action(self, outcome: Outcome) -> str:
+        return "AUTOMATICALLY_APPROVE" if self.approve and outcome == "completed" else "MANUALLY_REVIEW"
+
+    def _refuse(self, fact: str, given: object, allowed: str) -> None:
+        raise InputError("no study can be made so", where=f"prolific, {fact}", given=given, allowed=allowed)
+
+
+@dataclass(frozen=True)
+class ProlificStudy:
+    """A study as Prolific has it: its state, its places, the pay of one of them in hundredths."""
+
+    id: str
+    name: str
+    status: str
+    places: int
+    taken: int
+    reward: int
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> "ProlificStudy":
+        """The study in an answer; raises `InputError` where there is none."""
+        try:
+            return cls(
+                str(found["id"]),
+                str(found.get("name", "")),
+                str(found["status"]),
+                int(found["total_available_places"]),
+                int(found.get("places_taken") or 0),
+                round(float(found.get("reward") or 0)),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                "an answer that is no study", where="prolific", given=f"{type(error).__name__}: {error}"
+            ) from None

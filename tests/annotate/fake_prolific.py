@@ -1,0 +1,392 @@
+"""A server on loopback that keeps the rules of Prolific's API: studies, submissions, bonuses, faults.
+
+Tests play the participants by calling `join`, `finish` and the like. Rules are those of the API reference of
+July 2026; what they refuse is refused here with an answer of the same shape.
+"""
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal, InvalidOperation
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+TOKEN = "a-token-of-the-tests"
+RETIRED = ("completion_code", "failed_attention_code", "eligibility_requirements", "completion_option")
+PLACEHOLDERS = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
+CODE_TYPES = {
+    "COMPLETED",
+    "FAILED_ATTENTION_CHECK",
+    "FOLLOW_UP_STUDY",
+    "GIVE_BONUS",
+    "INCOMPATIBLE_DEVICE",
+    "NO_CONSENT",
+    "OTHER",
+}
+CATEGORIES = {
+    "TOO_QUICKLY",
+    "TOO_SLOWLY",
+    "FAILED_INSTRUCTIONS",
+    "INCOMP_LONGITUDINAL",
+    "FAILED_CHECK",
+    "LOW_EFFORT",
+    "MALINGERING",
+    "NO_CODE",
+    "BAD_CODE",
+    "NO_DATA",
+    "UNSUPP_DEVICE",
+    "OTHER",
+}
+#: State of a study -> action -> state.
+STUDY = {
+    "UNPUBLISHED": {"PUBLISH": "ACTIVE"},
+    "ACTIVE": {"PAUSE": "PAUSED", "STOP": "AWAITING REVIEW"},
+    "PAUSED": {"START": "ACTIVE", "STOP": "AWAITING REVIEW"},
+}
+HOLDS_A_PLACE = {"RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED"}
+
+
+class RefusedError(Exception):
+    """A request that the rules refuse."""
+
+    def __init__(self, status: int, detail: Any) -> None:
+        super().__init__(detail)
+        self.status, self.detail = status, detail
+
+
+class FakeProlific:
+    """The state behind the server; `faults` befall the next requests, one each, in order.
+
+    "429" and other numbers are answered in place of doing anything; "lost" does what was asked and cuts the
+    connection before the answer; "cut" does nothing and cuts it; "" is no fault.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.numbers = count(1)
+        self.studies: dict[str, dict[str, Any]] = {}
+        self.submissions: dict[str, dict[str, Any]] = {}
+        self.batches: dict[str, dict[str, Any]] = {}
+        self.testers: list[str] = []
+        self.faults: list[str] = []
+        self.log: list[tuple[str, str]] = []
+        self.largest_page = 100
+        self.busy_every = 0
+        self.balance = 10**9
+        self.address = ""
+
+    # What participants do.
+
+    def join(self, study: str, person: str) -> str:
+        with self.lock:
+            found = self.studies[study]
+            assert found["status"] == "ACTIVE", found["status"]
+            assert self.taken(study) < found["total_available_places"], "the study is full"
+            mine = [
+                s
+                for s in self.submissions.values()
+                if (s["study_id"], s["participant_id"]) == (study, person)
+            ]
+            assert not mine, "a person takes part once"
+            number = f"5b{next(self.numbers):022x}"
+            self.submissions[number] = {
+                "id": number,
+                "study_id": study,
+                "participant_id": person,
+                "status": "ACTIVE",
+                "started_at": "2026-11-23T10:00:00Z",
+                "completed_at": None,
+                "study_code": None,
+                "time_taken": None,
+            }
+            return number
+
+    def finish(self, submission: str, code: str) -> None:
+        with self.lock:
+            found = self.submissions[submission]
+            assert found["status"] == "ACTIVE"
+            study = self.studies[found["study_id"]]
+            known = {each["code"]: each for each in study["completion_codes"]}
+            automatic = code in known and known[code]["actions"][0]["action"] == "AUTOMATICALLY_APPROVE"
+            found |= {
+                "status": "APPROVED" if automatic else "AWAITING REVIEW",
+                "study_code": code,
+                "time_taken": 312.5,
+            }
+            if self.taken(found["study_id"]) >= study["total_available_places"]:
+                active = [s for s in self.of(found["study_id"]) if s["status"] == "ACTIVE"]
+                study["status"] = study["status"] if active else "AWAITING REVIEW"
+
+    def end(self, submission: str, status: str) -> None:
+        """RETURNED or TIMED-OUT: the place is free again."""
+        with self.lock:
+            assert self.submissions[submission]["status"] in ("ACTIVE", "AWAITING REVIEW")
+            self.submissions[submission]["status"] = status
+
+    def of(self, study: str) -> list[dict[str, Any]]:
+        return [each for each in self.submissions.values() if each["study_id"] == study]
+
+    def taken(self, study: str) -> int:
+        return sum(each["status"] in HOLDS_A_PLACE for each in self.of(study))
+
+    def status(self, submission: str) -> str:
+        return str(self.submissions[submission]["status"])
+
+    # What researchers ask for.
+
+    def answer(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> tuple[int, Any]:
+        parts = path.strip("/").split("/")
+        if not path.endswith("/") and parts[-1] != "test-study":
+            raise RefusedError(404, "Not found.")
+        match (method, parts):
+            case ("GET", ["studies"]):
+                return 200, self._page([self._study(each) for each in self.studies], query)
+            case ("POST", ["studies"]):
+                return 201, self._created(body)
+            case ("GET", ["studies", study]):
+                return 200, self._study(study)
+            case ("PATCH", ["studies", study]):
+                return 200, self._changed(study, body)
+            case ("POST", ["studies", study, "transition"]):
+                return 200, self._moved(study, body)
+            case ("POST", ["studies", study, "test-study"]):
+                return 200, self._tested(study)
+            case ("GET", ["studies", study, "submissions"]):
+                self._study(study)
+                return 200, self._page(self.of(study), query)
+            case ("POST", ["studies", study, "screen-out-submissions"]):
+                return 200, self._screened(study, body)
+            case ("POST", ["submissions", "bulk-approve"]):
+                for each in body["submission_ids"]:
+                    self._judged(each, {"action": "APPROVE"})
+                return 202, "Bulk approve in progress"
+            case ("POST", ["submissions", "bonus-payments"]):
+                return 201, self._set_up(body)
+            case ("POST", ["bulk-bonus-payments", batch, "pay"]):
+                if batch not in self.batches:
+                    raise RefusedError(404, "Not found.")
+                # As the real one: whoever asks twice pays twice.
+                self.batches[batch]["paid"] += 1
+                return 202, ""
+            case ("POST", ["submissions", submission, "transition"]):
+                return 200, self._judged(submission, body)
+            case ("POST", ["researchers", "participants"]):
+                if "@" not in str(body.get("email")):
+                    raise RefusedError(400, {"email": ["Enter a valid email address."]})
+                self.testers.append(body["email"])
+                return 201, {"participant_id": f"{len(self.testers):024x}"}
+        raise RefusedError(404, "Not found.")
+
+    def _page(self, entries: list[Any], query: dict[str, list[str]]) -> dict[str, Any]:
+        limit = min(int(query.get("limit", ["20"])[0]), self.largest_page)
+        offset = int(query.get("offset", ["0"])[0])
+        return {"results": entries[offset : offset + limit], "meta": {"count": len(entries)}, "_links": {}}
+
+    def _study(self, study: str) -> dict[str, Any]:
+        if study not in self.studies:
+            raise RefusedError(404, "Not found.")
+        return {**self.studies[study], "places_taken": self.taken(study)}
+
+    def _created(self, body: dict[str, Any]) -> dict[str, Any]:
+        wrong: dict[str, list[str]] = {
+            name: ["This field is no longer supported."] for name in RETIRED if name in body
+        }
+        for name in ("name", "description", "external_study_url"):
+            if not isinstance(body.get(name), str) or not body[name]:
+                wrong[name] = ["This field is required."]
+        for name in ("total_available_places", "estimated_completion_time", "reward"):
+            if not isinstance(body.get(name), int) or body[name] < 1:
+                wrong[name] = ["A valid integer above 0 is required."]
+        if body.get("prolific_id_option") not in ("question", "url_parameters", "not_required"):
+            wrong["prolific_id_option"] = ["Not a valid choice."]
+        address = str(body.get("external_study_url"))
+        if not address.startswith("https://") or not all(each in address for each in PLACEHOLDERS):
+            wrong["external_study_url"] = ["https and the placeholders of url_parameters are required."]
+        codes = body.get("completion_codes")
+        if not isinstance(codes, list) or not codes:
+            wrong["completion_codes"] = ["This field is required."]
+        else:
+            for each in codes:
+                good = (
+                    each.get("code_type") in CODE_TYPES
+                    and each.get("actor") in ("participant", "researcher")
+                    and each.get("actions")
+                    and all(
+                        a["action"] in ("AUTOMATICALLY_APPROVE", "MANUALLY_REVIEW") for a in each["actions"]
+                    )
+                )
+                if not good or not each.get("code"):
+                    wrong["completion_codes"] = [f"Not a valid code: {each}"]
+            if len({each.get("code") for each in codes}) < len(codes):
+                wrong["completion_codes"] = ["Codes must be unique."]
+        if not wrong and 60 * body["reward"] < 600 * body["estimated_completion_time"]:
+            wrong["reward"] = ["The reward is below the minimum of 6.00 per hour."]
+        if wrong:
+            raise RefusedError(400, wrong)
+        number = f"60{next(self.numbers):022x}"
+        self.studies[number] = {**body, "id": number, "status": "UNPUBLISHED"}
+        return self._study(number)
+
+    def _changed(self, study: str, body: dict[str, Any]) -> dict[str, Any]:
+        found = self._study(study)
+        if found["status"] != "UNPUBLISHED":
+            odd = set(body) - {"total_available_places", "internal_name"}
+            if odd:
+                raise RefusedError(400, {name: ["Cannot be changed after publishing."] for name in odd})
+            if body.get("total_available_places", 10**9) < found["total_available_places"]:
+                raise RefusedError(400, {"total_available_places": ["Places can only be increased."]})
+        self.studies[study] |= body
+        if self.studies[study]["status"] == "AWAITING REVIEW" and "total_available_places" in body:
+            self.studies[study]["status"] = "ACTIVE"
+        return self._study(study)
+
+    def _moved(self, study: str, body: dict[str, Any]) -> dict[str, Any]:
+        found = self._study(study)
+        after = STUDY.get(found["status"], {}).get(body.get("action"))
+        if after is None:
+            raise RefusedError(400, f"Cannot {body.get('action')} a study that is {found['status']}.")
+        if body["action"] == "PUBLISH" and found["reward"] * found["total_available_places"] > self.balance:
+            raise RefusedError(400, "Insufficient funds.")
+        self.studies[study]["status"] = after
+        return self._study(study)
+
+    def _tested(self, study: str) -> dict[str, Any]:
+        if self._study(study)["status"] != "UNPUBLISHED" or not self.testers:
+            raise RefusedError(400, "A draft and a test participant are required.")
+        return {"study_id": study, "study_url": f"https://app.prolific.com/studies/{study}"}
+
+    def _judged(self, submission: str, body: dict[str, Any]) -> dict[str, Any]:
+        found = self.submissions.get(submission)
+        if found is None:
+            raise RefusedError(404, "Not found.")
+        after = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}.get(body.get("action"))
+        if after is None:
+            raise RefusedError(400, {"action": ["Not a valid choice."]})
+        if after == "REJECTED":
+            if len(body.get("message") or "") < 100:
+                raise RefusedError(400, {"message": ["Ensure this field has at least 100 characters."]})
+            if body.get("rejection_category") not in CATEGORIES:
+                raise RefusedError(400, {"rejection_category": ["Not a valid choice."]})
+        if found["status"] == after:
+            return found
+        if found["status"] != "AWAITING REVIEW":
+            raise RefusedError(400, f"Cannot {body['action']} a submission that is {found['status']}.")
+        found["status"] = after
+        return found
+
+    def _screened(self, study: str, body: dict[str, Any]) -> dict[str, Any]:
+        found = [self.submissions.get(each, {}) for each in body["submission_ids"]]
+        if not all(each.get("status") == "ACTIVE" and each.get("study_id") == study for each in found):
+            raise RefusedError(400, "Only active submissions of the study can be screened out.")
+        for each in found:
+            each["status"] = "SCREENED OUT"
+            each["bonus"] = body["bonus_per_submission"]
+        return {"message": "ok"}
+
+    def _set_up(self, body: dict[str, Any]) -> dict[str, Any]:
+        people = {each["participant_id"] for each in self.of(body["study_id"])}
+        total = 0
+        for line in body["csv_bonuses"].splitlines():
+            person, _, text = line.partition(",")
+            try:
+                amount = Decimal(text)
+            except InvalidOperation:
+                raise RefusedError(400, {"csv_bonuses": [f"Not an amount: {text}"]}) from None
+            if person not in people or amount <= 0 or amount != round(amount, 2):
+                raise RefusedError(400, {"csv_bonuses": [f"Not a bonus: {line}"]})
+            total += int(amount * 100)
+        number = f"70{next(self.numbers):022x}"
+        self.batches[number] = {"csv": body["csv_bonuses"], "paid": 0}
+        fees, tax = total // 3, total // 15
+        return {
+            "id": number,
+            "study": body["study_id"],
+            "amount": total,
+            "fees": fees,
+            "vat": tax,
+            "total_amount": total + fees + tax,
+        }
+
+
+@contextmanager
+def running() -> Iterator[FakeProlific]:
+    """A server in a thread; `address` is where it is."""
+    state = FakeProlific()
+
+    class FakeHandler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            self._do()
+
+        def do_POST(self) -> None:
+            self._do()
+
+        def do_PATCH(self) -> None:
+            self._do()
+
+        def _do(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length) or b"null")
+            parts = urlsplit(self.path)
+            path = parts.path.removeprefix("/api/v1")
+            with state.lock:
+                state.log.append((self.command, path))
+                fault = state.faults.pop(0) if state.faults else ""
+                if not fault and state.busy_every and len(state.log) % state.busy_every == 0:
+                    fault = "429"
+                if fault.isdigit():
+                    error = {"error": {"status": int(fault), "title": "Fault", "detail": f"fault {TOKEN}"}}
+                    self._send(int(fault), error, {"Retry-After": "0"})
+                    return
+                if fault == "cut":
+                    self._cut()
+                    return
+                if self.headers.get("Authorization") != f"Token {TOKEN}":
+                    error = {
+                        "error": {"status": 401, "detail": "Authentication credentials were not provided."}
+                    }
+                    self._send(401, error)
+                    return
+                try:
+                    status, answer = state.answer(self.command, path, parse_qs(parts.query), body)
+                except RefusedError as refused:
+                    status = refused.status
+                    answer = {"error": {"status": status, "title": "Bad request", "detail": refused.detail}}
+            if fault == "lost":
+                self._cut()
+            else:
+                self._send(status, answer)
+
+        def _cut(self) -> None:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            self.close_connection = True
+
+        def _send(self, status: int, answer: Any, headers: dict[str, str] | None = None) -> None:
+            data = json.dumps(answer).encode()
+            self.send_response(status)
+            for name, text in {"Content-Length": str(len(data)), **(headers or {})}.items():
+                self.send_header(name, text)
+            self.end_headers()
+            self.wfile.write(data)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeHandler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    state.address = f"http://127.0.0.1:{server.server_address[1]}/api/v1"
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,482 @@
+"""Prolific's API, against a server of ours that keeps its rules and has faults."""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("httpx2")
+
+from annotate.fake_prolific import CATEGORIES as REAL_CATEGORIES
+from annotate.fake_prolific import RETIRED, TOKEN, FakeProlific, running
+from counterfoil.annotate.platforms import prolific_bonuses
+from counterfoil.annotate.platforms.prolific_api import (
+    ProlificClient,
+    ProlificSettings,
+    UnsureRequestError,
+)
+from counterfoil.annotate.platforms.prolific_bonuses import BonusNotes, read_bonuses
+from counterfoil.annotate.platforms.prolific_study import StudyPlan
+from counterfoil.annotate.platforms.prolific_submissions import (
+    CATEGORIES,
+    ProlificSubmission,
+    Rejection,
+    reconcile,
+)
+from counterfoil.errors import DataError, InputError
+
+PLAN = StudyPlan(
+    name="Do these captions match?",
+    description="You look at images and captions.",
+    address="https://example.org/enter?campaign=7",
+    codes={"completed": "C1", "failed_checks": "F2", "no_consent": "N3"},
+    places=3,
+    minutes=10,
+    pay_per_hour=12.0,
+)
+LONG = (
+    "In 7 of 20 pairs you answered that an image shows a dog where there is no animal at all; see 3, 5 and 9."
+)
+
+
+@pytest.fixture(scope="module")
+def fake_server() -> Iterator[FakeProlific]:
+    with running() as found:
+        yield found
+
+
+@pytest.fixture
+def fake(fake_server: FakeProlific) -> FakeProlific:
+    """The server as new."""
+    address = fake_server.address
+    fake_server.__init__()  # type: ignore[misc]
+    fake_server.address = address
+    return fake_server
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def client(fake: FakeProlific, waits: list[float]) -> Iterator[ProlificClient]:
+    with ProlificClient(TOKEN, ProlificSettings(fake.address, retries=3), sleep=waits.append) as found:
+        yield found
+
+
+def posts(fake: FakeProlific, end: str) -> int:
+    return sum(method != "GET" and path.endswith(end) for method, path in fake.log)
+
+
+def published(client: ProlificClient, plan: StudyPlan = PLAN) -> str:
+    return client.move(client.create(plan).id, "PUBLISH").id
+
+
+def test_a_campaign_from_draft_to_payment(client: ProlificClient, fake: FakeProlific) -> None:
+    study = client.create(PLAN)
+    assert (study.status, study.places, study.reward) == ("UNPUBLISHED", 3, 200)
+    sent = fake.studies[study.id]
+    assert sent["external_study_url"] == (
+        "https://example.org/enter?campaign=7&PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}"
+        "&SESSION_ID={{%SESSION_ID%}}"
+    )
+    assert not set(RETIRED) & set(sent)
+    assert [code["code_type"] for code in sent["completion_codes"]] == [
+        "COMPLETED",
+        "FAILED_ATTENTION_CHECK",
+        "NO_CONSENT",
+    ]
+    assert client.move(study.id, "PUBLISH").status == "ACTIVE"
+    subs = {who: fake.join(study.id, who) for who in ("ann", "bob", "cyd")}
+    fake.finish(subs["ann"], "C1")
+    fake.finish(subs["bob"], "F2")
+    fake.end(subs["cyd"], "TIMED-OUT")
+    listed = {each.person: each for each in client.submissions(study.id)}
+    assert (listed["ann"].status, listed["ann"].code, listed["ann"].seconds) == (
+        "AWAITING REVIEW",
+        "C1",
+        312.5,
+    )
+    assert listed["cyd"].status == "TIMED-OUT"
+    client.approve([subs["ann"]])
+    client.reject([Rejection(subs["bob"], LONG, "FAILED_CHECK")])
+    assert fake.status(subs["ann"]) == "APPROVED"
+    assert fake.status(subs["bob"]) == "REJECTED"
+    # Both places are free again.
+    assert client.study(study.id).taken == 1
+    fake.join(study.id, "dan")
+    assert client.add_places(study.id, 10).places == 10
+    assert client.move(study.id, "PAUSE").status == "PAUSED"
+    assert client.move(study.id, "START").status == "ACTIVE"
+    assert client.move(study.id, "STOP").status == "AWAITING REVIEW"
+
+
+def test_work_that_needs_no_review_is_approved_there(client: ProlificClient, fake: FakeProlific) -> None:
+    study = published(client, dataclasses.replace(PLAN, approve=True))
+    sub, other = fake.join(study, "ann"), fake.join(study, "bob")
+    fake.finish(sub, "C1")
+    fake.finish(other, "F2")
+    assert (fake.status(sub), fake.status(other)) == ("APPROVED", "AWAITING REVIEW")
+
+
+@pytest.mark.parametrize(
+    ("minutes", "pay", "reward"), [(10, 12.0, 200), (7, 12.5, 146), (1, 0.6, 1), (6, 0.7, 7)]
+)
+def test_pay_is_in_hundredths_and_rounded_up(minutes: int, pay: float, reward: int) -> None:
+    assert dataclasses.replace(PLAN, minutes=minutes, pay_per_hour=pay).reward == reward
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": " "}, r"prolific, name: no study can be made so; given: \(empty\)"),
+        ({"places": 0}, "prolific, places: no study can be made so; given: 0; allowed: 1 or more"),
+        ({"minutes": 0}, "prolific, minutes"),
+        ({"pay_per_hour": float("nan")}, "prolific, pay per hour"),
+        ({"codes": {"no_consent": "N"}}, "a code of completed work at least"),
+        ({"codes": {"completed": "X", "no_consent": "X"}}, "a different code for each outcome"),
+        ({"codes": {"completed": "X", "finished": "Y"}}, "allowed: completed, screened_out"),
+        ({"address": "http://localhost:8750/enter"}, "not an address over https"),
+        ({"devices": ("watch",)}, "prolific, devices"),
+        ({"filters": ({},), "filter_set": "f"}, "one of the two"),
+    ],
+)
+def test_studies_that_cannot_be_are_refused_here(change: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        dataclasses.replace(PLAN, **change)
+
+
+def test_what_prolific_refuses_is_one_line(client: ProlificClient, fake: FakeProlific) -> None:
+    with pytest.raises(InputError, match="reward: The reward is below the minimum") as caught:
+        client.create(dataclasses.replace(PLAN, pay_per_hour=1.0))
+    assert "\n" not in str(caught.value)
+    fake.balance = 10
+    study = client.create(PLAN).id
+    with pytest.raises(InputError, match="Prolific refuses; given: status 400: Insufficient funds"):
+        client.move(study, "PUBLISH")
+    with pytest.raises(InputError, match=r"status 404: Not found\.; is the id right"):
+        client.study("nowhere")
+
+
+def test_our_lists_are_those_of_the_server() -> None:
+    assert set(CATEGORIES) == REAL_CATEGORIES
+
+
+@pytest.mark.parametrize("study", ["", "../users/me", "a/b", "x" * 65, "ä"])
+def test_ids_stay_in_their_place(client: ProlificClient, fake: FakeProlific, study: str) -> None:
+    with pytest.raises(InputError, match="not an id of Prolific"):
+        client.study(study)
+    assert fake.log == []
+
+
+def test_a_wrong_token_is_named_and_never_shown(fake: FakeProlific) -> None:
+    with ProlificClient("another-token", ProlificSettings(fake.address)) as client:
+        with pytest.raises(InputError, match="is the token in PROLIFIC_TOKEN right") as caught:
+            client.study("x")
+        assert "another-token" not in str(caught.value)
+    with ProlificClient(TOKEN, ProlificSettings(fake.address, retries=0)) as client:
+        # The server's words hold the token here.
+        fake.faults = ["500"]
+        with pytest.raises(InputError) as caught:
+            client.study("x")
+        assert TOKEN not in str(caught.value)
+        assert "(token)" in str(caught.value)
+    for token in ("", " ", "a\nb", "tökén"):
+        with pytest.raises(InputError, match="no token of Prolific"):
+            ProlificClient(token)
+
+
+def test_places_only_grow(client: ProlificClient, fake: FakeProlific) -> None:
+    study = published(client)
+    with pytest.raises(InputError, match="places of a study can only grow; given: 2; allowed: 3 or more"):
+        client.add_places(study, 2)
+    client.add_places(study, 3)
+    assert posts(fake, f"/studies/{study}/") == 0
+    # The server refuses it, too.
+    with pytest.raises(InputError, match="Places can only be increased"):
+        client._ask("PATCH", f"studies/{study}/", {"total_available_places": 2})
+    with pytest.raises(InputError, match="reward: Cannot be changed after publishing"):
+        client._ask("PATCH", f"studies/{study}/", {"reward": 500})
+
+
+@pytest.mark.parametrize("name", RETIRED)
+def test_retired_fields_would_be_refused(client: ProlificClient, name: str) -> None:
+    with pytest.raises(InputError, match=f"{name}: This field is no longer supported"):
+        client._ask("POST", "studies/", {**PLAN.payload(), name: "x"}, again=False)
+
+
+def test_actions_that_lead_nowhere_are_not_sent(client: ProlificClient, fake: FakeProlific) -> None:
+    study = client.create(PLAN).id
+    with pytest.raises(InputError, match="cannot be moved by PAUSE now; given: UNPUBLISHED; allowed: ACTIVE"):
+        client.move(study, "PAUSE")
+    client.move(study, "PUBLISH")
+    client.move(study, "PUBLISH")
+    assert posts(fake, "/transition/") == 1
+
+
+def test_a_study_is_made_once(client: ProlificClient, fake: FakeProlific) -> None:
+    first = client.create(PLAN)
+    assert client.create(PLAN) == first
+    assert client.create(dataclasses.replace(PLAN, places=9)).id == first.id
+    assert client.create(dataclasses.replace(PLAN, minutes=11)).id != first.id
+    # Made, and the answer lost: the same command finds it.
+    other = dataclasses.replace(PLAN, name="Another")
+    fake.faults = ["", "lost"]
+    with pytest.raises(UnsureRequestError, match="it is not known whether the request arrived"):
+        client.create(other)
+    assert client.create(other).name == "Another"
+    assert [each["name"] for each in fake.studies.values()].count("Another") == 1
+
+
+def test_a_transition_whose_answer_is_lost_is_looked_up(client: ProlificClient, fake: FakeProlific) -> None:
+    study = client.create(PLAN).id
+    fake.faults = ["", "lost"]
+    assert client.move(study, "PUBLISH").status == "ACTIVE"
+    fake.faults = ["", "cut"]
+    with pytest.raises(UnsureRequestError):
+        client.move(study, "PAUSE")
+    assert client.move(study, "PAUSE").status == "PAUSED"
+
+
+def test_busy_servers_are_asked_again(client: ProlificClient, fake: FakeProlific, waits: list[float]) -> None:
+    fake.faults = ["429", "503", "cut"]
+    assert client.create(PLAN).status == "UNPUBLISHED"
+    # Each wait is up to twice the one before.
+    assert [0.5 <= wait / 2**k <= 1 for k, wait in enumerate(waits)] == [True] * 3
+    fake.faults = ["429"] * 4
+    with pytest.raises(InputError, match="no answer after 4 tries; given: status 429"):
+        client.study("x")
+    # Requests that make something are sent again after a 429, which did nothing.
+    fake.faults = ["", "429"]
+    client.create(dataclasses.replace(PLAN, name="Another"))
+    assert len(fake.studies) == 2
+
+
+def test_a_server_that_is_not_there(waits: list[float]) -> None:
+    settings = ProlificSettings("http://127.0.0.1:9", retries=2)
+    message = "no answer after 3 tries; given: ConnectError"
+    with (
+        ProlificClient(TOKEN, settings, sleep=waits.append) as client,
+        pytest.raises(InputError, match=message),
+    ):
+        client.study("x")
+    assert len(waits) == 2
+
+
+@pytest.mark.parametrize("largest", [100, 7])
+def test_all_pages_are_read(client: ProlificClient, fake: FakeProlific, largest: int) -> None:
+    study = published(client, dataclasses.replace(PLAN, places=250))
+    for number in range(250):
+        fake.join(study, f"p{number}")
+    fake.largest_page, fake.busy_every = largest, 5
+    found = client.submissions(study)
+    assert [each.person for each in found] == [f"p{number}" for number in range(250)]
+
+
+def test_many_are_approved_in_parts(client: ProlificClient, fake: FakeProlific) -> None:
+    study = published(client, dataclasses.replace(PLAN, places=450))
+    subs = [fake.join(study, f"p{number}") for number in range(450)]
+    for sub in subs:
+        fake.finish(sub, "C1")
+    fake.log.clear()
+    fake.faults = ["lost"]
+    client.approve(subs)
+    assert {fake.status(sub) for sub in subs} == {"APPROVED"}
+    assert posts(fake, "/bulk-approve/") == 4  # three parts, the first one twice
+
+
+@pytest.mark.parametrize(
+    ("message", "category", "words"),
+    [
+        ("Too fast.", "TOO_QUICKLY", "too short; given: 9 characters; allowed: 100 or more"),
+        (" " * 200, "OTHER", "given: 0 characters"),
+        ("x" * 99, "OTHER", "given: 99 characters"),
+        ("x" * 100, "BAD", "unknown category; given: BAD; allowed: TOO_QUICKLY"),
+        ("x" * 100, "", r"unknown category; given: \(empty\)"),
+    ],
+)
+def test_rejections_are_checked_before_they_are_sent(message: str, category: str, words: str) -> None:
+    with pytest.raises(InputError, match=f"rejection of s1: .*{words}"):
+        Rejection("s1", message, category)
+    assert Rejection("s1", "x" * 100, "OTHER").category == "OTHER"
+
+
+def test_the_server_refuses_short_messages_too(client: ProlificClient, fake: FakeProlific) -> None:
+    study = published(client)
+    sub = fake.join(study, "ann")
+    fake.finish(sub, "C1")
+    path = f"submissions/{sub}/transition/"
+    with pytest.raises(InputError, match="message: Ensure this field has at least 100 characters"):
+        client._ask("POST", path, {"action": "REJECT", "message": "x", "rejection_category": "OTHER"})
+    assert fake.status(sub) == "AWAITING REVIEW"
+    client.reject([Rejection(sub, LONG, "LOW_EFFORT")] * 2)
+    assert fake.status(sub) == "REJECTED"
+    with pytest.raises(InputError, match="Cannot APPROVE a submission that is REJECTED"):
+        client.approve([sub])
+
+
+def test_screening_out_pays_each_once(client: ProlificClient, fake: FakeProlific) -> None:
+    study = published(client)
+    subs = [fake.join(study, who) for who in ("ann", "bob")]
+    assert client.screen_out(study, subs[:1], pay=14) == (subs[0],)
+    assert client.screen_out(study, subs, pay=14) == (subs[1],)
+    assert client.screen_out(study, subs, pay=14) == ()
+    assert fake.submissions[subs[0]]["bonus"] == 0.14
+    assert client.study(study).taken == 0
+    with pytest.raises(InputError, match="no submission of this study; given: elsewhere"):
+        client.screen_out(study, ["elsewhere"], pay=14)
+
+
+def test_a_draft_is_tried_by_test_participants(client: ProlificClient, fake: FakeProlific) -> None:
+    study = client.create(PLAN).id
+    with pytest.raises(InputError, match="A draft and a test participant are required"):
+        client.test_run(study)
+    with pytest.raises(InputError, match="email: Enter a valid email address"):
+        client.test_participant("nobody")
+    assert len(client.test_participant("a@example.org")) == 24
+    assert client.test_run(study) == f"https://app.prolific.com/studies/{study}"
+
+
+# Bonuses.
+
+
+@pytest.fixture
+def bonused(client: ProlificClient, fake: FakeProlific, tmp_path: Path) -> BonusNotes:
+    study = published(client)
+    for who in ("ann", "bob"):
+        fake.finish(fake.join(study, who), "C1")
+    return BonusNotes(tmp_path, study)
+
+
+def test_bonuses_are_paid_once(client: ProlificClient, fake: FakeProlific, bonused: BonusNotes) -> None:
+    bonuses = {"ann": 150, "bob": 5}
+    batch = prolific_bonuses.set_up(client, bonused, bonuses)
+    assert batch is not None
+    assert fake.batches[batch.id] == {"csv": "ann,1.50\nbob,0.05", "paid": 0}
+    assert (batch.amount, batch.fees, batch.tax, batch.total) == (155, 51, 10, 216)
+    prolific_bonuses.pay(client, bonused, bonuses, batch)
+    assert prolific_bonuses.set_up(client, bonused, bonuses) is None
+    assert [each["paid"] for each in fake.batches.values()] == [1]
+    # The same people and amounts in another round are another set.
+    second = prolific_bonuses.set_up(client, bonused, bonuses, "second week")
+    assert second is not None
+    prolific_bonuses.pay(client, bonused, bonuses, second, "second week")
+    assert [each["paid"] for each in fake.batches.values()] == [1, 1]
+    notes = (bonused.folder / prolific_bonuses.NOTES).read_text()
+    assert "ann" not in notes
+    assert TOKEN not in notes
+
+
+@pytest.mark.parametrize(("fault", "paid"), [("lost", 1), ("cut", 0), ("503", 0)])
+def test_bonuses_that_may_have_been_paid_are_not_paid_again(
+    client: ProlificClient, fake: FakeProlific, bonused: BonusNotes, fault: str, paid: int
+) -> None:
+    bonuses = {"ann": 150}
+    batch = prolific_bonuses.set_up(client, bonused, bonuses)
+    assert batch is not None
+    fake.faults = [fault]
+    with pytest.raises(UnsureRequestError):
+        prolific_bonuses.pay(client, bonused, bonuses, batch)
+    assert fake.batches[batch.id]["paid"] == paid
+    with pytest.raises(InputError, match="these bonuses may have been paid"):
+        prolific_bonuses.set_up(client, bonused, bonuses)
+
+
+def test_bonuses_that_were_refused_can_be_paid_later(
+    client: ProlificClient, fake: FakeProlific, bonused: BonusNotes
+) -> None:
+    batch = prolific_bonuses.set_up(client, bonused, {"ann": 150})
+    assert batch is not None
+    fake.faults = ["400"]
+    with pytest.raises(InputError, match="Prolific refuses"):
+        prolific_bonuses.pay(client, bonused, {"ann": 150}, batch)
+    fake.faults = ["429"]
+    again = prolific_bonuses.set_up(client, bonused, {"ann": 150})
+    assert again is not None
+    prolific_bonuses.pay(client, bonused, {"ann": 150}, again)
+    assert [each["paid"] for each in fake.batches.values()] == [0, 1]
+
+
+def test_strangers_get_no_bonus(client: ProlificClient, fake: FakeProlific, bonused: BonusNotes) -> None:
+    with pytest.raises(InputError, match="has no submission of the study; given: zoe"):
+        prolific_bonuses.set_up(client, bonused, {"ann": 1, "zoe": 1})
+    assert fake.batches == {}
+
+
+def test_a_table_of_bonuses(tmp_path: Path) -> None:
+    path = tmp_path / "bonuses.csv"
+    path.write_text("person,amount,note\n5f8a,1.50,good\n5f8b,0.05,\n5f8c,2,\n")
+    assert read_bonuses(path) == {"5f8a": 150, "5f8b": 5, "5f8c": 200}
+
+
+@pytest.mark.parametrize("amount", ["0", "-1", "0.005", "1,50", "nan", "inf", "200.01", "", "1e9"])
+def test_amounts_that_are_no_money(tmp_path: Path, amount: str) -> None:
+    path = tmp_path / "bonuses.csv"
+    path.write_text(f'person,amount\n5f8a,1\n5f8b,"{amount}"\n')
+    with pytest.raises(DataError, match=r"row 2, column 'amount': no bonus; .*allowed: 0\.01 to 200\.00"):
+        read_bonuses(path)
+
+
+def test_nobody_is_there_twice(tmp_path: Path) -> None:
+    path = tmp_path / "bonuses.csv"
+    path.write_text("person,amount\n5f8a,1\n5f8a,2\n")
+    with pytest.raises(DataError, match="row 2, column 'person': occurs twice; given: 5f8a"):
+        read_bonuses(path)
+
+
+def test_edited_notes_are_named(client: ProlificClient, bonused: BonusNotes) -> None:
+    path = bonused.folder / prolific_bonuses.NOTES
+    path.write_text(json.dumps({"sets": {"x": {"batch": "b", "total": 1, "state": "gone"}}}))
+    with pytest.raises(DataError, match=r"field 'sets\.x\.state': wrong value"):
+        prolific_bonuses.set_up(client, bonused, {"ann": 1})
+
+
+# Submissions beside people.
+
+
+def test_places_that_were_given_back_are_free() -> None:
+    submissions = [
+        ProlificSubmission("s1", "ann", "RETURNED"),
+        ProlificSubmission("s2", "bob", "TIMED-OUT"),
+        ProlificSubmission("s3", "cyd", "REJECTED"),
+        ProlificSubmission("s4", "dan", "ACTIVE"),
+        ProlificSubmission("s5", "eve", "TIMED-OUT"),
+        ProlificSubmission("s6", "eve", "ACTIVE"),
+        ProlificSubmission("s7", "fay", "RETURNED"),
+        ProlificSubmission("s8", "gus", "AWAITING REVIEW"),
+        ProlificSubmission("s9", "hal", "AWAITING REVIEW"),
+        ProlificSubmission("s10", "ian", "AWAITING REVIEW"),
+        ProlificSubmission("s11", "joy", "APPROVED"),
+    ]
+    people = {
+        name.upper(): name in ("fay", "gus", "joy")
+        for name in ["ann", "bob", "cyd", "dan", "eve", "fay", "gus", "hal", "joy", "kim"]
+    }
+    found = reconcile(submissions, people, str.upper)
+    assert found.free == ("ANN", "BOB", "CYD")
+    assert [each.id for each in found.payable] == ["s8"]
+    assert [each.id for each in found.unfinished] == ["s9"]
+    assert [each.id for each in found.unseen] == ["s10"]
+    assert found.strangers == ("KIM",)
+
+
+@pytest.mark.parametrize(
+    ("status", "read"),
+    [
+        ("TIMED_OUT", "TIMED-OUT"),
+        ("AWAITING_REVIEW", "AWAITING REVIEW"),
+        ("active", "ACTIVE"),
+        ("NEW", "NEW"),
+    ],
+)
+def test_states_are_read_however_they_are_spelt(status: str, read: str) -> None:
+    found = ProlificSubmission.read({"id": "s", "participant": "p", "status": status})
+    assert found.status == read
+
+
+def test_answers_of_another_kind_are_refused() -> None:
+    with pytest.raises(InputError, match="an answer that is no submission; given: id, status"):
+        ProlificSubmission.read({"id": "s", "status": "ACTIVE"})
