@@ -1,8 +1,9 @@
 """Compositions: scenes of which a given caption is true, made from the caption or from another scene.
 
 An image generator of the world. It draws what a caption claims and, where the caption leaves room, a few
-things besides; as an editor it changes a scene as little as will do. What comes out is checked by the exact
-rules of truth, so a scene is never believed to fit: it fits, or there is none.
+things besides; as an editor it changes a scene as its caption was changed, or as little as will do. What
+comes out is checked by the exact rules of truth, so a scene is never believed to fit: it fits, or there is
+none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ from counterfoil.errors import InputError
 from counterfoil.world.captions import Meaning, Phrase, matches
 from counterfoil.world.edits import Contrast, carried, has_room, holder, with_things
 from counterfoil.world.generator import imagine, repainted, shows
+from counterfoil.world.rewrites import rewrites
 from counterfoil.world.scenes import (
     ATTRIBUTES,
     CELLS,
@@ -73,12 +75,15 @@ def compose(meaning: Meaning, rng: np.random.Generator, *, unlike: Meaning | Non
 def adapt(
     scene: Scene, meaning: Meaning, rng: np.random.Generator, *, unlike: Meaning | None = None
 ) -> Scene | None:
-    """`scene` changed as little as will do for `meaning` to be true of it and `unlike` to be false.
+    """`scene` changed for `meaning` to be true of it and `unlike` to be false.
 
-    One change (another shape, colour, size, texture or place of a thing or of all that are counted together,
-    an exchange of one of these by two things, a thing more or less) where one will do, any of those that do
-    being as likely; else two, if a few tries find them; else a new scene by `compose`. The scene itself where
-    nothing need be changed. None where there is no such scene.
+    Where `unlike` is a caption of the scene that differs from `meaning` in one thing, what it speaks of is
+    changed as the caption was (`rewrites`), so that adapted scenes differ as the world's own edits do. Else
+    the scene is changed as little as will do: by one change (another shape, colour, size, texture or place of
+    a thing or of all that are counted together, an exchange of one of these by two things, a thing more or
+    less) where one will do, any of those that do being as likely; else by two, if a few tries find them; else
+    it is a new scene by `compose`. The scene itself where nothing need be changed. None where there is no
+    such scene.
 
     >>> from counterfoil.world.truth import read
     >>> star = Thing("star", "small", "plain", "red", 0.2, 0.5)
@@ -89,6 +94,10 @@ def adapt(
     """
     if _right(meaning, unlike, scene):
         return scene
+    if unlike is not None and matches(unlike, scene):
+        ways = [each for each in rewrites(scene, unlike, meaning, rng) if _right(meaning, unlike, each)]
+        if ways:
+            return one_of(ways, rng)
     changes = list(_changes(scene, meaning, rng))
     for phrase in unlike.phrases if unlike is not None else ():
         changes += _together(scene, phrase, rng)
@@ -122,7 +131,7 @@ def imagine_caption(
     decides how often the last can be. For a lone caption 60 % are spoilt and 40 % show something else. A
     caption that everything fits ("a shape") has no wrong picture, and its right one is drawn.
 
-    `adapted` pictures change `original` as little as will do; others are drawn from the caption alone. A
+    `adapted` pictures change `original` as `adapt` does; others are drawn from the caption alone. A
     picture that can only be right by half, as that of "a star and a heart" is where it must not fit "a star",
     is drawn for `meaning` and is not right. None where the world has no scene that `meaning` is true of.
 

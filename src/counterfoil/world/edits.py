@@ -88,14 +88,14 @@ def moved_in(scene: Scene, first: Thing, second: Thing) -> tuple[str, Scene] | N
 
 
 def moved_out(
-    scene: Scene, first: Thing, second: Thing, rng: np.random.Generator
+    scene: Scene, first: Thing, second: Thing, rng: np.random.Generator, *, new: str | None = None
 ) -> tuple[str, Scene] | None:
-    """What lies in the container laid beside, above or below it."""
+    """What lies in the container laid beside, above or below it: `new`, or one of these."""
     guest = second if first.shape in CONTAINERS else first
     free = scene.free()
     ways = [
         (relation, cell)
-        for relation in DIRECTIONS
+        for relation in (DIRECTIONS if new is None else (new,))
         for cell in free
         if (_lies(cell, second.cell, relation) if guest is first else _lies(first.cell, cell, relation))
     ]
@@ -107,10 +107,10 @@ def moved_out(
 
 
 def moved_round(
-    scene: Scene, first: Thing, second: Thing, old: str, rng: np.random.Generator
+    scene: Scene, first: Thing, second: Thing, old: str, rng: np.random.Generator, *, new: str | None = None
 ) -> tuple[str, Scene] | None:
-    """The two laid another way; what lies in one cell with them comes along."""
-    new = one_of([name for name in DIRECTIONS if name != old], rng)
+    """The two laid another way, `new` or one at random; what lies in one cell with them comes along."""
+    new = one_of([name for name in DIRECTIONS if name != old], rng) if new is None else new
     cells = [first.cell, second.cell, *scene.free()]
     moves = [(one, two) for one, two in _LINES[new] if one in cells and two in cells]
     if not moves:
@@ -126,7 +126,7 @@ def moved_round(
 #: How often a caption of one changed thing speaks of a second one as well, and says how they lie.
 _SECOND, _RELATED = 0.85, 0.6
 #: How often containment is used where an edit has room for it, and how often an added thing is a container.
-_CONTAINED, _HOLLOW = 0.7, 0.12
+CONTAINED, _HOLLOW = 0.7, 0.12
 #: What REPLACE att and SWAP att change: colours twice as often as sizes and textures.
 _CHANGED = ("colour", "colour", "size", "texture")
 #: Tries at one scene before it is given up.
@@ -204,13 +204,13 @@ def _replace_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
 def _replace(attribute: str, scene: Scene, rng: np.random.Generator) -> Draft | None:
     """Another value for a thing, or for several that the caption counts."""
     target, other = _two_of(scene, rng)
-    if not _changeable(target, attribute, scene):
+    if not changeable(target, attribute, scene):
         return None
     shapes = CONTAINERS if target.shape in CONTAINERS else SHAPES
     values = shapes if attribute == "shape" else ATTRIBUTES[attribute]
     new = one_of([value for value in values if value != getattr(target, attribute)], rng)
     phrase, group = counted(mention(target, rng, attribute), target, scene, rng, but=(other,))
-    if not all(_changeable(thing, attribute, scene) for thing in group):
+    if not all(changeable(thing, attribute, scene) for thing in group):
         return None
     changed = with_things(scene, *((thing, _set(thing, attribute, new)) for thing in group))
     swapped = _set(phrase, attribute, new)
@@ -223,7 +223,7 @@ def _replace(attribute: str, scene: Scene, rng: np.random.Generator) -> Draft | 
     return Meaning((phrase, second), relation), Meaning((swapped, second), relation), changed
 
 
-def _changeable(thing: Thing, attribute: str, scene: Scene) -> bool:
+def changeable(thing: Thing, attribute: str, scene: Scene) -> bool:
     """Whether the thing may have another value: containers are all equal, and what they hold is small."""
     if attribute in ("size", "texture") and thing.shape in CONTAINERS:
         return False
@@ -238,7 +238,7 @@ def _replace_rel(scene: Scene, rng: np.random.Generator) -> Draft | None:
         return None
     phrases = mention(first, rng), mention(second, rng)
     moved = None
-    if old in DIRECTIONS and rng.random() < _CONTAINED:
+    if old in DIRECTIONS and rng.random() < CONTAINED:
         moved = moved_in(scene, first, second)
     elif old not in DIRECTIONS:
         moved = moved_out(scene, first, second, rng)
@@ -259,7 +259,7 @@ def _swap_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
         host is not None
         and second.size == "small"
         and second.shape not in CONTAINERS
-        and rng.random() < _CONTAINED
+        and rng.random() < CONTAINED
     ):
         return _swap_inside(scene, first, second, host, rng)
     relation = relation_between(first, second)
@@ -292,7 +292,7 @@ def _swap_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     one, two = getattr(first, attribute), getattr(second, attribute)
     if one == two or first.shape == second.shape:
         return None
-    if not (_changeable(first, attribute, scene) and _changeable(second, attribute, scene)):
+    if not (changeable(first, attribute, scene) and changeable(second, attribute, scene)):
         return None
     relation = relation_between(first, second) if rng.random() < _RELATED else None
     phrases = mention(first, rng, "shape", attribute), mention(second, rng, "shape", attribute)
@@ -308,7 +308,7 @@ def _add_obj(scene: Scene, rng: np.random.Generator) -> Draft | None:
         return None
     added = sample_thing(rng, one_of(free, rng))
     hosts = [thing for thing in scene.things if has_room(thing, scene)]
-    if hosts and rng.random() < _CONTAINED:
+    if hosts and rng.random() < CONTAINED:
         added = replace(added, size="small", x=hosts[0].x, y=hosts[0].y)
     elif rng.random() < _HOLLOW:
         added = hollow(added, rng)
