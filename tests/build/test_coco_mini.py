@@ -13,6 +13,7 @@ from made_once import made_once
 
 pytest.importorskip("diffusers")
 
+import tiny_generative
 from tiny_pipelines import save_pipelines
 
 pytestmark = pytest.mark.models
@@ -21,6 +22,11 @@ pytestmark = pytest.mark.models
 @pytest.fixture(scope="module")
 def pipelines(tmp_path_factory) -> Path:
     return made_once(tmp_path_factory, "pipelines", save_pipelines)
+
+
+@pytest.fixture(scope="module")
+def captioner(tmp_path_factory) -> Path:
+    return made_once(tmp_path_factory, "captioner-blip", lambda folder: tiny_generative.save("blip", folder))
 
 
 @pytest.fixture
@@ -80,13 +86,18 @@ def test_captions_of_photographs_get_negatives_by_rules(name: str, quiet: Work, 
 
 @pytest.mark.parametrize("name", ["trohn-img", "pac"])
 def test_photographs_get_made_images_beside_them(
-    name: str, quiet: Work, shared_data: Path, pipelines: Path
+    name: str, quiet: Work, shared_data: Path, pipelines: Path, captioner: Path
 ) -> None:
     settings = _photographs(shared_data) | _imagined(pipelines)
+    if name == "pac":
+        settings |= {"caption.by": f"captioner:{captioner}", "caption.max_tokens": 6}
     if name == "trohn-img":
         settings |= {"read.source": shared_data / "sugarcrepe", "read.layout": "sugarcrepe"}
         settings |= {"imagine.unet": pipelines / "dpo"}
     build = _built(name, quiet, {**settings, "read.available": "yes", "read.limit": 8})
     assert build.records[-1].facts["form"] == "training"
     made = "negative_image" if name == "trohn-img" else "generated_image"
-    assert len(set(build.folders[-1].rows()[made].to_pylist())) == 8
+    rows = build.folders[-1].rows()
+    assert len(set(rows[made].to_pylist())) == 8
+    if name == "pac":
+        assert all(rows["generated_caption"].to_pylist())

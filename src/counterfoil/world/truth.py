@@ -278,6 +278,18 @@ def read(text: str) -> Meaning:
     return _read(text)
 
 
+def understood(text: str) -> Meaning | None:
+    """What the sentence claims; None where it cannot be read.
+
+    >>> understood("A cat.") is None
+    True
+    """
+    try:
+        return read(text)
+    except DataError:
+        return None
+
+
 @lru_cache(maxsize=1 << 16)
 def _read(text: str) -> Meaning:
     return _Reader(text).caption()

@@ -26,7 +26,7 @@ from counterfoil.world.compositions import imagine_caption
 from counterfoil.world.painting import STYLES, draw_many, encode
 from counterfoil.world.sample import check_size, check_styles
 from counterfoil.world.scenes import Scene
-from counterfoil.world.truth import matches, read
+from counterfoil.world.truth import matches, understood
 
 if TYPE_CHECKING:
     from counterfoil.build.image_endpoint import ImageEndpoint
@@ -52,7 +52,7 @@ class Imagine:
 
     name: ClassVar[str] = "imagine"
     summary: ClassVar[str] = "images for captions: drawn, by a diffusion pipeline, or by an endpoint"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     by: str = field(
         default=WORLD,
@@ -310,7 +310,7 @@ class Imagine:
             yield (
                 each,
                 _Context(
-                    None if said is None else _meaning(said),
+                    None if said is None else understood(said),
                     None if original is None else Scene.from_json(original, where=where),
                     subset or "",
                     work.rng("image", each.row, each.number),
@@ -319,7 +319,7 @@ class Imagine:
 
     def _scene(self, request: WantedImage, context: "_Context") -> "Scene | MadeImage":
         """What is drawn, or why nothing is."""
-        meaning = _meaning(request.text)
+        meaning = understood(request.text)
         if meaning is None:
             return MadeImage(None, self._by, NOT_READ)
         found = imagine_caption(
@@ -352,7 +352,7 @@ class Imagine:
                 for caption, scene in zip(kept[self.column].to_pylist(), shown, strict=True)
             ]
             if self.column == "negative_caption" and "caption" in kept.column_names:
-                said = [_meaning(each) for each in kept["caption"].to_pylist()]
+                said = [understood(each) for each in kept["caption"].to_pylist()]
                 right = [
                     fits and not (one is not None and matches(one, scene))
                     for fits, one, scene in zip(right, said, shown, strict=True)
@@ -374,11 +374,3 @@ class _Context:
     original: Scene | None
     subset: str
     rng: np.random.Generator
-
-
-def _meaning(text: str) -> Meaning | None:
-    """What a caption claims; None where the world cannot read it."""
-    try:
-        return read(text)
-    except DataError:
-        return None

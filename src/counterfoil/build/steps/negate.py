@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
+from counterfoil.build.kept import kept_texts
 from counterfoil.build.negation.lexicon import Lexicon, Usage
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
 from counterfoil.build.negation.prompts import prompt, read_answer, rejection
 from counterfoil.build.negation.rules import CATEGORIES, SUGAR_CREPE, Negative, negative
 from counterfoil.build.negation.wordnet import WordNet
 from counterfoil.build.step import REASON, Output, Work, with_column
-from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
-from counterfoil.inputs.files import read_json
-from counterfoil.store import digest_value, write_json
+from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.world.captions import text as spoken
 from counterfoil.world.edits import edit
 from counterfoil.world.scenes import Scene
@@ -254,13 +254,11 @@ class Negate:
         for start in range(0, len(prompts), self.batch):
             part = list(prompts[start : start + self.batch])
             seed = work.number("batch", start)
-            key = digest_value([identity, part, seed, self.temperature, self.max_tokens])
-            place = work.keep / f"{key}.json"
-            texts = _kept(place, len(part))
-            if texts is None:
-                texts = generator.write(part, most=self.max_tokens, temperature=self.temperature, seed=seed)
-                write_json(place, {"texts": texts})
-            yield from texts
+            asked = [identity, part, seed, self.temperature, self.max_tokens]
+            write = partial(
+                generator.write, part, most=self.max_tokens, temperature=self.temperature, seed=seed
+            )
+            yield from kept_texts(work, asked, len(part), write)
             work.progress("negate", min(start + self.batch, len(prompts)), len(prompts))
 
     def _named(self, rows: pa.Table, made: Sequence[NegativeRow]) -> pa.Table:
@@ -288,17 +286,6 @@ class Negate:
         for name, (values, kind) in columns.items():
             table = with_column(table, name, pa.array(values, kind))
         return table
-
-
-def _kept(place: Any, count: int) -> list[str] | None:
-    """The texts of a batch that was finished before; None where there is none, or it is damaged."""
-    if not place.is_file():
-        return None
-    try:
-        texts = read_json(place)["texts"]
-        return texts if isinstance(texts, list) and len(texts) == count else None
-    except (CounterfoilError, KeyError, TypeError):
-        return None
 
 
 def _first_of(found: Sequence[NegativeRow]) -> list[NegativeRow]:

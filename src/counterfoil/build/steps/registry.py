@@ -106,6 +106,12 @@ STEPS: Registry[StepEntry] = Registry(
             "counterfoil.build.steps.imagine:Imagine",
         ),
         StepEntry(
+            "caption",
+            "captions for images: by a captioning model, an endpoint, or the world",
+            "counterfoil build caption rows.parquet --by captioner:FOLDER --images photos/ --out told/",
+            "counterfoil.build.steps.caption:WriteCaptions",
+        ),
+        StepEntry(
             "choose",
             "the best of several candidates for a row, or none",
             "counterfoil build choose candidates.parquet --scorer open-clip:MODEL --out chosen.parquet",

@@ -125,33 +125,34 @@ class ChatTemplate:
     def _seen(self, picture: ndarray, text: str) -> dict[str, Any]:
         # The text is a probe, which needs no care; some processors cannot take care beside a picture.
         found = self.processor.apply_chat_template(
-            [self._asked(text, PIL.Image.fromarray(picture))],
+            [self.asked(text, PIL.Image.fromarray(picture))],
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,
             return_tensors="pt",
-            **self._options(),
+            **self.options(),
         )
         return dict(found)
 
-    def _asked(self, text: str, picture: Any = None) -> list[dict[str, Any]]:
+    def asked(self, text: str, picture: Any = None) -> list[dict[str, Any]]:
+        """The user's turn: a picture, or its place, and a text."""
         image = {"type": "image"} if picture is None else {"type": "image", "image": picture}
         return [{"role": "user", "content": [image, {"type": "text", "text": text}]}]
 
     def _ids(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer.apply_chat_template(
-            self._asked(text),
+            self.asked(text),
             chat_template=self._template(),
             add_generation_prompt=True,
             tokenize=True,
             return_dict=False,
             sanitize_control_tokens=True,
-            **self._options(),
+            **self.options(),
         )
         return ids
 
     def _rendered(self, text: str, *, reply: str = "", ended: bool = False) -> str:
-        turns = self._asked(text)
+        turns = self.asked(text)
         if reply:
             turns.append({"role": "assistant", "content": [{"type": "text", "text": reply}]})
         rendered: str = self.tokenizer.apply_chat_template(
@@ -160,7 +161,7 @@ class ChatTemplate:
             add_generation_prompt=not reply,
             continue_final_message=bool(reply) and not ended,
             tokenize=False,
-            **self._options(),
+            **self.options(),
         )
         return rendered
 
@@ -168,7 +169,8 @@ class ChatTemplate:
         template = self.processor.chat_template
         return str(template["default"] if isinstance(template, Mapping) else template)
 
-    def _options(self) -> dict[str, bool]:
+    def options(self) -> dict[str, bool]:
+        """Further arguments of the template."""
         # A model that thinks first would answer after its thoughts.
         return {"enable_thinking": False} if "enable_thinking" in self._template() else {}
 

@@ -1,0 +1,258 @@
+"""`caption`: captions for images, by a captioning model, a chat endpoint, or the drawn world."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+
+from counterfoil.build.kept import kept_texts
+from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.errors import InputError
+from counterfoil.store import digest
+from counterfoil.world.captions import OPENINGS, describe, text
+from counterfoil.world.scenes import Scene, one_of
+from counterfoil.world.truth import matches, understood
+
+WORLD, CAPTIONER, ENDPOINT = "world", "captioner:", "chat:"
+#: The column that is made, and that of scenes for one of images.
+_TARGET = "generated_caption"
+_SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
+#: What a chat model is asked.
+_PROMPT = "Describe this image in one sentence."
+#: Reasons for which a row goes.
+NO_IMAGE, REFUSED, EMPTY = "no image to describe", "refused by the endpoint", "no caption written"
+NOTHING_ELSE = "nothing else to say of the scene"
+#: Tries at a caption of a scene that is not the given one.
+_TRIES = 50
+
+
+@dataclass(frozen=True)
+class WriteCaptions:
+    """Captions for images: `generated_caption`, with who wrote it (`_by`), for which row and with which seed.
+
+    A model writes one caption for an image, however many rows have it; `generated_caption_from` names the
+    first of them. The world writes for every row a caption that is true of its scene and says something else
+    than the row's own. Seeds are null where nothing is drawn by chance; the captions of one batch of a local
+    model share theirs. Rows without a caption are dropped with the reason.
+
+    Source: Sarto et al., PAC-S, 2023, section 4 (a caption by BLIP for each image of COCO).
+    """
+
+    name: ClassVar[str] = "caption"
+    summary: ClassVar[str] = "captions for images: by a captioning model, an endpoint, or the world"
+    version: ClassVar[int] = 1
+
+    by: str = field(
+        default=WORLD,
+        metadata={
+            "help": "Who writes: 'world', captioner:NAME (folder or hub name of a model such as BLIP), or "
+            "chat:URL#MODEL (an OpenAI-compatible endpoint that sees images)."
+        },
+    )
+    image: Literal["image", "negative_image", "generated_image"] = field(
+        default="image", metadata={"help": "The images that are described."}
+    )
+    prompt: str | None = field(
+        default=None,
+        metadata={
+            "help": "What a model is asked, or how the caption of one that only writes captions begins; "
+            "default: the model's usual prompt."
+        },
+    )
+    max_tokens: int = field(default=40, metadata={"help": "Of a model: tokens of a caption, at most."})
+    beams: int = field(
+        default=1, metadata={"help": "Of a local model: beams of the search for the likeliest caption."}
+    )
+    temperature: float = field(
+        default=0.0, metadata={"help": "Of a model: above 0 words are drawn, at 0 the likeliest taken."}
+    )
+    batch: int = field(default=8, metadata={"help": "Of a local model: images that it reads together."})
+    concurrency: int = field(default=8, metadata={"help": "Of an endpoint: requests at a time."})
+    rpm: float = field(default=0.0, metadata={"help": "Of an endpoint: requests a minute; 0 is no limit."})
+    retries: int = field(default=6, metadata={"help": "Of an endpoint: tries after the first one."})
+
+    def __post_init__(self) -> None:
+        if self.by != WORLD and (
+            not self.by.startswith((CAPTIONER, ENDPOINT)) or self.by in (CAPTIONER, ENDPOINT)
+        ):
+            allowed = (WORLD, f"{CAPTIONER}NAME", f"{ENDPOINT}URL#MODEL")
+            raise InputError("no writer of captions", where="by", given=self.by, allowed=allowed)
+        for name in ("max_tokens", "beams", "batch"):
+            if getattr(self, name) < 1:
+                raise InputError(name, given=getattr(self, name), allowed="1 or more")
+        if not 0 <= self.temperature <= 2:
+            raise InputError("temperature", given=self.temperature, allowed="0 to 2")
+        if self.beams > 1 and self.temperature:
+            raise InputError(
+                "a search for the likeliest caption draws nothing",
+                given=f"{self.beams} beams at temperature {self.temperature:g}",
+                allowed="beams = 1, or temperature = 0",
+            )
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The images or, in the world, their scenes."""
+        return (_SCENE_OF[self.image] if self.by == WORLD else self.image,)
+
+    @property
+    def makes(self) -> Sequence[str]:
+        """The captions with who wrote them, for which rows and with which seeds."""
+        return (_TARGET, f"{_TARGET}_by", f"{_TARGET}_from", f"{_TARGET}_seed")
+
+    def run(self, rows: pa.Table, work: Work) -> Output:
+        """The rows with their captions.
+
+        Raises `DataError` for an image that is not there and a scene that is none, and what loading a model
+        or asking an endpoint raises.
+        """
+        if self.by == WORLD:
+            written = list(self._described(rows, work))
+        else:
+            written = self._of_images(rows, work)
+        columns = {
+            _TARGET: pa.array([each.text for each in written], pa.string()),
+            f"{_TARGET}_by": pa.array([each.by for each in written], pa.string()),
+            f"{_TARGET}_from": pa.array([each.row for each in written], pa.string()),
+            f"{_TARGET}_seed": pa.array([each.seed for each in written], pa.int64()),
+        }
+        for name, values in columns.items():
+            rows = with_column(rows, name, values)
+        kept, dropped = split_rows(
+            rows, [each.text is not None for each in written], [each.reason for each in written]
+        )
+        texts = kept[_TARGET].to_pylist()
+        facts: dict[str, Any] = {
+            "by": self.by,
+            "image": self.image,
+            "captions": len(kept),
+            "different_captions": len(set(texts)),
+        }
+        if self.by == WORLD:
+            scenes = [Scene.from_json(each) for each in kept[_SCENE_OF[self.image]].to_pylist()]
+            facts["right"] = sum(map(matches, texts, scenes))
+        return Output(kept, dropped, facts)
+
+    def _described(self, rows: pa.Table, work: Work) -> Iterator["_Written"]:
+        """True captions of the rows' scenes that say something else than the rows' own."""
+        ids, scenes = rows["id"].to_pylist(), rows[_SCENE_OF[self.image]].to_pylist()
+        own = rows["caption"].to_pylist() if "caption" in rows.column_names else [None] * len(rows)
+        for done, (row, cell, said) in enumerate(zip(ids, scenes, own, strict=True), start=1):
+            if cell is None:
+                yield _Written(row, WORLD, reason=NO_IMAGE)
+            else:
+                scene = Scene.from_json(cell, where=f"step {work.step}, row '{row}'")
+                found = _other(scene, said, work, row)
+                yield _Written(row, WORLD, found, work.number(row), "" if found is not None else NOTHING_ELSE)
+            work.progress("writing captions", done, len(rows))
+
+    def _of_images(self, rows: pa.Table, work: Work) -> list["_Written"]:
+        """A caption for each different image, given to all its rows."""
+        ids, cells = rows["id"].to_pylist(), rows[self.image].to_pylist()
+        first: dict[str, str] = {}
+        for row, cell in zip(ids, cells, strict=True):
+            if cell is not None:
+                first.setdefault(cell, row)
+        writing = self._asked if self.by.startswith(ENDPOINT) else self._local
+        found = dict(zip(first, writing(first, work), strict=True))
+        return [
+            _Written(row, self.by, reason=NO_IMAGE) if cell is None else found[cell]
+            for row, cell in zip(ids, cells, strict=True)
+        ]
+
+    def _asked(self, first: Mapping[str, str], work: Work) -> Iterator["_Written"]:
+        """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
+        from counterfoil.scorers.chat.endpoint import ChatRequest
+
+        settings = {
+            "temperature": f"{self.temperature:g}",
+            "concurrency": str(self.concurrency),
+            "rpm": f"{self.rpm:g}",
+            "retries": str(self.retries),
+            "read": "text",
+        }
+        endpoint = work.scorer(self.by, settings).endpoint
+        if work.session.folder is None:
+            endpoint = endpoint.kept_in(work.keep)
+        seeds = [work.number(row) % 2**31 if self.temperature else None for row in first.values()]
+        requests = [
+            ChatRequest((work.image(cell), self.prompt or _PROMPT), self.max_tokens, seed=seed)
+            for cell, seed in zip(first, seeds, strict=True)
+        ]
+        replies = zip(endpoint.ask(requests), first.values(), seeds, strict=True)
+        for done, (reply, row, seed) in enumerate(replies, start=1):
+            work.progress("writing captions", done, len(requests))
+            yield self._written(row, self.by, reply.text, seed, refused=reply.refused)
+
+    def _local(self, first: Mapping[str, str], work: Work) -> Iterator["_Written"]:
+        """The captions of a local model, batch by batch; finished batches are kept."""
+        from counterfoil.scorers.base import Options
+        from counterfoil.scorers.generative.writing import load_writer
+
+        writer = load_writer(self.by.removeprefix(CAPTIONER), Options(device=work.device), prompt=self.prompt)
+        identity, pairs = writer.identity.to_json(), list(first.items())
+        by = f"{self.by} {str(writer.identity.weights)[:12]}"
+        for start in range(0, len(pairs), self.batch):
+            part = pairs[start : start + self.batch]
+            pictures = [work.image(cell) for cell, _ in part]
+            seed = work.number("batch", start) if self.temperature else None
+            asked = [
+                identity,
+                [digest(picture.read()) for picture in pictures],
+                [self.max_tokens, self.beams, self.temperature, seed],
+            ]
+            write = partial(
+                writer.write,
+                pictures,
+                most=self.max_tokens,
+                beams=self.beams,
+                temperature=self.temperature,
+                seed=seed or 0,
+            )
+            texts = kept_texts(work, asked, len(part), write)
+            for (_, row), said in zip(part, texts, strict=True):
+                yield self._written(row, by, said, seed)
+            work.progress("writing captions", min(start + self.batch, len(pairs)), len(pairs))
+
+    def _written(
+        self, row: str, by: str, said: str, seed: int | None, *, refused: bool = False
+    ) -> "_Written":
+        caption = one_line(said)
+        reason = REFUSED if refused else "" if caption else EMPTY
+        return _Written(row, by, None if reason else caption, seed, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A caption, or the reason why there is none; `row` is the first with its image."""
+
+    row: str
+    by: str
+    text: str | None = None
+    seed: int | None = None
+    reason: str = ""
+
+
+def one_line(answer: str) -> str:
+    """The first line of an answer that says anything, without quotation marks around it and runs of spaces.
+
+    >>> one_line('\\n "A dog  on grass." \\n(in the rain)')
+    'A dog on grass.'
+    """
+    lines = [" ".join(line.split()) for line in answer.splitlines()]
+    found = next((line for line in lines if line), "")
+    for mark in ('"', "'", "`"):
+        if len(found) > 1 and found[0] == found[-1] == mark and mark not in found[1:-1]:
+            found = found[1:-1].strip()
+    return found
+
+
+def _other(scene: Scene, said: str | None, work: Work, row: str) -> str | None:
+    """A caption that is true of the scene and not the one that was said; None where there is none."""
+    rng, known = work.rng(row), None if said is None else understood(said)
+    for _ in range(_TRIES):
+        meaning = describe(scene, rng)
+        if meaning != known:
+            return text(meaning, opening=one_of(OPENINGS, rng))
+    return None

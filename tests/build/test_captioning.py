@@ -1,0 +1,284 @@
+"""Captions for images: by the drawn world, tiny models with random weights, and an endpoint."""
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pytest
+
+import chat_server
+from counterfoil import catalog
+from counterfoil.build.recipe import read_recipe
+from counterfoil.build.run import run_recipe, run_step
+from counterfoil.build.step import Work
+from counterfoil.build.steps.caption import EMPTY, NO_IMAGE, NOTHING_ELSE, REFUSED, WriteCaptions
+from counterfoil.build.steps.read import ReadRows
+from counterfoil.engine import Session
+from counterfoil.errors import CounterfoilError, InputError, ModelError
+from counterfoil.scorers.base import Options
+from counterfoil.world.captions import matches
+from counterfoil.world.scenes import Scene, Thing
+from counterfoil.world.truth import read
+from made_once import made_once
+
+NOTHING = pa.table({"id": pa.array([], pa.string())})
+
+
+@pytest.fixture(scope="module")
+def captioner(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    pytest.importorskip("transformers")
+    import tiny_generative
+
+    return lambda name: made_once(
+        tmp_path_factory, f"captioner-{name}", lambda folder: tiny_generative.save(name, folder)
+    )
+
+
+@pytest.fixture
+def pictures(tmp_path: Path, work: Work) -> tuple[pa.Table, Work]:
+    """Six rows of four pictures of noise, and one without a picture."""
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(4):
+        noise = rng.integers(0, 255, (40 + 8 * number, 56, 3), dtype=np.uint8)
+        PIL.Image.fromarray(noise).save(folder / f"{number}.png")
+    cells = ["0.png", "1.png", "1.png", None, "2.png", "0.png", "3.png"]
+    rows = pa.table({"id": list("abcdefg"), "image": cells, "caption": ["a thing"] * 7})
+    return rows, replace(work, photos=folder, step="2-caption")
+
+
+def test_the_world_says_something_else_that_is_true(work: Work) -> None:
+    drawn = ReadRows(n=140, size=32, negatives=False).run(NOTHING, work).kept
+    found = run_step(WriteCaptions(), drawn, replace(work, step="2-caption"))
+    rows = found.kept.to_pylist()
+    assert found.facts["right"] == found.facts["captions"] == len(rows) == 140
+    for row in rows:
+        said = read(row["generated_caption"])
+        assert matches(said, Scene.from_json(row["scene"]))
+        assert said != read(row["caption"])
+        assert (row["generated_caption_by"], row["generated_caption_from"]) == ("world", row["id"])
+    assert len({row["generated_caption_seed"] for row in rows}) == 140
+    # A row's caption does not depend on the rows beside it.
+    part = run_step(WriteCaptions(), drawn.slice(70, 7), replace(work, step="2-caption"))
+    assert part.kept == found.kept.slice(70, 7)
+
+
+def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work: Work) -> None:
+    ring = Scene((Thing("ring", "large", "plain", "red", 0.5, 0.5),))
+    rows = pa.table(
+        {
+            "id": ["a", "b", "c"],
+            "caption": ["A ring.", "A cat.", "A ring."],
+            "scene": [None, ring.to_json(), ring.to_json()],
+        }
+    )
+    found = run_step(WriteCaptions(), rows, work)
+    assert found.reasons == {NO_IMAGE: 1}
+    assert read(found.kept["generated_caption"].to_pylist()[1]) != read("A ring.")
+    assert NOTHING_ELSE not in found.reasons
+    with pytest.raises(CounterfoilError, match="no scene of the drawn world"):
+        run_step(WriteCaptions(), rows.set_column(2, "scene", [["?", "?", "?"]]), work)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", ["blip", "vision-encoder-decoder", "idefics3"])
+def test_a_model_writes_one_caption_for_each_image(
+    name: str, captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
+) -> None:
+    from counterfoil.scorers.generative.writing import load_writer
+
+    rows, work = pictures
+    folder = captioner(name)
+    step = WriteCaptions(by=f"captioner:{folder}", batch=3, max_tokens=6, beams=2)
+    found = run_step(step, rows, work)
+    writer = load_writer(str(folder))
+    alone = {
+        cell: writer.write([work.image(cell)], most=6, beams=2)[0]
+        for cell in ("0.png", "1.png", "2.png", "3.png")
+    }
+    assert len(set(alone.values())) > 1 or name != "idefics3"
+    kept = [row for row in found.kept.to_pylist() if row["generated_caption"]]
+    assert [row["generated_caption"] for row in kept] == [
+        " ".join(alone[row["image"]].split()) for row in kept
+    ]
+    assert found.reasons[NO_IMAGE] == 1
+    assert len(found.kept) + found.reasons.get(EMPTY, 0) == 6
+    first = {row["image"]: row["generated_caption_from"] for row in kept}
+    assert all(first[row["image"]] == row["generated_caption_from"] <= row["id"] for row in kept)
+    weights = str(writer.identity.weights)[:12]
+    assert {row["generated_caption_by"] for row in kept} == {f"captioner:{folder} {weights}"}
+    assert {row["generated_caption_seed"] for row in kept} == {None}
+
+
+@pytest.mark.models
+def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(
+    captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
+) -> None:
+    import torch
+    import transformers
+
+    from counterfoil.scorers.generative.writing import load_writer
+
+    folder, (_, work) = captioner("blip"), pictures
+    model = transformers.BlipForConditionalGeneration.from_pretrained(folder).eval()
+    processor = transformers.BlipProcessor.from_pretrained(folder)
+    images = [work.image("0.png"), work.image("3.png")]
+    for prompt, beams in (("", 1), ("", 3), ("a photo of", 3)):
+        expected = []
+        for image in images:
+            given = processor(images=image.decode(), text=prompt or None, return_tensors="pt")
+            with torch.inference_mode():
+                ids = model.generate(**given, num_beams=beams, do_sample=False, max_new_tokens=7)
+            expected.append(processor.decode(ids[0], skip_special_tokens=True).strip())
+        found = load_writer(str(folder), prompt=prompt).write(images, most=7, beams=beams)
+        assert found == expected
+        assert all(text.startswith(prompt) for text in found)
+
+
+@pytest.mark.models
+def test_words_are_drawn_with_the_seed_that_is_written_down(
+    captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
+) -> None:
+    from counterfoil.scorers.generative.writing import load_writer
+
+    rows, work = pictures
+    by = f"captioner:{captioner('blip')}"
+    step = WriteCaptions(by=by, temperature=1.5, batch=2, max_tokens=8)
+    found = run_step(step, rows, work).kept.to_pylist()
+    seeds = [row["generated_caption_seed"] for row in found]
+    assert len(set(seeds)) == 2
+    writer = load_writer(str(captioner("blip")))
+    batch = [work.image("0.png"), work.image("1.png")]
+    again = writer.write(batch, most=8, temperature=1.5, seed=seeds[0])
+    drawn = {row["image"]: row["generated_caption"] for row in found}
+    assert [drawn.get("0.png", ""), drawn.get("1.png", "")] == again
+    assert again != writer.write(batch, most=8, temperature=1.5, seed=seeds[0] + 1)
+    other = run_step(step, rows, replace(work, folder=work.folder / "other", seed=1)).kept
+    assert other["generated_caption"].to_pylist() != [row["generated_caption"] for row in found]
+
+
+@pytest.mark.models
+def test_a_step_that_is_stopped_after_any_batch_goes_on_to_identical_bytes(
+    captioner: Callable[[str], Path],
+    work: Work,
+    digests: Callable[[Path], dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from counterfoil.scorers.generative.writing import CaptionWriter
+
+    settings = {"read.n": 10, "read.size": 32, "imagine.size": 32, "caption.max_tokens": 5}
+    settings |= {"caption.by": f"captioner:{captioner('blip')}", "caption.batch": 2}
+    recipe = read_recipe("pac", settings={name: str(its) for name, its in settings.items()})
+    whole = run_recipe(recipe, replace(work, folder=work.folder / "whole" / "b"))
+    assert whole.records[-1].rows_out == 10
+    written: list[int] = []
+    write = CaptionWriter.write
+
+    def counted(self, images, **more):
+        written.append(len(images))
+        return write(self, images, **more)
+
+    monkeypatch.setattr(CaptionWriter, "write", counted)
+    part = work.folder / "part" / "b"
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "writing captions":
+            raise KeyboardInterrupt
+
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            run_recipe(recipe, replace(work, folder=part, session=Session(progress=stop)))
+    assert written == [2]
+    images = len(set(whole.folders[0].rows()["image"].to_pylist()))
+    # A damaged file is written again.
+    (kept,) = (part / "unfinished" / "2-caption").glob("*.json")
+    kept.write_text('{"texts": ["one alone"]}')
+    run_recipe(recipe, replace(work, folder=part))
+    assert len(written) == 1 + (images + 1) // 2
+    assert sum(written) == 2 + images
+    assert digests(part) == digests(whole.folder)
+
+
+def test_an_endpoint_sees_each_image_once(pictures: tuple[pa.Table, Work]) -> None:
+    pytest.importorskip("httpx2")
+    rows, work = pictures
+
+    def scorer(name, settings):
+        return catalog.scorer(name, Options(settings={"wait": "0.002", **settings}))
+
+    work = replace(work, scorer=scorer, session=Session())
+    prompt = "Describe this image in one sentence."
+    with chat_server.running() as server:
+        url = "data:image/png;base64,"
+        shown = chat_server._digest(url + base64.b64encode((work.photos / "1.png").read_bytes()).decode())
+        server.set(shows={shown: [prompt]})
+        step = WriteCaptions(by=f"chat:{server.url}#looker", max_tokens=30)
+        found = run_step(step, rows, work)
+        assert found.reasons == {NO_IMAGE: 1}
+        assert [row["generated_caption"] for row in found.kept.to_pylist()] == [
+            "A, I think." if row["image"] == "1.png" else "I would say B, or no."
+            for row in found.kept.to_pylist()
+        ]
+        assert len(server.log()) == 4
+        # What was answered is kept while the step is unfinished, and another prompt is another question.
+        assert run_step(step, rows, work).kept == found.kept
+        assert len(server.log()) == 4
+        server.set(refuse=["A word"])
+        asked = replace(step, prompt="A word for this?")
+        with pytest.raises(CounterfoilError, match=f"no row is left.*{REFUSED}"):
+            run_step(asked, rows, work)
+        drawn = run_step(replace(step, temperature=0.7), rows, work).kept
+        seeds = dict(
+            zip(drawn["image"].to_pylist(), drawn["generated_caption_seed"].to_pylist(), strict=True)
+        )
+        assert len(set(seeds.values())) == 4
+        assert all(0 <= seed < 2**31 for seed in seeds.values())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"by": "blip"}, "no writer of captions; given: blip; allowed: world"),
+        ({"by": "captioner:"}, "no writer of captions"),
+        ({"beams": 2, "temperature": 0.5}, "draws nothing; given: 2 beams at temperature 0.5"),
+        ({"temperature": 3.0}, "temperature; given: 3.0; allowed: 0 to 2"),
+        ({"batch": 0}, "batch; given: 0; allowed: 1 or more"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        WriteCaptions(**settings)
+
+
+@pytest.mark.models
+def test_a_model_that_sees_nothing_and_an_image_that_is_missing_are_named(
+    tmp_path: Path, captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
+) -> None:
+    import transformers
+
+    rows, work = pictures
+    blind = tmp_path / "gpt2"
+    transformers.GPT2Config(n_embd=8, n_layer=1, n_head=1).save_pretrained(blind)
+    with pytest.raises(ModelError, match=r"takes no images.*given: model type gpt2"):
+        run_step(WriteCaptions(by=f"captioner:{blind}"), rows, work)
+    gone = rows.set_column(1, "image", [["gone.png"] * 7])
+    with pytest.raises(CounterfoilError, match=r"no such image; .*given: gone\.png"):
+        run_step(WriteCaptions(by=f"captioner:{captioner('blip')}"), gone, work)
+
+
+def test_a_training_set_of_the_recipe_is_what_pac_learns_from(work: Work) -> None:
+    from counterfoil.data.training_files import read as read_training
+
+    recipe = read_recipe("pac", settings={"read.n": "20", "read.size": "32", "imagine.size": "32"})
+    built = run_recipe(recipe, work)
+    assert [record.step for record in built.records] == ["read", "caption", "imagine", "assemble"]
+    made = read_training(built.benchmark)
+    assert {"image", "caption", "generated_image", "generated_caption"} <= set(made.rows)
+    rows = built.folders[-1].rows().to_pylist()
+    assert all(matches(read(row["generated_caption"]), Scene.from_json(row["scene"])) for row in rows)
+    assert all(matches(read(row["caption"]), Scene.from_json(row["generated_scene"])) for row in rows)
