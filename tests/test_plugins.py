@@ -1,5 +1,6 @@
-"""Another package adds a benchmark, a scorer, a measure, a caption metric, a recipe and a form of question.
+"""Another package adds a benchmark, a scorer, a measure, a caption metric, a recipe and two kinds of form.
 
+Forms are of question and of work.
 The package is `examples/plugin`. Its entry points are put where an installer puts them, beside the package,
 and everything is used through commands in processes of their own.
 """
@@ -25,6 +26,7 @@ COLOURS = ("red", "green", "blue")
 MODULES = (
     *("squares", "hue", "pairs_right", "vowels", "sigmoid"),
     *("order", "order_evaluation", "order_report"),
+    "mood",
 )
 
 
@@ -73,6 +75,13 @@ def test_benchmark_and_scorer_from_another_package(installed: Path) -> None:
     wrong = command(installed, "evaluate", "example-hue:all", "example-squares", code=2)
     assert wrong.stderr.strip().startswith("counterfoil: example-hue: unknown set of colours; given: all")
     assert wrong.stderr.count("\n") == 1
+
+
+def test_form_of_work_from_another_package(installed: Path) -> None:
+    assert "example-mood" in command(installed, "annotate", "forms").stdout
+    facts = json.loads(command(installed, "annotate", "forms", "example-mood", "--json").stdout)
+    assert facts["columns"] == {"image": "image"}
+    assert facts["settings"] == {"words": "The words."}
 
 
 def test_form_of_question_from_another_package(installed: Path) -> None:

@@ -310,7 +310,7 @@ def items_table(items: Sequence[WorkItem], form: WorkForm) -> pa.Table:
         "truth": pa.array([item.truth for item in items], pa.string()),
     }
     for name, kind in form.columns.items():
-        columns[name] = pa.array([item.cells[name] for item in items], kinds[kind])
+        columns[name] = pa.array([item.cells.get(name) for item in items], kinds[kind])
     return pa.table(columns)
 
 

@@ -8,6 +8,7 @@ import io
 import re
 import warnings
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,6 +173,18 @@ def words(text: str) -> list[str]:
 
 
 _WORD = re.compile(r"[\w']+")
+
+
+def same_words(first: str | None, second: str | None) -> bool:
+    """Whether two texts have the same words, as often, in another order (Winoground section 3).
+
+    >>> same_words("A cat bites a dog.", "A dog bites a cat."), same_words("a cat", "a cat")
+    (True, False)
+    """
+    if not first or not second:
+        return False
+    mine, other = words(first), words(second)
+    return mine != other and Counter(mine) == Counter(other)
 
 
 def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = None) -> PIL.Image.Image:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from counterfoil.errors import InputError
+from counterfoil.errors import DataError, InputError
 
 #: Work that counts, work whose right answer is known, and the test before the work.
 Role = Literal["work", "golden", "onboarding"]
@@ -135,13 +135,16 @@ class WorkPage:
 
 @runtime_checkable
 class WorkForm(Protocol):
-    """A frozen dataclass of settings, each with a default and a `help` in its metadata, and these."""
+    """A frozen dataclass of settings, each with a default and a `help` in its metadata, and these.
+
+    A cell that a form can do without is None, or an empty list; `page` takes the others by `needed`.
+    """
 
     #: What campaigns call the form, a line about it, and a number that is raised when its answers change.
     name: ClassVar[str]
     summary: ClassVar[str]
     version: ClassVar[int]
-    #: What an item must have, by column.
+    #: What an item has, by column.
     columns: ClassVar[Mapping[str, Cell]]
     #: The field whose answers are aggregated into the label of an item.
     main: ClassVar[str]
@@ -160,6 +163,19 @@ class WorkForm(Protocol):
     def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
         """Raise `InputError` for an answer whose fields are sound one by one but not together."""
         ...
+
+
+def needed(item: WorkItem, column: str) -> Any:
+    """The cell of an item; raises `DataError` where it is empty.
+
+    >>> needed(WorkItem("1", {"caption": ""}), "caption")
+    Traceback (most recent call last):
+    counterfoil.errors.DataError: item '1': no caption
+    """
+    found = item.cells.get(column)
+    if not found:
+        raise DataError(f"no {column.replace('_', ' ')}", where=f"item '{item.id}'")
+    return found
 
 
 def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:

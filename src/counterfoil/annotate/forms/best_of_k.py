@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from counterfoil.annotate.forms.base import Cell, FormField, Option, Shown, WorkItem, WorkPage
+from counterfoil.annotate.forms.base import Cell, FormField, Option, Shown, WorkItem, WorkPage, needed
 from counterfoil.errors import InputError
 
 #: The value of "none of them fits".
@@ -32,7 +32,7 @@ class BestOfK:
 
     def page(self, item: WorkItem) -> WorkPage:
         """The caption, then the images in an order of each person's own, then "none"."""
-        images = item.cells["images"]
+        images = needed(item, "images")
         if len(images) < 2:
             raise InputError(
                 "a choice needs images", where=f"item '{item.id}'", given=len(images), allowed="2 or more"
@@ -51,7 +51,7 @@ class BestOfK:
             last=int(self.none),
             coarser=coarser,
         )
-        return WorkPage((Shown("text", item.cells["caption"], "Description"),), (best,))
+        return WorkPage((Shown("text", needed(item, "caption"), "Description"),), (best,))
 
     def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
         """Every answer of sound fields is sound."""

@@ -59,14 +59,54 @@ WORK_FORMS: Registry[WorkFormEntry] = Registry(
     "counterfoil.work_forms",
     (
         WorkFormEntry(
+            "best-of-k",
+            "the best of several images for a caption, or none",
+            "counterfoil.annotate.forms.best_of_k:BestOfK",
+        ),
+        WorkFormEntry(
+            "which-image",
+            "which of two images fits the caption better, or both",
+            "counterfoil.annotate.forms.which_image:WhichImage",
+        ),
+        WorkFormEntry(
+            "choose",
+            "the caption that fits an image best, or the image that fits a caption best",
+            "counterfoil.annotate.forms.choose:ChooseOne",
+        ),
+        WorkFormEntry(
+            "match",
+            "how well the caption matches the image, in four answers, and why not",
+            "counterfoil.annotate.forms.match:MatchGrade",
+        ),
+        WorkFormEntry(
             "yes-no",
             "does the caption match the image, yes or no",
             "counterfoil.annotate.forms.yes_no:YesNo",
         ),
         WorkFormEntry(
-            "best-of-k",
-            "the best of several images for a caption, or none",
-            "counterfoil.annotate.forms.best_of_k:BestOfK",
+            "preference",
+            "which of two rankings of images or captions is better",
+            "counterfoil.annotate.forms.preference:PreferRanking",
+        ),
+        WorkFormEntry(
+            "rating",
+            "how well the caption describes the image, from 1 to 4 or another number",
+            "counterfoil.annotate.forms.rating:RateCaption",
+        ),
+        WorkFormEntry(
+            "quad-authoring",
+            "pick two images and write two captions that fit one each, with tags",
+            "counterfoil.annotate.forms.quad_authoring:AuthorQuad",
+        ),
+        WorkFormEntry(
+            "quad-validation",
+            "which of two captions fits each of two images, asked of another than the author",
+            "counterfoil.annotate.forms.quad_validation:ValidateQuad",
+        ),
+        WorkFormEntry(
+            "error-spans",
+            "which words of the caption are wrong, and in what way",
+            "counterfoil.annotate.forms.error_spans:ErrorSpans",
         ),
     ),
 )

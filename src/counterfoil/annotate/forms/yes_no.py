@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from counterfoil.annotate.forms.base import Cell, FormField, Option, Shown, WorkItem, WorkPage
+from counterfoil.annotate.forms.base import Cell, FormField, Option, Shown, WorkItem, WorkPage, needed
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,10 @@ class YesNo:
 
     def page(self, item: WorkItem) -> WorkPage:
         """The image, the caption, and the question whether they match."""
-        shown = Shown("image", item.cells["image"], "Image"), Shown("text", item.cells["caption"], "Caption")
+        shown = (
+            Shown("image", needed(item, "image"), "Image"),
+            Shown("text", needed(item, "caption"), "Caption"),
+        )
         options = Option("yes", "Yes"), Option("no", "No")
         return WorkPage(shown, (FormField("match", "Does the caption match the image?", options=options),))
 

@@ -1,6 +1,5 @@
 """`author`: a sheet for people who write questions, and the rows of the sheet that they filled in."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ import pyarrow as pa
 
 from counterfoil.build.rows import read_rows
 from counterfoil.build.step import Output, Work, split_rows
-from counterfoil.data.records import words
+from counterfoil.data.records import same_words
 from counterfoil.store import write_csv
 
 #: The file of the sheet in the build's folder, and its columns, of which people fill in the last ones.
@@ -61,7 +60,7 @@ class Author:
         first, second = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
         same = np.ones(len(rows), dtype=bool)
         if self.same_words:
-            same = np.array([_same_words(a, b) for a, b in zip(first, second, strict=True)], dtype=bool)
+            same = np.array([same_words(a, b) for a, b in zip(first, second, strict=True)], dtype=bool)
         reasons = np.where(same, UNFILLED, OTHER_WORDS)
         keep = same
         if self.filled is not None:
@@ -76,15 +75,3 @@ class Author:
         waits = f"fill in {SHEET} in the folder of the build, and give it with --set author.filled=TABLE"
         drawn = "scene" in rows.column_names
         return Output(kept, dropped, {"sheet": SHEET}, files=(SHEET,), waits="" if drawn else waits)
-
-
-def _same_words(first: str | None, second: str | None) -> bool:
-    """Whether two texts have the same words, as often, in another order.
-
-    >>> _same_words("A cat bites a dog.", "A dog bites a cat."), _same_words("a cat", "a cat")
-    (True, False)
-    """
-    if not first or not second:
-        return False
-    mine, other = words(first), words(second)
-    return mine != other and Counter(mine) == Counter(other)

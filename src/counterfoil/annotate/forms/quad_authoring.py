@@ -1,0 +1,102 @@
+"""Authoring of a quad: two images and two captions of the same words, with tags (Winoground section 3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from counterfoil.annotate.forms.base import Cell, FormField, Option, Shown, WorkItem, WorkPage
+from counterfoil.data.records import same_words
+from counterfoil.errors import DataError, InputError
+
+#: The longest caption that an author may write, in characters.
+_LONGEST = 300
+
+
+@dataclass(frozen=True)
+class AuthorQuad:
+    """Candidate images, a topic, or both; the author picks two of the images and writes a caption for each.
+
+    Answers are `first_image` and `second_image` (places of candidates, from 0; there are none where an item
+    has only a topic, and images are made from the captions later), `first_caption`, `second_caption`, and
+    tags: `swap`, what the order of words exchanges, `predicates`, how many main verbs a caption has, and
+    `visual`, what it takes beyond seeing. With `same_words` both captions must have the same words, as often,
+    in another order, which is Winoground's second condition; its first, that each caption fits its own image
+    better, is what `quad-validation` asks of another person.
+    """
+
+    name: ClassVar[str] = "quad-authoring"
+    summary: ClassVar[str] = "pick two images and write two captions that fit one each, with tags"
+    version: ClassVar[int] = 1
+    columns: ClassVar[Mapping[str, Cell]] = {"images": "images", "topic": "text"}
+    main: ClassVar[str] = "swap"
+    instructions: ClassVar[str] = (
+        "Write two captions of **the same words in another order** that mean different things, and pick an "
+        "image for each.\n\n"
+        "* The first caption must fit the first image clearly better than the second image, and the second "
+        "caption the second image.\n"
+        "* Write both captions with every word the other has, as often.\n"
+        "* Be inventive: exchange things, properties, or what is done to whom."
+    )
+    seconds: ClassVar[float] = 300.0
+
+    same_words: bool = field(
+        default=True, metadata={"help": "Both captions must have the same words, in another order."}
+    )
+    swaps: tuple[str, ...] = field(
+        default=("object", "relation", "both"), metadata={"help": "Tags of what is exchanged."}
+    )
+    visual: tuple[str, ...] = field(
+        default=("symbolic", "series", "pragmatics"),
+        metadata={"help": "Tags of what it takes beyond seeing; an author may choose none."},
+    )
+
+    def __post_init__(self) -> None:
+        if not self.swaps:
+            raise InputError("tags of what is exchanged", given="none", allowed="one or more")
+
+    def page(self, item: WorkItem) -> WorkPage:
+        """The topic, then the first image and its caption, the second ones, and the tags."""
+        topic, images = item.cells.get("topic"), item.cells.get("images") or ()
+        if not images and not topic:
+            raise DataError("neither images nor a topic", where=f"item '{item.id}'")
+        if len(images) == 1:
+            raise DataError(
+                "an author picks two images", where=f"item '{item.id}'", given=1, allowed="none, or 2 or more"
+            )
+        found: list[FormField] = []
+        for which in ("first", "second"):
+            if images:
+                options = tuple(Option(str(at), images=(image,)) for at, image in enumerate(images))
+                found.append(FormField(f"{which}_image", f"The {which} image", options=options))
+            found.append(FormField(f"{which}_caption", f"The {which} caption", "text", longest=_LONGEST))
+        found += [
+            FormField("swap", "What is exchanged?", options=tuple(Option(tag, tag) for tag in self.swaps)),
+            FormField(
+                "predicates",
+                "How many main verbs does a caption have?",
+                options=(Option("1", "One"), Option("2", "Two or more")),
+                level="ordinal",
+            ),
+            FormField(
+                "visual",
+                "Does it take more than seeing? Choose all that apply, or none.",
+                "many",
+                tuple(Option(tag, tag) for tag in self.visual),
+                required=False,
+            ),
+        ]
+        shown = (Shown("text", topic, "Topic"),) if topic else ()
+        return WorkPage(shown, tuple(found))
+
+    def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
+        """Raise `InputError` for one image twice, equal captions, and where asked for other words."""
+        if "first_image" in answer and answer["first_image"] == answer["second_image"]:
+            raise InputError("both images are the same one", hint="pick two images")
+        first, second = answer["first_caption"], answer["second_caption"]
+        if first.casefold() == second.casefold():
+            raise InputError("both captions are the same", given=first, hint="write two captions")
+        if self.same_words and not same_words(first, second):
+            raise InputError(
+                "the captions must have the same words, as often, in another order",
+                given=f"{first} | {second}",
+            )
