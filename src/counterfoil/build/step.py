@@ -13,7 +13,7 @@ A cell of an image column is the name of a file in the build's folder of images,
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -24,10 +24,8 @@ import pyarrow.compute as pc
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import FileSource, Image
-from counterfoil.data.tables import EXTENSIONS
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
-from counterfoil.store import digest_file, digest_value
 
 #: The column that says why a row was dropped.
 REASON = "reason"
@@ -151,7 +149,8 @@ class Output:
 class Step(Protocol):
     """A frozen dataclass of settings, each with a default and a `help` in its metadata, and these.
 
-    A setting whose metadata has `file` true names a file or a folder: a step is run again where it changed.
+    A setting whose metadata has `file` true names a file or a folder, and one with `model` scorers, models or
+    their settings (`model` lists the words that name none): a step is run again where what they name changed.
     """
 
     #: What recipes call the step, a line about it, and a number that is raised when its result changes.
@@ -209,43 +208,6 @@ def settings_of(step: Step) -> dict[str, Any]:
         value = getattr(step, each.name)
         found[each.name] = list(value) if isinstance(value, tuple) else value
     return found
-
-
-def named_files(step: Step) -> Iterator[tuple[str, str]]:
-    """The settings of a step that name files or folders, each with every name that it gives."""
-    for each in fields(step):  # type: ignore[arg-type]
-        value = getattr(step, each.name)
-        if each.metadata.get("file") and value is not None:
-            for name in value if isinstance(value, tuple) else (value,):
-                yield each.name, name
-
-
-def read_files(step: Step) -> dict[str, str]:
-    """The digests of the files that a step's settings name, by their names.
-
-    Of a folder the names and sizes of its files. What does not exist is left to the step.
-    """
-    found = {}
-    for _, name in named_files(step):
-        path = Path(name)
-        if path.is_file():
-            found[name] = digest_file(path)
-        elif path.is_dir():
-            inside = (each for each in path.rglob("*") if each.is_file())
-            found[name] = digest_value(
-                sorted([str(each.relative_to(path)), each.stat().st_size] for each in inside)
-            )
-    return found
-
-
-def check_files(step: Step, *, where: object) -> None:
-    """Raise `DataError` where a setting names a file or a folder, by its look, that does not exist."""
-    for key, name in named_files(step):
-        path = Path(name)
-        if (path.suffix.lower() in EXTENSIONS or len(path.parts) > 1) and not path.exists():
-            raise DataError(
-                "no such file or folder", where=f"{where}, {key}", given=name, hint="check the path"
-            )
 
 
 def check_columns(step: Step, rows: pa.Table, *, where: object) -> None:

@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from counterfoil.build.step import Output, Step, read_files, settings_of
+from counterfoil.build.named_files import digests_of_files
+from counterfoil.build.step import Output, Step, settings_of
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import Stored, read_model
 from counterfoil.store import digest_file, digest_value, write_json, write_parquet
@@ -166,7 +167,7 @@ def _key(step: Step) -> dict[str, Any]:
         "step": step.name,
         "version": step.version,
         "settings": settings_of(step),
-        "files": read_files(step),
+        "files": digests_of_files(step),
     }
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil import catalog
+from counterfoil.build.named_files import check_files
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.rows import read_rows
 from counterfoil.build.run import Build, run_recipe, run_step
-from counterfoil.build.step import Output, Work, check_columns, check_files
+from counterfoil.build.step import Output, Work, check_columns
 from counterfoil.build.step_folder import ROWS, StepFolder
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.engine.session import Session

@@ -33,7 +33,9 @@ class FilterAmbiguous(RowFilter):
     summary: ClassVar[str] = "drop questions whose negative fits too, by people's answers or by scorers"
     version: ClassVar[int] = 1
 
-    scorers: tuple[str, ...] = field(default=(), metadata={"help": "Scorers of images with captions."})
+    scorers: tuple[str, ...] = field(
+        default=(), metadata={"help": "Scorers of images with captions.", "model": ()}
+    )
     column: str | None = field(
         default=None, metadata={"help": "A column of scores; higher where a row is likelier sound."}
     )

@@ -48,7 +48,8 @@ class WriteCaptions:
         default=WORLD,
         metadata={
             "help": "Who writes: 'world', captioner:NAME (folder or hub name of a model such as BLIP), or "
-            "chat:URL#MODEL (an OpenAI-compatible endpoint that sees images)."
+            "chat:URL#MODEL (an OpenAI-compatible endpoint that sees images).",
+            "model": (WORLD,),
         },
     )
     image: Literal["image", "negative_image", "generated_image"] = field(

@@ -40,9 +40,11 @@ class Choose(RowFilter):
     version: ClassVar[int] = 1
 
     scorer: str | None = field(
-        default=None, metadata={"help": "A scorer of images with captions that chooses."}
+        default=None, metadata={"help": "A scorer of images with captions that chooses.", "model": ()}
     )
-    set: tuple[str, ...] = field(default=(), metadata={"help": "Settings of the scorer, KEY=VALUE."})
+    set: tuple[str, ...] = field(
+        default=(), metadata={"help": "Settings of the scorer, KEY=VALUE.", "model": ()}
+    )
     column: str | None = field(
         default=None, metadata={"help": "A column of scores that chooses; higher is better."}
     )

@@ -58,7 +58,8 @@ class Imagine:
         default=WORLD,
         metadata={
             "help": "Who makes the images: 'world', diffusers:NAME (folder or hub name of a pipeline), or "
-            "images:URL#MODEL (an OpenAI-compatible endpoint)."
+            "images:URL#MODEL (an OpenAI-compatible endpoint).",
+            "model": (WORLD,),
         },
     )
     column: Literal["caption", "negative_caption"] = field(
@@ -84,7 +85,8 @@ class Imagine:
         default=None, metadata={"help": "Of a pipeline: its scheduler by the name of the class."}
     )
     unet: str | None = field(
-        default=None, metadata={"help": "A folder or hub name whose UNet takes the place of the pipeline's."}
+        default=None,
+        metadata={"help": "A folder or hub name whose UNet takes the place of the pipeline's.", "model": ()},
     )
     variant: str | None = field(default=None, metadata={"help": "Of a pipeline's weights, such as fp16."})
     dtype: Literal["fp32", "fp16", "bf16"] | None = field(

@@ -58,7 +58,10 @@ class Negate:
 
     by: str = field(
         default=RULES,
-        metadata={"help": "'rules', 'world', 'lm:FOLDER_OR_NAME' or 'chat:http://HOST:PORT/v1#MODEL'."},
+        metadata={
+            "help": "'rules', 'world', 'lm:FOLDER_OR_NAME' or 'chat:http://HOST:PORT/v1#MODEL'.",
+            "model": (RULES, WORLD),
+        },
     )
     categories: tuple[str, ...] = field(
         default=SUGAR_CREPE, metadata={"help": f"What is changed: {', '.join(CATEGORIES)}."}
@@ -69,7 +72,10 @@ class Negate:
             "help": "A negative in 'each' category, in 'one' at random, or in that of column 'subset'."
         },
     )
-    parser: str = field(default="hanta", metadata={"help": "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'."})
+    parser: str = field(
+        default="hanta",
+        metadata={"help": "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'.", "model": ("hanta",)},
+    )
     wordnet: str | None = field(
         default=None,
         metadata={"help": "A folder with WordNet's files, such as /usr/share/wordnet.", "file": True},

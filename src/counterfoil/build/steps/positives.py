@@ -41,7 +41,7 @@ class MissingPositives:
     version: ClassVar[int] = 1
 
     scorers: tuple[str, ...] = field(
-        default=("pixels:colours", "blind:random"), metadata={"help": "The models that propose."}
+        default=("pixels:colours", "blind:random"), metadata={"help": "The models that propose.", "model": ()}
     )
     rounds: int = field(default=3, metadata={"help": "How many rounds, at most."})
     k: int = field(default=5, metadata={"help": "New items of each model per query and round."})

@@ -34,7 +34,8 @@ class Rate:
     scorer: str = field(
         default="blind:length",
         metadata={
-            "help": "The scorer: plausibility:MODEL, text-classifier:MODEL, lm:MODEL, open-clip:MODEL."
+            "help": "The scorer: plausibility:MODEL, text-classifier:MODEL, lm:MODEL, open-clip:MODEL.",
+            "model": (),
         },
     )
     score: str | None = field(
@@ -46,7 +47,9 @@ class Rate:
     image: str = field(
         default="image", metadata={"help": "The column of images that the captions are scored with."}
     )
-    set: tuple[str, ...] = field(default=(), metadata={"help": "Settings of the scorer, KEY=VALUE."})
+    set: tuple[str, ...] = field(
+        default=(), metadata={"help": "Settings of the scorer, KEY=VALUE.", "model": ()}
+    )
 
     def __post_init__(self) -> None:
         odd = [each for each in self.columns if each not in CAPTION_ROLES]

@@ -63,7 +63,10 @@ class Refine:
     )
     against: str | None = field(
         default=None,
-        metadata={"help": "A blind scorer whose surest right answers are dropped first: blind:learned."},
+        metadata={
+            "help": "A blind scorer whose surest right answers are dropped first: blind:learned.",
+            "model": (),
+        },
     )
     share: float = field(
         default=0.05, metadata={"help": "With 'against': the share of rows dropped in a round, at most."}
@@ -71,7 +74,7 @@ class Refine:
     least: int = field(default=50, metadata={"help": "With 'against': rows that are left, at least."})
     held_out: tuple[str, ...] = field(
         default=("blind:length", "blind:bag-of-words"),
-        metadata={"help": "Blind scorers that take no part and are measured before and after."},
+        metadata={"help": "Blind scorers that take no part and are measured before and after.", "model": ()},
     )
     sample: int = field(
         default=20_000, metadata={"help": "Rows on which blind scorers other than 'scores' are measured."}

@@ -1,0 +1,120 @@
+"""What a step's key holds of the files and folders that its settings name."""
+
+import os
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from counterfoil.build.named_files import digests_of_files
+from counterfoil.build.step import Output, Step
+from counterfoil.build.step_folder import StepFolder
+from counterfoil.build.steps.imagine import Imagine
+from counterfoil.build.steps.negate import Negate
+from counterfoil.build.steps.rate import Rate
+from counterfoil.build.steps.read import ReadRows
+from counterfoil.build.steps.registry import STEPS
+
+ROWS = pa.table({"id": ["a"], "caption": ["A cat."]})
+#: Steps whose settings name the folder MODEL, or the file in it.
+NAMING = {
+    "negate": {"by": "lm:MODEL"},
+    "caption": {"by": "captioner:MODEL"},
+    "imagine": {"by": "diffusers:MODEL"},
+    "rate": {"scorer": "plausibility:MODEL"},
+    "choose": {"scorer": "open-clip:ViT-B-32/MODEL/unet/weights.safetensors"},
+    "filter": {"scorers": ["hf:somebody/clip", "MODEL"]},
+    "positives": {"scorers": ["likelihood:open-clip:coca/MODEL/unet/weights.safetensors"]},
+    "refine": {"against": "hf-text:MODEL@17"},
+}
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "my models" / "one"
+    (folder / "unet").mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "unet" / "weights.safetensors").write_bytes(bytes(5_000))
+    return folder
+
+
+def named(step: str, settings: dict[str, object], folder: Path | str) -> Step:
+    def filled(value: object) -> object:
+        if isinstance(value, list):
+            return [filled(each) for each in value]
+        return value.replace("MODEL", str(folder))
+
+    return STEPS[step].step({key: filled(value) for key, value in settings.items()}, where="here")
+
+
+def change_a_byte(model: Path) -> None:
+    """One byte of the weights, neither their size nor the time at which they were written."""
+    path = model / "unet" / "weights.safetensors"
+    about = path.stat()
+    with path.open("r+b") as file:
+        file.seek(4_321)
+        file.write(b"\x01")
+    # Coarse clocks would give the same time to both.
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns + 1_000_000))
+
+
+@pytest.mark.parametrize("step", NAMING)
+@pytest.mark.parametrize("place", ["absolute", "relative"])
+def test_a_step_is_run_again_where_one_byte_of_a_model_changed(
+    step: str, place: str, model: Path, tmp_path: Path
+) -> None:
+    made = named(step, NAMING[step], model if place == "absolute" else "my models/one")
+    folder = StepFolder(tmp_path / "build" / "steps" / f"2-{step}")
+    folder.save(made, ROWS, Output(ROWS), seed=0, rows_from="rows")
+    before = digests_of_files(made)
+    assert len(before) == 1
+    assert folder.finished(made, seed=0, rows_from="rows") is not None
+    # That files are written anew with the same bytes is no change.
+    path = model / "unet" / "weights.safetensors"
+    path.write_bytes(path.read_bytes())
+    os.utime(path, (1, 1))
+    assert folder.finished(made, seed=0, rows_from="rows") is not None
+    change_a_byte(model)
+    assert digests_of_files(made) != before
+    assert folder.finished(made, seed=0, rows_from="rows") is None
+
+
+def test_a_file_more_and_another_name_are_changes(model: Path) -> None:
+    step = Rate(scorer=f"lm:{model}")
+    before = digests_of_files(step)
+    (model / "config.json").rename(model / "config2.json")
+    renamed = digests_of_files(step)
+    (model / "more.txt").write_text("")
+    assert len({str(each) for each in (before, renamed, digests_of_files(step))}) == 3
+
+
+def test_words_and_names_of_the_hub_are_no_folders(model: Path, tmp_path: Path) -> None:
+    for word in ("world", "rules", "hanta"):
+        (tmp_path / word).mkdir()
+        (tmp_path / word / "file").write_text("something else")
+    steps = (Imagine(), Negate(by="rules"), Negate(by="world"), Rate(scorer="lm:gpt2"))
+    assert [digests_of_files(step) for step in steps] == [{}] * 4
+
+
+def test_of_a_folder_of_images_names_and_sizes_count(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    photo = tmp_path / "photos" / "1.jpg"
+    photo.write_bytes(b"one")
+    step = ReadRows(images=str(tmp_path / "photos"))
+    before = digests_of_files(step)
+    photo.write_bytes(b"two")
+    assert digests_of_files(step) == before
+    photo.write_bytes(b"three")
+    assert digests_of_files(step) != before
+
+
+@pytest.mark.parametrize("name", list(STEPS))
+def test_every_setting_that_takes_a_model_says_so(name: str) -> None:
+    takes = re.compile(r"\b[Ss]corers?\b|[a-z]:MODEL|diffusers:|spacy:|lm:|captioner:|[Mm]odels that|UNet")
+    for each in fields(STEPS[name].kind):
+        texts = "str" in str(each.type) and "Literal" not in str(each.type)
+        if texts and takes.search(each.metadata["help"]) and (name, each.name) != ("rate", "score"):
+            assert "model" in each.metadata or each.metadata.get("file"), each.name
