@@ -13,6 +13,8 @@ from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from counterfoil.errors import InputError
+from counterfoil.stats.dawid_skene import dawid_skene
+from counterfoil.stats.label_models import Labels
 
 #: Fewer people than these do not pin their rates down: there are as many unknowns as patterns.
 FEWEST = 3
@@ -63,7 +65,7 @@ def fit(
     rounds: int = 1000,
     tolerance: float = 1e-9,
 ) -> TwoClasses:
-    """The likeliest rates and share, by expectation maximisation from the share of yes per pattern.
+    """The likeliest rates and share: `dawid_skene` with two classes, patterns in place of items.
 
     Stops when no chance moves by more than `tolerance`. Half an answer both ways keeps every rate off 0 and
     1. Answers reversed throughout fit as well: the solution near the majority's is the one that is taken.
@@ -83,21 +85,20 @@ def fit(
             given=yes.shape[1],
             allowed=f"{FEWEST} or more who judged the same items",
         )
-    said, against, weight = yes.astype(np.float64), no.astype(np.float64), counts.astype(np.float64)
-    answers = (said + against).sum(axis=1)
-    so = np.divide(said.sum(axis=1), answers, out=np.full(len(said), 0.5), where=answers > 0)
-    hits = rejections = np.empty(0)
-    share = 0.5
-    for _ in range(rounds):
-        is_so, is_not = weight * so, weight * (1 - so)
-        hits = (is_so @ said + 0.5) / (is_so @ (said + against) + 1)
-        rejections = (is_not @ against + 0.5) / (is_not @ (said + against) + 1)
-        share = float((is_so.sum() + 0.5) / (weight.sum() + 1))
-        new = _chance(said, against, hits, rejections, np.array(share))
-        moved, so = np.abs(new - so).max(initial=0.0), new
-        if moved <= tolerance:
-            break
-    return TwoClasses(hits, rejections, share, so)
+    pattern, person = np.nonzero(yes | no)
+    given = Labels.of(
+        pattern,
+        person,
+        yes[pattern, person].astype(np.int64),
+        n_classes=2,
+        n_items=len(yes),
+        n_people=yes.shape[1],
+        weights=counts.astype(np.float64),
+    )
+    found = dawid_skene(given, smoothing=0.5, rounds=rounds, tolerance=tolerance)
+    return TwoClasses(
+        found.confusion[:, 1, 1], found.confusion[:, 0, 0], float(found.prior[1]), found.posterior[:, 1]
+    )
 
 
 def _chance(

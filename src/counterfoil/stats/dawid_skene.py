@@ -1,0 +1,215 @@
+"""Dawid and Skene's model: each person confuses the classes in a way of their own, or errs in one way.
+
+    dawid_skene(given, smoothing=0.5) -> Confusions      # confusion (people, true, given)
+    one_coin(given) -> Confusions                        # the same with one accuracy per person
+    accuracy_interval(right, asked)                      # from golden items: Wilson's interval
+    accuracy_draws(given, rng) -> (draws, people)        # without golden items: draws of Gibbs sampling
+
+People err independently of each other given the class, at rates that are the same for all items of a class.
+Where some items are harder than others people err together, and accuracies come out too good.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.errors import InputError
+from counterfoil.stats.intervals import normal_quantile, wilson_score
+from counterfoil.stats.label_models import LabelModel, Labels, class_shares, normalised
+
+#: No chance is taken to be smaller, so that one surprising answer does not rule a class out.
+_LEAST = 1e-10
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Confusions(LabelModel):
+    """`confusion[p, k, l]` is the chance that person p gives an item of class k the label l.
+
+    `accuracy` is the chance to be right about an item drawn by `prior`.
+    """
+
+    confusion: Float[ndarray, "people classes classes"]
+
+
+def dawid_skene(
+    given: Labels, *, smoothing: float = 0.5, rounds: int = 1000, tolerance: float = 1e-6
+) -> Confusions:
+    """The likeliest confusions and class shares, by expectation maximisation from the shares of votes.
+
+    `smoothing` answers are added to every cell of every confusion matrix, and as many items to every class;
+    0 gives the likelihood's maximum, which is 0 or 1 wherever a person has few answers. Stops when no
+    item's chance moves by more than `tolerance`. Items without an answer get the class shares. Raises
+    `InputError` for no answers and for a negative `smoothing`.
+
+    Source: A. Dawid, A. Skene, Maximum likelihood estimation of observer error-rates using the EM
+    algorithm, 1979.
+
+    >>> items, people = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
+    >>> labels = np.array([0, 0, 1, 1, 1, 0, 0, 0, 1, 2, 2, 2])
+    >>> found = dawid_skene(Labels.of(items, people, labels, n_classes=3))
+    >>> found.labels, bool(found.accuracy[0] > found.accuracy[2])
+    (array([0, 1, 0, 2]), True)
+    """
+
+    def confusion(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        counts = np.maximum(counts + smoothing, _LEAST)
+        return counts / counts.sum(axis=2, keepdims=True)
+
+    def density(confusion: NDArray[np.float64]) -> float:
+        return float(np.log(confusion).sum())
+
+    return _expectation_maximisation(given, confusion, density, smoothing, rounds, tolerance)
+
+
+def one_coin(
+    given: Labels, *, smoothing: float = 0.5, rounds: int = 1000, tolerance: float = 1e-6
+) -> Confusions:
+    """`dawid_skene` where a person has one accuracy, and errors are spread evenly over the other classes.
+
+    `smoothing` right answers and as many wrong ones are added to those of every person. It needs fewer
+    answers per person than a whole confusion matrix.
+
+    Source: Y. Zhang, X. Chen, D. Zhou, M. Jordan, Spectral methods meet EM, 2014, section 2 (the one-coin
+    model).
+
+    >>> items, people = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
+    >>> labels = np.array([0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1])
+    >>> found = one_coin(Labels.of(items, people, labels, n_classes=2))
+    >>> found.labels, found.confusion[2].round(2).tolist()
+    (array([0, 1, 0, 1]), [[0.3, 0.7], [0.7, 0.3]])
+    """
+
+    def confusion(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        right = np.trace(counts, axis1=1, axis2=2) + smoothing
+        accuracy = np.clip(
+            right / np.maximum(counts.sum(axis=(1, 2)) + 2 * smoothing, _LEAST), _LEAST, 1 - _LEAST
+        )
+        same = np.eye(given.n_classes, dtype=bool)
+        wrong = (1 - accuracy) / (given.n_classes - 1)
+        return np.where(same, accuracy[:, None, None], wrong[:, None, None])
+
+    def density(confusion: NDArray[np.float64]) -> float:
+        right = confusion[:, 0, 0]
+        return float(np.log(right).sum() + np.log1p(-right).sum())
+
+    return _expectation_maximisation(given, confusion, density, smoothing, rounds, tolerance)
+
+
+def _expectation_maximisation(
+    given: Labels,
+    confusion_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    density: Callable[[NDArray[np.float64]], float],
+    smoothing: float,
+    rounds: int,
+    tolerance: float,
+) -> Confusions:
+    if not len(given.items):
+        raise InputError("no answers to aggregate", given="0 answers", allowed="1 or more")
+    if not smoothing >= 0:
+        raise InputError("smoothing", given=smoothing, allowed="0 and above")
+    posterior, trace, converged = given.shares(), [], False
+    prior = confusion = np.empty(0)
+    for _ in range(rounds):
+        confusion = confusion_of(_counts(given, posterior))
+        prior = np.maximum(class_shares(given, posterior, smoothing), _LEAST)
+        new, likelihood = _posterior(given, prior, confusion)
+        trace.append(likelihood + smoothing * (density(confusion) + float(np.log(prior).sum())))
+        moved, posterior = np.abs(new - posterior).max(initial=0.0), new
+        if converged := bool(moved <= tolerance):
+            break
+    return Confusions(
+        posterior=posterior,
+        prior=prior,
+        accuracy=_accuracy(given, prior, confusion),
+        trace=np.array(trace),
+        converged=converged,
+        confusion=confusion,
+    )
+
+
+def _counts(given: Labels, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(people, classes, labels) how often each person gave each label to items of each class."""
+    n, k = given.n_people, given.n_classes
+    counts = given.table.T @ (given.weights[:, None] * posterior)
+    return np.asarray(counts).reshape(n, k, k).transpose(0, 2, 1)
+
+
+def _posterior(
+    given: Labels, prior: NDArray[np.float64], confusion: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    table = np.log(confusion).transpose(0, 2, 1).reshape(-1, given.n_classes)
+    return normalised(given, np.log(prior) + given.table @ np.ascontiguousarray(table))
+
+
+def _accuracy(
+    given: Labels, prior: NDArray[np.float64], confusion: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    right = np.diagonal(confusion, axis1=1, axis2=2) @ prior
+    return np.where(given.asked > 0, right / prior.sum(), np.nan)
+
+
+def accuracy_interval(
+    right: Float[ndarray, "people"], asked: Float[ndarray, "people"], *, level: float = 0.95
+) -> tuple[Float[ndarray, "people"], Float[ndarray, "people"]]:
+    """Wilson's interval for the accuracy of each person who got `right` of `asked` golden items right.
+
+    (low, high) in [0, 1]; the whole of it for a person without a golden item.
+
+    >>> low, high = accuracy_interval(np.array([8.0, 0.0]), np.array([10.0, 0.0]))
+    >>> low.round(2), high.round(2)
+    (array([0.49, 0.  ]), array([0.94, 1.  ]))
+    """
+    some = np.maximum(asked, 1.0)
+    z = np.full(len(asked), normal_quantile(level))
+    low, high = wilson_score(right / some, some, z)
+    return np.where(asked > 0, low, 0.0), np.where(asked > 0, high, 1.0)
+
+
+def accuracy_draws(
+    given: Labels, rng: np.random.Generator, *, draws: int = 400, burn: int = 100
+) -> Float[ndarray, "draws people"]:
+    """Draws of each person's accuracy, as likely as the answers make them: Gibbs sampling of `one_coin`.
+
+    From its solution on, in turns: accuracies and class shares given every item's class (with Jeffreys'
+    prior, half an answer or item each), then classes given these. The spread holds what is unknown of the
+    classes as well, so that quantiles are the ends of an interval. A person without an answer gets draws of
+    the prior. With two classes a draw whose people are worse than guessing on the whole is mirrored.
+    Weights must be whole numbers. Raises `InputError` for no answers.
+
+    >>> rng, accuracy = np.random.default_rng(0), np.array([0.9, 0.9, 0.6])
+    >>> truth, people = np.repeat(rng.integers(0, 2, 100), 3), np.tile(np.arange(3), 100)
+    >>> labels = np.where(rng.random(300) < accuracy[people], truth, 1 - truth)
+    >>> given = Labels.of(np.repeat(np.arange(100), 3), people, labels, n_classes=2)
+    >>> low, high = np.quantile(accuracy_draws(given, rng), [0.025, 0.975], axis=0)
+    >>> bool(low[2] < 0.6 < high[2] < low[0] < 0.9 < high[0])
+    True
+    """
+    start = one_coin(given)
+    k, many = given.n_classes, given.weights.astype(np.int64)
+    classes = rng.multinomial(many, _whole(start.posterior)).astype(np.float64)
+    kept = []
+    for step in range(burn + draws):
+        # Of an item that stands for several, each answer is right as often as the class is the label's.
+        hits = np.bincount(given.people, weights=classes[given.items, given.labels], minlength=given.n_people)
+        accuracy = np.clip(rng.beta(hits + 0.5, given.asked - hits + 0.5), _LEAST, 1 - _LEAST)
+        share = np.maximum(rng.dirichlet(classes.sum(axis=0) + 0.5), _LEAST)
+        if k == 2 and float(accuracy @ given.asked) < 0.5 * given.asked.sum():
+            accuracy, share = 1 - accuracy, share[::-1]
+        # What a label speaks for its class beyond all others.
+        weight = np.log(accuracy / ((1 - accuracy) / (k - 1)))[given.people]
+        codes = given.items * k + given.labels
+        log = np.bincount(codes, weights=weight, minlength=given.n_items * k).reshape(given.n_items, k)
+        posterior, _ = normalised(given, log + np.log(share))
+        classes = rng.multinomial(many, _whole(posterior)).astype(np.float64)
+        if step >= burn:
+            kept.append(accuracy)
+    return np.array(kept)
+
+
+def _whole(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows that sum to 1 at most, rounding included, as drawing from them wants it."""
+    return chances / np.maximum(chances.sum(axis=1, keepdims=True), 1.0)

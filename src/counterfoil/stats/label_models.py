@@ -1,0 +1,219 @@
+"""Labels from several people's answers: the input and the outcome that all label models share, and majority.
+
+    given = Labels.of(items, people, labels, n_classes=4)       # whole numbers from 0 on, one row per answer
+    majority_vote(given) -> LabelModel                          # shares of votes
+    dawid_skene(given), one_coin(given) -> Confusions           # stats.dawid_skene
+    mace(given) -> Competence                                   # stats.mace
+    glad(given) -> Abilities                                    # stats.glad
+    accuracy_interval(right, asked), accuracy_draws(given, ...) # stats.dawid_skene: a person's accuracy
+
+Every model has `posterior` (items, classes), `accuracy` (people), `labels` (items), `trace` and `converged`.
+They find what they find from the same start every time: equal answers give equal labels.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from counterfoil.errors import InputError
+
+#: Chances of two classes that are nearer to each other than this are a tie.
+TIE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Answers, one per row: person `people[a]` gave item `items[a]` the label `labels[a]`, all from 0 on.
+
+    `known` has an item's true label where it is known (golden items), -1 elsewhere. `weights` is how many
+    items, answered alike, each item stands for.
+    """
+
+    items: Int[ndarray, "answers"]
+    people: Int[ndarray, "answers"]
+    labels: Int[ndarray, "answers"]
+    n_items: int
+    n_people: int
+    n_classes: int
+    known: Int[ndarray, "items"]
+    weights: Float[ndarray, "items"]
+
+    @classmethod
+    def of(
+        cls,
+        items: Int[ndarray, "_"],
+        people: Int[ndarray, "_"],
+        labels: Int[ndarray, "_"],
+        *,
+        n_classes: int,
+        n_items: int | None = None,
+        n_people: int | None = None,
+        known: Int[ndarray, "_"] | None = None,
+        weights: Float[ndarray, "_"] | None = None,
+    ) -> "Labels":
+        """Checked answers; numbers of items and people are by default one more than the largest.
+
+        Raises `InputError` for numbers outside their range, columns of different lengths and fewer than two
+        classes.
+
+        >>> given = Labels.of(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 2, 0]), n_classes=3)
+        >>> given.n_items, given.n_people, given.known.tolist()
+        (2, 2, [-1, -1])
+        """
+        if not len(items) == len(people) == len(labels):
+            raise InputError(
+                "labels need a row per answer",
+                given=f"{len(items)} items, {len(people)} people, {len(labels)} labels",
+                allowed="columns of one length",
+            )
+        if n_classes < 2:
+            raise InputError("classes to tell apart", given=n_classes, allowed="2 or more")
+        n_items = 1 + int(items.max(initial=-1)) if n_items is None else n_items
+        n_people = 1 + int(people.max(initial=-1)) if n_people is None else n_people
+        for name, column, most in (
+            ("item", items, n_items),
+            ("person", people, n_people),
+            ("label", labels, n_classes),
+        ):
+            if len(odd := column[(column < 0) | (column >= most)]):
+                raise InputError(f"{name} out of range", given=odd[0], allowed=f"0 to {most - 1}")
+        known = np.full(n_items, -1) if known is None else known
+        weights = np.ones(n_items) if weights is None else weights
+        if len(known) != n_items or len(weights) != n_items:
+            raise InputError(
+                "known labels and weights are of all items",
+                given=f"{len(known)} and {len(weights)}",
+                allowed=f"{n_items} of each",
+            )
+        if ((known < -1) | (known >= n_classes)).any():
+            raise InputError(
+                "known label out of range",
+                given=known[(known < -1) | (known >= n_classes)][0],
+                allowed=f"0 to {n_classes - 1}, -1 where it is not known",
+            )
+        return cls(items, people, labels, n_items, n_people, n_classes, known, weights)
+
+    def without_known(self) -> "Labels":
+        """The same answers where no label is known."""
+        return replace(self, known=np.full(self.n_items, -1))
+
+    @cached_property
+    def table(self) -> csr_array:
+        """(items, people * classes) 1 where a person gave a label, in column person * classes + label."""
+        columns = self.people * self.n_classes + self.labels
+        shape = (self.n_items, self.n_people * self.n_classes)
+        return csr_array((np.ones(len(columns)), (self.items, columns)), shape=shape)
+
+    @cached_property
+    def votes(self) -> Float[ndarray, "items classes"]:
+        """How many people gave each item each label."""
+        codes = self.items * self.n_classes + self.labels
+        counts = np.bincount(codes, minlength=self.n_items * self.n_classes)
+        return counts.reshape(self.n_items, self.n_classes).astype(np.float64)
+
+    @cached_property
+    def asked(self) -> Float[ndarray, "people"]:
+        """How many answers each person gave, with the items' weights."""
+        return np.bincount(self.people, weights=self.weights[self.items], minlength=self.n_people)
+
+    def pinned(self, posterior: Float[ndarray, "items classes"]) -> Float[ndarray, "items classes"]:
+        """`posterior` with certainty where the label is known."""
+        rows = np.flatnonzero(self.known >= 0)
+        if len(rows):
+            posterior = posterior.copy()
+            posterior[rows] = 0.0
+            posterior[rows, self.known[rows]] = 1.0
+        return posterior
+
+    def shares(self) -> Float[ndarray, "items classes"]:
+        """Shares of an item's votes, equal ones without any vote: where every model starts."""
+        many = self.votes.sum(axis=1, keepdims=True)
+        return self.pinned(
+            np.divide(self.votes, many, out=np.full(self.votes.shape, 1 / self.n_classes), where=many > 0)
+        )
+
+    def per_person(self, values: Float[ndarray, "answers"]) -> Float[ndarray, "people"]:
+        """The mean of a value of each answer over a person's answers; NaN for a person without any."""
+        sums = np.bincount(self.people, weights=values * self.weights[self.items], minlength=self.n_people)
+        return np.divide(sums, self.asked, out=np.full(self.n_people, np.nan), where=self.asked > 0)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelModel:
+    """What a model makes of the answers.
+
+    `posterior[i, k]` is the chance that item i is of class k, each row summing to 1; `prior` the share of
+    each class. `accuracy` is the chance that a person's answer is right, in [0, 1]; NaN for a person
+    without an answer. `trace` is what each round reached: the log-likelihood of the answers with the log
+    density of whatever prior the model has, which never falls. `converged` says whether it settled.
+    """
+
+    posterior: Float[ndarray, "items classes"]
+    prior: Float[ndarray, "classes"]
+    accuracy: Float[ndarray, "people"]
+    trace: Float[ndarray, "rounds"]
+    converged: bool
+
+    @property
+    def tied(self) -> Bool[ndarray, "items"]:
+        """Where two classes are the likeliest."""
+        top = np.sort(self.posterior, axis=1)[:, -2:]
+        return np.asarray(top[:, 1] - top[:, 0] <= TIE)
+
+    @property
+    def labels(self) -> Int[ndarray, "items"]:
+        """The likeliest class of each item; -1 for a tie."""
+        return np.where(self.tied, -1, self.posterior.argmax(axis=1))
+
+
+def majority_vote(given: Labels) -> LabelModel:
+    """The share of votes that each class has; a known label has all.
+
+    Two classes with the most votes tie, and an item without a vote is a tie of all: its label is -1. The
+    accuracy is how often a person agrees with the posterior, their own vote included, so it is too high;
+    with m votes on an item of which only the person's own is for its class it is still 1 / m.
+
+    >>> given = Labels.of(np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 1]), np.array([1, 1, 0, 0, 1]),
+    ...                   n_classes=2)
+    >>> majority_vote(given).labels, majority_vote(given).accuracy.round(2)
+    (array([ 1, -1]), array([0.58, 0.58, 0.33]))
+    """
+    posterior = given.shares()
+    return LabelModel(
+        posterior=posterior,
+        prior=class_shares(given, posterior, 0.0),
+        accuracy=given.per_person(posterior[given.items, given.labels]),
+        trace=np.empty(0),
+        converged=True,
+    )
+
+
+def class_shares(
+    given: Labels, posterior: Float[ndarray, "items classes"], smoothing: float
+) -> Float[ndarray, "classes"]:
+    """How often each class comes, with `smoothing` items more of each."""
+    counts = given.weights @ posterior + smoothing
+    return counts / max(counts.sum(), 1e-300)
+
+
+def normalised(
+    given: Labels, log_joint: Float[ndarray, "items classes"]
+) -> tuple[NDArray[np.float64], float]:
+    """The posterior from log P(class, answers), and the log-likelihood of all answers.
+
+    Of an item whose label is known only that class is possible.
+    """
+    rows = np.flatnonzero(given.known >= 0)
+    if len(rows):
+        possible = np.full(log_joint.shape, -np.inf)
+        possible[rows, given.known[rows]] = 0.0
+        log_joint = np.where((given.known >= 0)[:, None], log_joint + possible, log_joint)
+    top = log_joint.max(axis=1, keepdims=True)
+    chance = np.exp(log_joint - top)
+    total = chance.sum(axis=1, keepdims=True)
+    return chance / total, float(given.weights @ (top + np.log(total))[:, 0])

@@ -1,0 +1,344 @@
+"""Label models against slow twins, against crowd-kit and against known truth."""
+
+from itertools import product
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import InputError
+from counterfoil.stats.dawid_skene import accuracy_draws, accuracy_interval, dawid_skene, one_coin
+from counterfoil.stats.glad import glad
+from counterfoil.stats.label_models import Labels, majority_vote
+from counterfoil.stats.mace import mace
+
+# pandas warns of what crowd-kit asks of it.
+oracle = pytest.mark.filterwarnings("ignore")
+MODELS = {
+    "majority": majority_vote,
+    "dawid-skene": dawid_skene,
+    "one-coin": one_coin,
+    "mace": mace,
+    "glad": glad,
+}
+
+
+def drawn(
+    seed: int,
+    *,
+    items: int = 150,
+    people: int = 12,
+    per_item: int = 5,
+    classes: int = 3,
+    accuracy: tuple[float, float] = (0.5, 0.95),
+) -> tuple[np.ndarray, Labels]:
+    """The truth and answers of people of known accuracies who err evenly. The first answers name all
+    people and classes in their order, as crowd-kit's MACE wants it."""
+    rng = np.random.default_rng(seed)
+    skill = np.linspace(*accuracy, people)
+    truth = rng.integers(0, classes, items)
+    who = np.sort(np.argsort(rng.random((items, people)), axis=1)[:, :per_item], axis=1)
+    who[0], who[1], who[2] = np.arange(5), np.arange(5, 10), [0, 1, 2, 10, 11]
+    item, who = np.repeat(np.arange(items), per_item), who.ravel()
+    off = rng.integers(1, classes, len(item))
+    labels = np.where(rng.random(len(item)) < skill[who], truth[item], (truth[item] + off) % classes)
+    labels[:classes] = np.arange(classes)
+    return truth, Labels.of(item, who, labels, n_classes=classes)
+
+
+def frame(given: Labels):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({"task": given.items, "worker": given.people, "label": given.labels})
+
+
+def crowdkit(name: str, given: Labels, **settings):
+    """A fitted model of crowd-kit and its posterior, in our order."""
+    aggregation = pytest.importorskip("crowdkit.aggregation")
+    model = getattr(aggregation, name)(**settings)
+    return model, model.fit_predict_proba(frame(given)).sort_index().sort_index(axis=1).to_numpy()
+
+
+@oracle
+def test_majority_is_that_of_crowd_kit() -> None:
+    _, given = drawn(0)
+    _, theirs = crowdkit("MajorityVote", given)
+    assert majority_vote(given).posterior == pytest.approx(theirs, abs=1e-12)
+
+
+@oracle
+@pytest.mark.parametrize(("name", "model"), [("DawidSkene", dawid_skene), ("OneCoinDawidSkene", one_coin)])
+@pytest.mark.parametrize("rounds", [1, 3, 15])
+@pytest.mark.parametrize("classes", [2, 4])
+def test_dawid_skene_is_that_of_crowd_kit_after_as_many_rounds(
+    name, model, rounds: int, classes: int
+) -> None:
+    _, given = drawn(1, classes=classes, items=300, accuracy=(0.6, 0.9))
+    theirs, posterior = crowdkit(name, given, n_iter=rounds, tol=-1.0)
+    here = model(given, smoothing=0.0, rounds=rounds, tolerance=0.0)
+    assert here.posterior == pytest.approx(posterior, abs=1e-6)
+    # Theirs updates its matrices once more at the end.
+    more = model(given, smoothing=0.0, rounds=rounds + 1, tolerance=0.0)
+    assert more.prior == pytest.approx(theirs.priors_.sort_index().to_numpy(), abs=1e-6)
+    if name == "DawidSkene":
+        errors = theirs.errors_.sort_index().sort_index(axis=1).to_numpy()
+        assert more.confusion.transpose(0, 2, 1).reshape(-1, classes) == pytest.approx(errors, abs=1e-6)
+    else:
+        assert np.diagonal(more.confusion, axis1=1, axis2=2)[:, 0] == pytest.approx(
+            theirs.skills_.sort_index().to_numpy(), abs=1e-6
+        )
+
+
+@oracle
+def test_known_labels_are_used_as_crowd_kit_uses_them() -> None:
+    truth, given = drawn(2, items=300, accuracy=(0.6, 0.9))
+    golden = np.where(np.arange(300) < 60, truth, -1)
+    with_golden = Labels.of(given.items, given.people, given.labels, n_classes=3, known=golden)
+    pandas = pytest.importorskip("pandas")
+    aggregation = pytest.importorskip("crowdkit.aggregation")
+    theirs = aggregation.DawidSkene(n_iter=8, tol=-1.0)
+    posterior = theirs.fit_predict_proba(frame(given), true_labels=pandas.Series(truth[:60]))
+    here = dawid_skene(with_golden, smoothing=0.0, rounds=8, tolerance=0.0)
+    assert here.posterior == pytest.approx(posterior.sort_index(axis=1).to_numpy(), abs=1e-6)
+    assert (here.labels[:60] == truth[:60]).all()
+
+
+@oracle
+def test_mace_comes_to_the_solution_of_crowd_kit() -> None:
+    _, given = drawn(3, items=300)
+    theirs, posterior = crowdkit("MACE", given, n_restarts=1, n_iter=300)
+    here = mace(given, tolerance=1e-9)
+    assert here.posterior == pytest.approx(posterior, abs=1e-3)
+    # Theirs keeps exp E log, which ranks people alike.
+    assert np.corrcoef(here.competence, theirs.spamming_[:, 1])[0, 1] > 0.999
+
+
+@oracle
+def test_glad_agrees_with_crowd_kit() -> None:
+    _, given = drawn(4, items=40, accuracy=(0.6, 0.95))
+    # It stops where its expectation falls, which it does long before the end: it must go on.
+    theirs, posterior = crowdkit("GLAD", given, n_iter=20, tol=-np.inf, m_step_tol=1e-5)
+    here = glad(given, tolerance=1e-14, rounds=2000)
+    assert here.posterior == pytest.approx(posterior, abs=5e-3)
+    assert here.ability == pytest.approx(theirs.alphas_.sort_index().to_numpy(), abs=0.02)
+    assert np.log(here.ease) == pytest.approx(theirs.betas_.sort_index().to_numpy(), abs=0.02)
+
+
+@oracle
+def test_bradley_terry_is_that_of_crowd_kit_and_a_tie_is_half_a_vote_each_way() -> None:
+    from counterfoil.metrics.bradley_terry import bradley_terry
+
+    pandas = pytest.importorskip("pandas")
+    aggregation = pytest.importorskip("crowdkit.aggregation")
+    rng = np.random.default_rng(5)
+    pairs = np.array([pair for pair in product(range(5), repeat=2) if pair[0] != pair[1]] * 12)
+    won = pairs[np.arange(len(pairs)), (rng.random(len(pairs)) < 0.3 + 0.1 * (pairs[:, 1] > 2)).astype(int)]
+    # Its test of convergence compares an array with itself; a tolerance of 0 makes it go on.
+    theirs = aggregation.BradleyTerry(n_iter=2000, tol=0).fit_predict(
+        pandas.DataFrame({"left": pairs[:, 0], "right": pairs[:, 1], "label": won, "worker": 0})
+    )
+    wins = np.zeros((5, 5))
+    np.add.at(wins, (won, pairs.sum(axis=1) - won), 1)
+    assert bradley_terry(wins, total=1.0) == pytest.approx(theirs.sort_index().to_numpy(), abs=1e-6)
+    # 10 ties beside 20 to 10 are 25 to 15.
+    halves = np.array([[0.0, 20.0], [10.0, 0.0]]) + 5 * (1 - np.eye(2))
+    assert bradley_terry(halves) == pytest.approx([62.5, 37.5])
+
+
+def slow_one_coin(given: Labels, rounds: int, smoothing: float) -> list[list[float]]:
+    k, post = given.n_classes, [list(row) for row in majority_vote(given).posterior]
+    answers = list(zip(given.items.tolist(), given.people.tolist(), given.labels.tolist(), strict=True))
+    for _ in range(rounds):
+        accuracy = []
+        for person in range(given.n_people):
+            own = [post[i][label] for i, p, label in answers if p == person]
+            accuracy.append((sum(own) + smoothing) / (len(own) + 2 * smoothing))
+        share = [(sum(row[c] for row in post) + smoothing) / (len(post) + k * smoothing) for c in range(k)]
+        for item in range(given.n_items):
+            logs = [log(share[c]) for c in range(k)]
+            for i, p, label in answers:
+                for c in range(k):
+                    if i == item:
+                        logs[c] += log(accuracy[p] if c == label else (1 - accuracy[p]) / (k - 1))
+            total = sum(exp(x) for x in logs)
+            post[item] = [exp(x) / total for x in logs]
+    return post
+
+
+def test_one_coin_is_that_of_a_loop() -> None:
+    _, given = drawn(6, items=25)
+    here = one_coin(given, rounds=5, tolerance=0.0)
+    assert here.posterior == pytest.approx(np.array(slow_one_coin(given, 5, 0.5)), abs=1e-10)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_find_the_truth_and_who_errs(name: str) -> None:
+    truth, given = drawn(7, items=600, accuracy=(0.35, 0.98))
+    found = MODELS[name](given)
+    assert found.converged
+    assert found.posterior.sum(axis=1) == pytest.approx(1.0)
+    skill = np.linspace(0.35, 0.98, 12)
+    assert np.corrcoef(found.accuracy, skill)[0, 1] > 0.95
+    right = (found.labels == truth).mean()
+    assert right > 0.78
+    assert name == "majority" or right > (majority_vote(given).labels == truth).mean() + 0.02
+    if name in ("dawid-skene", "one-coin"):
+        assert found.accuracy == pytest.approx(skill, abs=0.09)
+        # Chances mean what they say: the mean of the likeliest is how often it is right.
+        assert found.posterior.max(axis=1).mean() == pytest.approx((found.labels == truth).mean(), abs=0.03)
+
+
+@pytest.mark.parametrize("name", ["dawid-skene", "one-coin", "mace", "glad"])
+def test_what_rounds_climb_never_falls(name: str) -> None:
+    _, given = drawn(8)
+    steps = np.diff(MODELS[name](given).trace)
+    assert len(steps) > 3
+    assert steps.min() > -1e-8
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_equal_answers_give_equal_labels_and_the_order_of_rows_says_nothing(name: str) -> None:
+    _, given = drawn(9, items=60)
+    once, again = MODELS[name](given), MODELS[name](given)
+    assert (once.posterior == again.posterior).all()
+    order = np.random.default_rng(0).permutation(len(given.items))
+    mixed = Labels.of(given.items[order], given.people[order], given.labels[order], n_classes=3)
+    assert MODELS[name](mixed).posterior == pytest.approx(once.posterior, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_classes_may_be_renamed(name: str) -> None:
+    _, given = drawn(10, items=60)
+    other = Labels.of(given.items, given.people, np.array([2, 0, 1])[given.labels], n_classes=3)
+    posterior = MODELS[name](given).posterior
+    assert MODELS[name](other).posterior[:, [2, 0, 1]] == pytest.approx(posterior, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_known_labels_stand_and_items_without_answers_have_no_label(name: str) -> None:
+    truth, given = drawn(11, items=80)
+    known = np.full(82, -1)
+    known[:10] = (truth[:10] + 1) % 3
+    known[81] = 2
+    found = MODELS[name](
+        Labels.of(given.items, given.people, given.labels, n_classes=3, n_items=82, n_people=14, known=known)
+    )
+    assert (found.labels[:10] == known[:10]).all()
+    assert found.labels[81] == 2
+    assert np.isnan(found.accuracy[12:]).all()
+    assert found.posterior[80].max() < 0.6
+    assert not np.isnan(found.posterior).any()
+
+
+@pytest.mark.parametrize("name", ["majority", "dawid-skene", "one-coin", "mace"])
+def test_an_item_that_stands_for_three_is_three_items(name: str) -> None:
+    _, given = drawn(12, items=40)
+    copies = np.r_[np.full(20, 3), np.ones(20, dtype=int)]
+    weighted = Labels.of(given.items, given.people, given.labels, n_classes=3, weights=copies.astype(float))
+    first = np.cumsum(copies) - copies
+    rows = np.repeat(np.arange(len(given.items)), copies[given.items])
+    copy = np.concatenate([np.arange(c) for c in copies[given.items]])
+    spread = Labels.of(first[given.items[rows]] + copy, given.people[rows], given.labels[rows], n_classes=3)
+    one, many = MODELS[name](weighted), MODELS[name](spread)
+    assert one.posterior == pytest.approx(many.posterior[first], abs=1e-4)
+    assert one.accuracy == pytest.approx(many.accuracy, abs=1e-4)
+
+
+def test_ties_have_no_label() -> None:
+    given = Labels.of(np.array([0, 0, 1]), np.array([0, 1, 0]), np.array([0, 1, 1]), n_classes=3, n_items=3)
+    found = majority_vote(given)
+    assert found.labels.tolist() == [-1, 1, -1]
+    assert found.tied.tolist() == [True, False, True]
+
+
+def test_who_always_clicks_the_same_has_no_competence() -> None:
+    rng = np.random.default_rng(13)
+    truth = (rng.random(400) < 0.2).astype(int)
+    labels = np.where(rng.random((400, 5)) < 0.9, truth[:, None], 1 - truth[:, None])
+    labels[:, 4] = 0
+    given = Labels.of(np.repeat(np.arange(400), 5), np.tile(np.arange(5), 400), labels.ravel(), n_classes=2)
+    found = mace(given)
+    # Right four times out of five all the same.
+    assert found.competence[4] < 0.05 < 0.6 < found.competence[:4].min()
+    assert found.accuracy[4] == pytest.approx(0.8, abs=0.05)
+    assert found.spam[4, 0] > 0.9
+
+
+def test_glad_knows_hard_items_and_adversaries() -> None:
+    rng = np.random.default_rng(14)
+    truth, ease = rng.integers(0, 2, 300), np.repeat([0.2, 3.0], 150)
+    ability = np.array([2.0] * 9 + [-2.0])
+    chance = 1 / (1 + np.exp(-ease[:, None] * ability))
+    labels = np.where(rng.random((300, 10)) < chance, truth[:, None], 1 - truth[:, None])
+    given = Labels.of(np.repeat(np.arange(300), 10), np.tile(np.arange(10), 300), labels.ravel(), n_classes=2)
+    found = glad(given)
+    # The prior, of mean 1, draws them up.
+    assert found.ability[9] < -0.5 < 0.5 < found.ability[:9].min()
+    assert np.median(found.ease[150:]) > 2 * np.median(found.ease[:150])
+
+
+def test_intervals_of_accuracies_hold_them_as_often_as_they_claim() -> None:
+    inside, total = 0, 0
+    skill = np.array([0.95, 0.9, 0.85, 0.8, 0.75, 0.6])
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        truth = np.repeat(rng.integers(0, 3, 120), 6)
+        who = np.tile(np.arange(6), 120)
+        asked = rng.random(720) < 0.6
+        wrong = (truth + rng.integers(1, 3, 720)) % 3
+        labels = np.where(rng.random(720) < skill[who], truth, wrong)
+        item = np.repeat(np.arange(120), 6)
+        given = Labels.of(item[asked], who[asked], labels[asked], n_classes=3, n_items=120)
+        low, high = np.quantile(accuracy_draws(given, rng, draws=200, burn=50), [0.025, 0.975], axis=0)
+        inside, total = inside + int(((low <= skill) & (skill <= high)).sum()), total + 6
+    # 180 repetitions know 95 % to 1.6 points.
+    assert 0.90 <= inside / total <= 0.995
+
+
+def test_draws_of_weighted_items_are_those_of_copies_in_spread() -> None:
+    rng = np.random.default_rng(15)
+    truth = rng.integers(0, 2, 60)
+    labels = np.where(rng.random((60, 4)) < 0.8, truth[:, None], 1 - truth[:, None]).ravel()
+    item, who = np.repeat(np.arange(60), 4), np.tile(np.arange(4), 60)
+    one = Labels.of(item, who, labels, n_classes=2, weights=np.full(60, 4.0))
+    copies = Labels.of(
+        (item[:, None] + 60 * np.arange(4)).ravel(), np.repeat(who, 4), np.repeat(labels, 4), n_classes=2
+    )
+    first = accuracy_draws(one, np.random.default_rng(0), draws=600)
+    second = accuracy_draws(copies, np.random.default_rng(0), draws=600)
+    assert first.mean(axis=0) == pytest.approx(second.mean(axis=0), abs=0.02)
+    assert first.std(axis=0) == pytest.approx(second.std(axis=0), rel=0.3)
+
+
+def test_golden_items_give_wilsons_interval() -> None:
+    low, high = accuracy_interval(np.array([10.0, 3.0, 0.0]), np.array([10.0, 4.0, 0.0]))
+    assert low == pytest.approx([0.7225, 0.3006, 0.0], abs=1e-4)
+    assert high == pytest.approx([1.0, 0.9544, 1.0], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"labels": np.array([0, 3])}, "label out of range; given: 3; allowed: 0 to 2"),
+        ({"items": np.array([0, -1])}, "item out of range"),
+        ({"n_people": 1}, "person out of range"),
+        ({"n_classes": 1}, "classes to tell apart"),
+        ({"labels": np.array([0])}, "one length"),
+        ({"known": np.array([0])}, "of all items"),
+        ({"known": np.array([0, 7])}, "known label out of range; given: 7"),
+    ],
+)
+def test_refuses_answers_out_of_range(settings: dict, message: str) -> None:
+    columns = {"items": np.array([0, 1]), "people": np.array([0, 1]), "labels": np.array([0, 2])}
+    with pytest.raises(InputError, match=message):
+        Labels.of(**{**columns, "n_classes": 3, **settings})
+
+
+@pytest.mark.parametrize("name", ["dawid-skene", "one-coin", "mace", "glad"])
+def test_refuses_no_answers_and_impossible_priors(name: str) -> None:
+    none = np.empty(0, dtype=np.int64)
+    with pytest.raises(InputError, match="no answers"):
+        MODELS[name](Labels.of(none, none, none, n_classes=2, n_items=3))
+    _, given = drawn(16, items=10)
+    bad = {"mace": {"habit": 0.0}, "glad": {"prior": np.zeros(3)}}.get(name, {"smoothing": -1.0})
+    with pytest.raises(InputError):
+        MODELS[name](given, **bad)
