@@ -1,0 +1,135 @@
+"""Answers: the table of judgements and the counts of a campaign, read from its database."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.tables import answers, blocks, items, people, sa
+
+#: Answers that are read at once.
+_ROWS = 10_000
+#: Columns of the table of judgements from a database.
+_SCHEMA = pa.schema(
+    [
+        pa.field("item", pa.string(), nullable=False),
+        pa.field("person", pa.string(), nullable=False),
+        pa.field("question", pa.string(), nullable=False),
+        pa.field("answer", pa.string(), nullable=False),
+        pa.field("seconds", pa.float64()),
+        pa.field("golden", pa.bool_()),
+        pa.field("kind", pa.string()),
+        pa.field("role", pa.string()),
+        pa.field("submitted", pa.float64()),
+        pa.field("counted", pa.bool_()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How far a campaign is.
+
+    `people` by state and how many have `finished`; `answers` to work that count, and those `set_aside`, of
+    the test before the work (`onboarding`) and `golden`; `items` of work, those `complete` and the answers
+    that these have (in an adaptive design they would have had `most` each), answers still `wanted`, and
+    items `leased` to people now.
+    """
+
+    people: Mapping[str, int]
+    finished: int
+    answers: int
+    set_aside: int
+    onboarding: int
+    golden: int
+    golden_wrong: int
+    items: int
+    complete: int
+    complete_answers: int
+    wanted: int
+    leased: int
+    blocks: int
+    blocks_done: int
+
+
+def judgement_table(db: Database, campaign: Campaign, *, everything: bool = False) -> pa.Table:
+    """All answers, a row per item, person and question, in the order in which they came.
+
+    `golden` is whether a golden item was answered right, null for others; `role` is work or golden;
+    `submitted` is in seconds since 1970. Only answers that count; with `everything` also those that were
+    set aside (`counted` is false) and the first answers of the test before the work (role onboarding).
+    """
+    return pa.Table.from_batches(judgement_batches(db, campaign, everything=everything), _SCHEMA)
+
+
+def judgement_batches(
+    db: Database, campaign: Campaign, *, everything: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The table of judgements in batches, so that memory does not grow with the number of answers."""
+    names = ("item", "person", "role", "answer", "seconds", "submitted", "right", "counted")
+    query = sa.select(*(answers.c[name] for name in names)).order_by(answers.c.number)
+    if everything:
+        query = query.where(answers.c.attempt == 0)
+    else:
+        query = query.where(answers.c.counted, answers.c.role != "onboarding")
+    with db.reading() as connection:
+        rows = connection.execution_options(stream_results=True, max_row_buffer=_ROWS).execute(query)
+        for part in rows.partitions(_ROWS):
+            yield _batch(campaign, part)
+
+
+def counts(db: Database) -> Counts:
+    """How far a campaign is."""
+    with db.reading() as connection:
+
+        def numbers(query: Any) -> tuple[int, ...]:
+            return tuple(int(value or 0) for value in connection.execute(query).one())
+
+        states = connection.execute(sa.select(people.c.state, sa.func.count()).group_by(people.c.state)).all()
+        count, total = sa.func.count, sa.func.sum
+
+        def where(condition: Any) -> Any:
+            return total(sa.case((condition, 1), else_=0))
+
+        role = answers.c.role
+        given = numbers(
+            sa.select(
+                where(answers.c.counted & (role == "work")),
+                where(~answers.c.counted),
+                where(role == "onboarding"),
+                where(role == "golden"),
+                where((role == "golden") & answers.c.right.is_(False)),
+            )
+        )
+        full = items.c.answered >= items.c.target
+        of_items = numbers(
+            sa.select(
+                count(),
+                where(full),
+                total(sa.case((full, items.c.answered), else_=0)),
+                total(items.c.target - items.c.answered),
+                total(items.c.leased),
+            ).where(items.c.role == "work")
+        )
+        of_blocks = numbers(sa.select(count(), where(blocks.c.done)).select_from(blocks))
+        finished = numbers(sa.select(count()).where(people.c.finished.is_not(None)))
+    return Counts(
+        dict(sorted((state, int(n)) for state, n in states)), *finished, *given, *of_items, *of_blocks
+    )
+
+
+def _batch(campaign: Campaign, rows: Any) -> pa.RecordBatch:
+    columns: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
+    for at, person, role, text, seconds, submitted, right, counted in rows:
+        item = campaign.items[at]
+        for question, value in json.loads(text).items():
+            found = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            golden = right if role == "golden" else None
+            row = (item.id, person, question, found, seconds, golden, item.kind, role, submitted, counted)
+            for name, cell in zip(_SCHEMA.names, row, strict=True):
+                columns[name].append(cell)
+    return pa.record_batch([pa.array(columns[field.name], field.type) for field in _SCHEMA], schema=_SCHEMA)

@@ -1,0 +1,331 @@
+"""Assignment: which items a person sees and in which order; pure and seeded.
+
+Items of one instance would give each other away, so that a block holds at most one of them. Kinds of items
+are spread evenly, in blocks as in a queue.
+"""
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from jaxtyping import Int
+from numpy import ndarray
+
+from counterfoil.annotate.campaign import CampaignRecipe
+from counterfoil.annotate.forms.base import FormField, WorkItem
+from counterfoil.errors import InputError
+
+#: Exchanges per place of a plan: enough that which items meet in a block is left to chance.
+_EXCHANGES = 4
+#: What is believed of a person's accuracy before golden answers: its mean, and the answers it is worth.
+_ACCURACY, _WEIGHT = 0.8, 5.0
+
+
+def random_numbers(seed: int, *names: object) -> np.random.Generator:
+    """Random numbers of their own for each seed and names, whatever was drawn before.
+
+    >>> random_numbers(1, "a").random() == random_numbers(1, "a").random()
+    True
+    """
+    text = "\x1f".join([str(seed), *map(str, names)])
+    return np.random.default_rng(
+        int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+    )
+
+
+def permutation(seed: int, person: str, item: str, question: str, n: int) -> tuple[int, ...]:
+    """The order in which a person sees the n options of a question of an item; any order is as likely.
+
+    It follows from its arguments alone, so that an answer by shown places needs no order from the browser.
+
+    >>> sorted(permutation(0, "p", "item", "best", 3))
+    [0, 1, 2]
+    """
+    return tuple(random_numbers(seed, "options", person, item, question).permutation(n).tolist())
+
+
+def shown_order(seed: int, person: str, item: str, each: FormField) -> tuple[int, ...]:
+    """The order of a field's options for a person: shuffled where the form says so, the last ones last.
+
+    >>> from counterfoil.annotate.forms.base import Option
+    >>> options = Option("0"), Option("1"), Option("none")
+    >>> each = FormField("best", "", options=options, shuffled=True, last=1)
+    >>> shown_order(0, "p", "item", each)[-1]
+    2
+    """
+    n = len(each.options)
+    if not each.shuffled:
+        return tuple(range(n))
+    free = n - each.last
+    return (*permutation(seed, person, item, each.name, free), *range(free, n))
+
+
+def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray, "items"]:
+    """The rank of each item in the queue, from 0: random, with kinds spread evenly over the queue.
+
+    >>> items = [WorkItem(str(i), {}, kind="ab"[i // 3]) for i in range(6)]
+    >>> order = np.argsort(work_order(items, CampaignRecipe(form="yes-no", title="")))
+    >>> sorted(items[at].kind for at in order[:2])
+    ['a', 'b']
+    """
+    rng = random_numbers(recipe.seed, "queue")
+    places = np.empty(len(items))
+    kinds = _grouped(item.kind for item in items)
+    for members in kinds.values():
+        # The n items of a kind are in n stretches of the queue, one in each.
+        places[rng.permutation(members)] = (np.arange(len(members)) + rng.random(len(members))) / len(members)
+    ranks = np.empty(len(items), dtype=np.int64)
+    ranks[np.argsort(places, kind="stable")] = np.arange(len(items))
+    return ranks
+
+
+def is_golden_place(seed: int, person: str, place: int, share: float) -> bool:
+    """Whether a person's page at this place, from 0, is golden: one in every 1 / share pages, at random.
+
+    >>> sum(is_golden_place(0, "p", place, 0.1) for place in range(100))
+    10
+    """
+    if share <= 0:
+        return False
+    stretch = int(np.floor((place + 0.5) * share))
+    first, end = int(np.ceil(stretch / share - 0.5)), int(np.ceil((stretch + 1) / share - 0.5))
+    return place == first + int(random_numbers(seed, "golden place", person, stretch).integers(end - first))
+
+
+def own_order(items: Sequence[WorkItem], seed: int, person: str, what: str) -> tuple[int, ...]:
+    """A person's own order of items of known answer, in which right answers alternate.
+
+    >>> items = [WorkItem(str(i), {}, "golden", {"match": [("yes", "no")[i // 2]]}) for i in range(4)]
+    >>> [items[at].golden["match"] for at in own_order(items, 0, "p", "golden")[:2]].count(["yes"])
+    1
+    """
+    rng = random_numbers(seed, what, person)
+    groups = [rng.permutation(members) for members in _grouped(map(_right, items)).values()]
+    keyed = [(at, rng.random(), int(item)) for members in groups for at, item in enumerate(members)]
+    return tuple(item for _, _, item in sorted(keyed))
+
+
+def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tuple[int, ...], ...]:
+    """Blocks of places of items, each for one person.
+
+    Every work item is in `overlap` blocks; a block has `per_person` items, `golden_per_block` of them golden,
+    and where the numbers do not divide some blocks have one work item fewer. No block has an item or an
+    instance twice; kinds are as even as the numbers allow, and so are the right answers of golden items.
+    Raises `InputError` where instances or golden items do not go into the blocks.
+
+    >>> items = [WorkItem(f"{i}{k}", {}, instance=str(i), kind=k) for i in range(4) for k in "ab"]
+    >>> recipe = CampaignRecipe(form="yes-no", title="", design="blocks", overlap=1, per_person=4)
+    >>> [sorted(items[at].kind for at in block) for block in plan_blocks(items, recipe)]
+    [['a', 'a', 'b', 'b'], ['a', 'a', 'b', 'b']]
+    """
+    rng = random_numbers(recipe.seed, "blocks")
+    work = [at for at, item in enumerate(items) if item.role == "work"]
+    size = recipe.per_person - recipe.golden_per_block
+    if not work:
+        raise InputError("blocks need items of the role work", given="none")
+    n_blocks = -(-len(work) * recipe.overlap // size)
+    groups = _grouped(items[at].apart for at in work)
+    name, largest = max(groups.items(), key=lambda group: len(group[1]))
+    needed = len(largest) * recipe.overlap
+    if needed > n_blocks:
+        raise InputError(
+            f"instance '{name}' needs {needed:,} blocks, one per answer, but {len(work):,} items with an "
+            f"overlap of {recipe.overlap} fill only {n_blocks:,} blocks of {size}",
+            hint="lower per_person, or give more items",
+        )
+    dealt = _dealt(items, work, list(groups.values()), recipe.overlap, n_blocks, rng)
+    plan = _Plan(items, dealt)
+    plan.even_out(rng)
+    plan.exchange(rng)
+    _add_golden(plan.blocks, items, recipe, rng)
+    return tuple(tuple(rng.permutation(block).tolist()) for block in plan.blocks)
+
+
+def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str, float]:
+    """The chance of each answer to be the right one, from votes (answer, person's right, wrong golden ones).
+
+    A person answers right with one chance for all items, the posterior mean from their golden answers, and
+    every wrong answer is as likely (the one-coin model). Answers without a vote share what is left.
+
+    >>> found = posterior([("yes", 0, 0), ("yes", 0, 0), ("no", 0, 0)], 2)
+    >>> round(found["yes"], 3)
+    0.8
+    """
+    accuracies = [
+        (answer, (right + _ACCURACY * _WEIGHT) / (right + wrong + _WEIGHT)) for answer, right, wrong in votes
+    ]
+    given = sorted({answer for answer, _ in accuracies})
+    n = max(n_options, 2, len(given))
+    logs = [
+        sum(np.log(a if answer == each else (1 - a) / (n - 1)) for answer, a in accuracies) for each in given
+    ]
+    others = sum(np.log((1 - a) / (n - 1)) for _, a in accuracies)
+    weights = np.exp(np.array([*logs, others]) - max([*logs, others]))
+    total = weights[:-1].sum() + (n - len(given)) * weights[-1]
+    return dict(zip(given, (weights[:-1] / total).tolist(), strict=True))
+
+
+def still_needed(votes: Sequence[tuple[str, int, int]], n_options: int, recipe: CampaignRecipe) -> int:
+    """How many answers of an item are wanted in all, given its votes as in `posterior`.
+
+    The overlap first; in an adaptive design one more as long as no answer is as likely as `certainty`, up to
+    `most`. An item that is decided wants no more than it has.
+
+    >>> recipe = CampaignRecipe(form="yes-no", title="", design="adaptive", overlap=3, most=5)
+    >>> yes, no = ("yes", 9, 1), ("no", 9, 1)
+    >>> [still_needed(votes, 2, recipe) for votes in ([yes], [yes] * 3, [yes, no, no], [yes, no] * 3)]
+    [3, 3, 4, 5]
+    """
+    if recipe.design != "adaptive" or len(votes) < recipe.overlap:
+        return recipe.overlap
+    if max(posterior(votes, n_options).values()) >= recipe.certainty:
+        return max(recipe.overlap, min(len(votes), recipe.most))
+    return min(len(votes) + 1, recipe.most)
+
+
+def _right(item: WorkItem) -> str:
+    return json.dumps({name: sorted(values) for name, values in item.golden.items()}, sort_keys=True)
+
+
+def _grouped(names: Iterable[str]) -> dict[str, list[int]]:
+    """The places of each name."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for at, name in enumerate(names):
+        groups[name].append(at)
+    return dict(groups)
+
+
+def _dealt(
+    items: Sequence[WorkItem],
+    work: Sequence[int],
+    groups: Sequence[Sequence[int]],
+    overlap: int,
+    n_blocks: int,
+    rng: np.random.Generator,
+) -> list[list[int]]:
+    """Answers dealt to blocks in turn, instance by instance: no block gets an instance twice.
+
+    Instances with the same kinds follow one another, so that each kind goes round evenly; of an instance with
+    several kinds each goes to where it is rarest.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    kinds = {kind: at for at, kind in enumerate(sorted({items[at].kind for at in work}))}
+    counts = np.zeros((n_blocks, len(kinds)))
+    dealt: list[list[int]] = [[] for _ in range(n_blocks)]
+    shuffled = [groups[at] for at in rng.permutation(len(groups))]
+    next_block = 0
+    for group in sorted(shuffled, key=lambda group: sorted(items[work[at]].kind for at in group)):
+        copies = [work[at] for at in group] * overlap
+        blocks = [(next_block + at) % n_blocks for at in range(len(copies))]
+        next_block = (next_block + len(copies)) % n_blocks
+        of_kind = [kinds[items[at].kind] for at in copies]
+        if len(set(of_kind)) > 1:
+            _, chosen = linear_sum_assignment(counts[np.ix_(blocks, of_kind)] ** 2)
+            copies = [copies[at] for at in chosen]
+        for block, at in zip(blocks, copies, strict=True):
+            dealt[block].append(at)
+            counts[block, kinds[items[at].kind]] += 1
+    return dealt
+
+
+class _Plan:
+    """Blocks whose items change places, while no block has an instance twice and sizes stay."""
+
+    def __init__(self, items: Sequence[WorkItem], blocks: list[list[int]]) -> None:
+        self.items, self.blocks = items, blocks
+        self.apart = [{items[at].apart for at in block} for block in blocks]
+
+    def fits(self, first: int, i: int, second: int, j: int) -> bool:
+        """Whether items i and j of two blocks can change places."""
+        one, two = self.items[self.blocks[first][i]].apart, self.items[self.blocks[second][j]].apart
+        if one == two:
+            return self.blocks[first][i] != self.blocks[second][j]
+        return one not in self.apart[second] and two not in self.apart[first]
+
+    def swap(self, first: int, i: int, second: int, j: int) -> None:
+        """Let items i and j of two blocks change places."""
+        for block, at, other, there in ((first, i, second, j), (second, j, first, i)):
+            self.apart[block] -= {self.items[self.blocks[block][at]].apart}
+            self.apart[block] |= {self.items[self.blocks[other][there]].apart}
+        one, two = self.blocks[first], self.blocks[second]
+        one[i], two[j] = two[j], one[i]
+
+    def even_out(self, rng: np.random.Generator) -> None:
+        """Exchange items of different kinds as long as that makes the kinds of two blocks more even."""
+        counts = [Counter(self.items[at].kind for at in block) for block in self.blocks]
+        for kind in sorted({item.kind for item in self.items}):
+            while True:
+                order = sorted(range(len(counts)), key=lambda block: counts[block][kind])
+                low, high = order[0], order[-1]
+                if counts[high][kind] - counts[low][kind] < 2 or not self._even(low, high, kind, counts, rng):
+                    break
+
+    def _even(
+        self, low: int, high: int, kind: str, counts: list[Counter[str]], rng: np.random.Generator
+    ) -> bool:
+        for i in rng.permutation(len(self.blocks[high])).tolist():
+            if self.items[self.blocks[high][i]].kind != kind:
+                continue
+            for j in rng.permutation(len(self.blocks[low])).tolist():
+                other = self.items[self.blocks[low][j]].kind
+                if counts[low][other] > counts[high][other] and self.fits(high, i, low, j):
+                    self.swap(high, i, low, j)
+                    counts[high].update({kind: -1, other: 1})
+                    counts[low].update({kind: 1, other: -1})
+                    return True
+        return False
+
+    def exchange(self, rng: np.random.Generator) -> None:
+        """Exchange items of one kind at random, so that blocks dealt side by side do not stay alike."""
+        if len(self.blocks) < 2:
+            return
+        n = _EXCHANGES * sum(map(len, self.blocks))
+        pairs = rng.integers(len(self.blocks), size=(n, 2)).tolist()
+        spots = rng.random((n, 2)).tolist()
+        for (first, second), (u, v) in zip(pairs, spots, strict=True):
+            i, j = int(u * len(self.blocks[first])), int(v * len(self.blocks[second]))
+            same = (
+                self.items[self.blocks[first][i]].kind == self.items[self.blocks[second][j]].kind
+                and first != second
+            )
+            if same and self.fits(first, i, second, j):
+                self.swap(first, i, second, j)
+
+
+def _add_golden(
+    blocks: list[list[int]], items: Sequence[WorkItem], recipe: CampaignRecipe, rng: np.random.Generator
+) -> None:
+    """Add golden items to each block: right answers in turn, every item as often as the others."""
+    if not recipe.golden_per_block:
+        return
+    golden = [at for at, item in enumerate(items) if item.role == "golden"]
+    answers = [
+        [golden[at] for at in members] for members in _grouped(_right(items[at]) for at in golden).values()
+    ]
+    used: Counter[int] = Counter()
+    of_answer: Counter[int] = Counter()
+    for block in blocks:
+        apart = {items[at].apart for at in block}
+        here: Counter[int] = Counter()
+        for _ in range(recipe.golden_per_block):
+            free = [
+                (here[group], of_answer[group], used[at], rng.random(), group, at)
+                for group, members in enumerate(answers)
+                for at in members
+                if items[at].apart not in apart
+            ]
+            if not free:
+                raise InputError(
+                    f"golden items do not go into blocks of {recipe.golden_per_block} golden ones",
+                    given=f"{len(golden):,} golden items",
+                    hint="give more golden items, of instances of their own, or lower golden_per_block",
+                )
+            *_, group, at = min(free)
+            block.append(at)
+            apart.add(items[at].apart)
+            here[group] += 1
+            of_answer[group] += 1
+            used[at] += 1

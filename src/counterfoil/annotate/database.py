@@ -1,0 +1,370 @@
+"""The database of a campaign: opened, migrated, held against the campaign, written by one at a time.
+
+A writer holds the whole database (`BEGIN IMMEDIATE`, or a lock on a table in PostgreSQL), so that what is
+read in a writing transaction is true until it ends: no two people are given the last place of an item. When a
+writing transaction has ended its changes are on the disk.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from counterfoil.annotate import assignment
+from counterfoil.annotate.campaign import DATABASE, Campaign
+from counterfoil.annotate.tables import answers, block_items, blocks, items, leases, meta, people, sa
+from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
+from counterfoil.store import digest
+
+#: Every revision of the tables, oldest first; the last is what this version works with.
+REVISIONS = ("0001", "0002")
+#: Seconds that a writer waits for another process's.
+_WAIT = 60.0
+#: Number of the lock of a PostgreSQL database that is served.
+_SERVED = 8_750_140
+#: What the plan of a campaign depends on: none of it can change under answers, but the overlap of a queue.
+_PLANNED = ("design", "seed", "overlap", "per_person", "golden_per_block")
+#: Rows of one statement when tables are filled.
+_CHUNK = 5_000
+
+
+@dataclass(eq=False)
+class Database:
+    """An open database; `writing` and `reading` give a connection for one transaction."""
+
+    url: str
+    engine: sa.Engine
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _served: Any = None
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is a file of SQLite."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """One writing transaction: all of it is on the disk when the block ends, nothing if the block fails.
+
+        Raises `StorageError` where the disk is full or the database cannot be reached.
+        """
+        # Threads of a server wait here and not in the database, which would have them ask again and again.
+        with self._lock, _refusals(self.url), self._begin() as connection:
+            if not self.is_sqlite:
+                connection.exec_driver_sql("LOCK TABLE alembic_version IN EXCLUSIVE MODE")
+            yield connection
+
+    @contextmanager
+    def changing_tables(self) -> Iterator[sa.Connection]:
+        """A writing transaction in which tables are made; that they are there is not taken for granted."""
+        with self._lock, _refusals(self.url), self._begin() as connection:
+            if not self.is_sqlite:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SERVED + 1)))
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """One reading transaction, which sees one state of the database throughout and holds up no writer."""
+        with _refusals(self.url), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        connected = self.engine.connect().execution_options(writing=True)
+        with connected as connection, connection.begin():
+            yield connection
+
+    def close(self) -> None:
+        """Close all connections and give up serving; SQLite's log is merged into its file."""
+        self.engine.dispose()
+        if self._served is not None:
+            self._served.close()
+            self._served = None
+
+
+def open_database(campaign: Campaign, url: str | None = None, *, serve: bool = False) -> Database:
+    """The database of a campaign, made or migrated where needed; with `serve` no other process may serve it.
+
+    Raises `InputError` for an address that is none and a campaign that is served already, `DataError` for
+    a database of a newer version, of another campaign, or whose items, form or plan changed under answers,
+    and `StorageError` where it cannot be reached.
+    """
+    address = _address(campaign, url)
+    database = Database(address, _engine(address))
+    try:
+        if serve:
+            database._served = _serve(database, campaign)
+        _migrate(database)
+        _fill(database, campaign)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def value_of(connection: sa.Connection, key: str, default: str = "") -> str:
+    """What `meta` holds under a key."""
+    found = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
+    return default if found is None else found
+
+
+def set_value(connection: sa.Connection, key: str, value: str) -> None:
+    """Let `meta` hold a value under a key."""
+    if not connection.execute(sa.update(meta).where(meta.c.key == key).values(value=value)).rowcount:
+        connection.execute(sa.insert(meta).values(key=key, value=value))
+
+
+def _address(campaign: Campaign, url: str | None) -> str:
+    if url is None:
+        return f"sqlite:///{(campaign.folder / DATABASE).absolute()}"
+    scheme, _, rest = url.partition("://")
+    if not rest or scheme not in ("sqlite", "postgresql", "postgres", "postgresql+psycopg"):
+        raise InputError(
+            "no address of a database",
+            given=_hidden(url),
+            allowed="postgresql://USER:PASSWORD@HOST/NAME, or sqlite:///FILE",
+        )
+    if scheme == "sqlite":
+        return url
+    try:
+        import psycopg  # noqa: F401
+    except ModuleNotFoundError:
+        raise MissingExtraError("psycopg", "postgres") from None
+    return f"postgresql+psycopg://{rest}"
+
+
+def _hidden(url: str) -> str:
+    """An address without the password in it."""
+    scheme, mark, rest = url.partition("://")
+    user, at, host = rest.rpartition("@")
+    return f"{scheme}{mark}{user.partition(':')[0]}{at}{host}"
+
+
+def _engine(address: str) -> sa.Engine:
+    try:
+        if not address.startswith("sqlite"):
+            return sa.create_engine(address, pool_size=8, max_overflow=32, pool_pre_ping=True)
+        engine = sa.create_engine(
+            address, pool_size=8, max_overflow=32, connect_args={"timeout": _WAIT, "check_same_thread": False}
+        )
+    except sa.exc.ArgumentError:
+        raise InputError("no address of a database", given=_hidden(address)) from None
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: object) -> None:
+        # Transactions begin where `begin` says so, not where the driver thinks that one is needed.
+        connection.isolation_level = None
+        for line in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+            connection.execute(f"PRAGMA {line}")
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        writing = connection.get_execution_options().get("writing")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def _refusals(url: str) -> Iterator[None]:
+    """Errors of a database that cannot be written or reached as one line; others stay as they are."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        text = str(error.orig)
+        where = _hidden(url).removeprefix("sqlite:///")
+        if "not a database" in text or "malformed" in text:
+            raise DataError("damaged database, or none at all", where=where, given=text) from error
+        if isinstance(error, sa.exc.IntegrityError | sa.exc.ProgrammingError | sa.exc.DataError):
+            raise
+        code = getattr(error.orig, "sqlstate", None)
+        if code == "53100" or "is full" in text:
+            what, hint = "the disk is full", "free some space; what was not acknowledged is not stored"
+        elif "locked" in text:
+            what, hint = "another process is writing", "try again"
+        else:
+            what, hint = f"the database cannot be used: {text}", "see that it runs and may be written"
+        raise StorageError(what, where=where, hint=hint) from error
+
+
+def _serve(database: Database, campaign: Campaign) -> Any:
+    """A lock that nobody else gets while this process lives."""
+    taken = InputError(
+        "this campaign is being served", where=str(campaign.folder), hint="stop the other server first"
+    )
+    if not database.is_sqlite:
+        with _refusals(database.url):
+            # A connection of its own, out of the pool: the lock is the connection's.
+            connection = sa.create_engine(database.url, poolclass=sa.pool.NullPool).connect()
+            if not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_SERVED))).scalar():
+                connection.close()
+                raise taken
+            connection.commit()
+        return connection
+    return _locked_file(Path(database.engine.url.database or DATABASE), taken)
+
+
+def _locked_file(path: Path, taken: InputError) -> IO[bytes]:
+    try:
+        # It stays open as long as the campaign is served.
+        file = open(f"{path}.lock", "ab")  # noqa: SIM115
+    except OSError as error:
+        raise StorageError(f"cannot be written: {error.strerror}", where=f"{path}.lock") from error
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise taken from None
+    return file
+
+
+def _migrate(database: Database) -> None:
+    where = _hidden(database.url).removeprefix("sqlite:///")
+    with database.reading() as connection:
+        known = sa.inspect(connection).get_table_names()
+        found = None
+        if "alembic_version" in known:
+            found = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+    if found == REVISIONS[-1]:
+        return
+    if found is None and known:
+        raise DataError("not a campaign's database", where=where, given=f"tables {', '.join(sorted(known))}")
+    if found is not None and found not in REVISIONS:
+        raise DataError(
+            "the database was made by a newer version of counterfoil",
+            where=where,
+            given=f"revision {found}",
+            allowed=f"up to {REVISIONS[-1]}",
+            hint="install that version",
+        )
+    migrate_to(database, REVISIONS[-1])
+
+
+def migrate_to(database: Database, revision: str) -> None:
+    """Bring the tables to a revision; those of that revision or a later one are left as they are."""
+    from alembic.config import Config
+    from alembic.runtime.environment import EnvironmentContext
+    from alembic.script import ScriptDirectory
+
+    script = ScriptDirectory(str(Path(__file__).parent / "migrations"))
+
+    def steps(found: Any, context: object) -> Any:
+        return script._upgrade_revs(revision, found)
+
+    with (
+        database.changing_tables() as connection,
+        EnvironmentContext(Config(), script, fn=steps) as environment,
+    ):
+        environment.configure(connection=connection)
+        environment.run_migrations()
+
+
+def _fill(database: Database, campaign: Campaign) -> None:
+    """Hold the database against the campaign; fill its tables where nothing has been answered."""
+    recipe = campaign.recipe
+    plan = {name: getattr(recipe, name) for name in _PLANNED}
+    # Which campaign it is follows from a secret; the digest gives nothing of it away.
+    facts = {
+        "campaign": digest(campaign.secrets["salt"].encode()),
+        "digest": campaign.digest,
+        "plan": json.dumps(plan),
+    }
+    with database.reading() as connection:
+        found = {key: value_of(connection, key) for key in facts}
+    if found == facts:
+        return
+    where = str(campaign.folder)
+    if found["campaign"] not in ("", facts["campaign"]):
+        raise DataError("the database is another campaign's", where=where, hint="name one of its own")
+    planned = _plan(campaign)
+    with database.writing() as connection:
+        found = {key: value_of(connection, key) for key in facts}
+        if found == facts:
+            return
+        if connection.execute(sa.select(answers.c.number).limit(1)).first() is None:
+            _write_items(connection, campaign, planned)
+        elif found["digest"] != facts["digest"]:
+            raise DataError(
+                "items or form were changed after people had answered",
+                where=where,
+                hint="make a new campaign, or put the files back",
+            )
+        else:
+            _raise_overlap(connection, json.loads(found["plan"]), plan, where)
+        for key, value in facts.items():
+            set_value(connection, key, value)
+
+
+def _plan(campaign: Campaign) -> tuple[tuple[int, ...], ...]:
+    recipe = campaign.recipe
+    if recipe.design == "blocks":
+        return assignment.plan_blocks(campaign.items, recipe)
+    if recipe.golden_share and not any(item.role == "golden" for item in campaign.items):
+        raise InputError("no golden items for the golden share", where=str(campaign.folder))
+    return ()
+
+
+def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[tuple[int, ...], ...]) -> None:
+    for table in (leases, block_items, blocks, items):
+        connection.execute(sa.delete(table))
+    connection.execute(sa.update(people).values(right=0, wrong=0, warned=0, finished=None))
+    overlap = campaign.recipe.overlap
+    numbers: dict[str, int] = {}
+    ranks = assignment.work_order(campaign.items, campaign.recipe).tolist()
+    rows = [
+        {
+            "position": at,
+            "role": item.role,
+            "instance": numbers.setdefault(item.apart, len(numbers)),
+            "rank": rank,
+            # Items of known answer are anybody's: they want no number of answers.
+            "target": overlap if item.role == "work" else 0,
+        }
+        for at, (item, rank) in enumerate(zip(campaign.items, ranks, strict=True))
+    ]
+    _insert(connection, items, rows)
+    _insert(connection, blocks, [{"id": block} for block in range(len(planned))])
+    _insert(
+        connection,
+        block_items,
+        [
+            {"block": block, "place": place, "item": item}
+            for block, members in enumerate(planned)
+            for place, item in enumerate(members)
+        ],
+    )
+
+
+def _raise_overlap(
+    connection: sa.Connection, before: dict[str, Any], now: dict[str, Any], where: str
+) -> None:
+    """More answers per item can be asked for in a queue; nothing else of a plan changes under answers."""
+    fixed = ("design", "seed") if now["design"] != "blocks" else _PLANNED
+    changed = next((name for name in fixed if before[name] != now[name]), None)
+    if changed is None and now["overlap"] < before["overlap"]:
+        changed = "overlap"
+    if changed is not None:
+        raise DataError(
+            "the plan was changed after people had answered",
+            where=f"{where}, key '{changed}'",
+            given=now[changed],
+            allowed=f"{before[changed]} as before" + (" or more" if changed == "overlap" else ""),
+        )
+    more = sa.update(items).where(items.c.role == "work", items.c.target < now["overlap"])
+    connection.execute(more.values(target=now["overlap"]))
+
+
+def _insert(connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]]) -> None:
+    for first in range(0, len(rows), _CHUNK):
+        connection.execute(sa.insert(table), rows[first : first + _CHUNK])

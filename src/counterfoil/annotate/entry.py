@@ -1,0 +1,186 @@
+"""Entry: who takes part, by which token, with whose consent, and until they withdraw.
+
+The id of a worker is hashed with the campaign's salt before it reaches the database, so that neither the
+database nor an export of it says who took part.
+"""
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.leasing import log, set_aside
+from counterfoil.annotate.tables import answers, leases, people, sa, tokens
+from counterfoil.errors import InputError
+
+#: Tokens of a person that are valid at once: pages left open in other tabs go on.
+_TOKENS = 8
+#: Longest id of a worker, and characters of all parameters.
+_LONGEST, _PARAMETERS = 200, 4_000
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who takes part; `state` is consent, onboarding, work, disqualified or withdrawn.
+
+    `id` is a keyed hash. `warned` counts errors in the test before the work that were pointed out.
+    """
+
+    id: str
+    state: str
+    warned: int
+    language: str
+    platform: str
+
+
+@dataclass(frozen=True)
+class Entered:
+    """A person who has come in, and the token by which their pages know them."""
+
+    person: Person
+    token: str
+
+
+def enter(
+    db: Database,
+    campaign: Campaign,
+    *,
+    worker: str,
+    platform: str,
+    parameters: Mapping[str, str],
+    now: float,
+) -> Entered:
+    """Let somebody in: a new person, or the same one again with a new token.
+
+    `platform` is "link" (`worker` is one of `make_links`), "open" (`parameters` have the campaign's `code`;
+    without a worker a new person comes in each time), or the platform that the campaign names. Where people
+    do blocks, one who comes again with another assignment wants another block. Raises `InputError` for
+    another platform, a link or a code that is not the campaign's, and what is no id.
+    """
+    _check(campaign, worker, platform, parameters)
+    if platform == "open" and not worker:
+        worker = secrets.token_hex(16)
+    id = person_id(campaign, platform, worker)
+    given = sorted(parameters.get("language", "").lower().split("-"))
+    languages = campaign.recipe.languages
+    language = next(
+        (each for each in languages if each.lower() in given), languages[0] if languages else "en"
+    )
+    # Neither the worker's id, by whatever name a platform gives it, nor the code is kept.
+    kept = {name: value for name, value in sorted(parameters.items()) if value != worker and name != "code"}
+    text = json.dumps(kept)
+    token = secrets.token_urlsafe(32)
+    with db.writing() as connection:
+        row = connection.execute(sa.select(people).where(people.c.id == id)).first()
+        if row is None:
+            values = {"state": "consent", "platform": platform, "language": language, "parameters": text}
+            connection.execute(sa.insert(people).values(id=id, entered=now, **values))
+            log(connection, now, "entered", id)
+        elif row.state != "withdrawn" and text != row.parameters:
+            change = sa.update(people).where(people.c.id == id)
+            another = row.finished is not None and campaign.recipe.design == "blocks"
+            connection.execute(
+                change.values(
+                    parameters=text,
+                    wanted=people.c.wanted + int(another),
+                    finished=None if another else row.finished,
+                )
+            )
+        connection.execute(sa.insert(tokens).values(hash=_hash(token), person=id, issued=now))
+        valid = sa.select(tokens.c.hash).where(tokens.c.person == id)
+        newest = valid.order_by(tokens.c.issued.desc(), tokens.c.hash).limit(_TOKENS)
+        old = sa.delete(tokens).where(
+            tokens.c.person == id, tokens.c.hash.not_in(newest), tokens.c.hash != _hash(token)
+        )
+        connection.execute(old)
+        return Entered(_person(connection, id), token)
+
+
+def person_of(db: Database, token: str) -> Person:
+    """The person whose token it is; raises `InputError` for a token that is nobody's.
+
+    Only hashes are compared, so that the time it takes says nothing about tokens that are near.
+    """
+    with db.reading() as connection:
+        id = connection.execute(sa.select(tokens.c.person).where(tokens.c.hash == _hash(token))).scalar()
+        if id is None:
+            raise InputError("no such page", hint="open the link that you were given once more")
+        return _person(connection, id)
+
+
+def consent(db: Database, person: Person, now: float, *, text: str = "") -> Person:
+    """Note that a person agreed to take part, and to which text; who agreed already has."""
+    with db.writing() as connection:
+        agreed = sa.update(people).where(people.c.id == person.id, people.c.state == "consent")
+        if connection.execute(agreed.values(state="onboarding", consented=now)).rowcount:
+            log(
+                connection,
+                now,
+                "consented",
+                person.id,
+                hashlib.blake2b(text.encode(), digest_size=16).hexdigest(),
+            )
+        return _person(connection, person.id)
+
+
+def withdraw(db: Database, campaign: Campaign, person: Person, now: float) -> Person:
+    """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
+    with db.writing() as connection:
+        before = _person(connection, person.id)
+        if before.state != "withdrawn":
+            set_aside(connection, campaign, person.id)
+            connection.execute(sa.delete(answers).where(answers.c.person == person.id))
+            connection.execute(sa.delete(leases).where(leases.c.person == person.id))
+            change = sa.update(people).where(people.c.id == person.id)
+            connection.execute(
+                change.values(state="withdrawn", parameters="{}", right=0, wrong=0, pages=0, done=0)
+            )
+            log(connection, now, "withdrew", person.id)
+        return _person(connection, person.id)
+
+
+def person_id(campaign: Campaign, platform: str, worker: str) -> str:
+    """The id of a worker in the campaign's database: a hash that only the campaign's salt leads to."""
+    return _keyed(campaign, "person", platform, worker)
+
+
+def make_links(campaign: Campaign, n: int) -> tuple[str, ...]:
+    """n personal links that cannot be guessed; the same ones each time, so that none needs to be stored."""
+    return tuple(f"{at}-{_keyed(campaign, 'link', str(at))}" for at in range(1, n + 1))
+
+
+def _check(campaign: Campaign, worker: str, platform: str, parameters: Mapping[str, str]) -> None:
+    expected = campaign.recipe.entry
+    if platform not in (expected, "link"):
+        raise InputError("this campaign is entered another way", given=platform, allowed=(expected, "link"))
+    if len(worker) > _LONGEST or sum(map(len, (*parameters, *parameters.values()))) > _PARAMETERS:
+        raise InputError("these parameters are too long", allowed=f"ids of {_LONGEST} characters")
+    if platform == "link":
+        at = worker.partition("-")[0]
+        known = f"{at}-{_keyed(campaign, 'link', at)}"
+        if not at.isdecimal() or not hmac.compare_digest(worker.encode(), known.encode()):
+            raise InputError("no such link", hint="open the whole link that you were given")
+    elif platform == "open":
+        code = campaign.recipe.code
+        if code and not hmac.compare_digest(parameters.get("code", "").encode(), code.encode()):
+            raise InputError("this is not the code of this study", hint="check what you were given")
+    elif not worker.strip():
+        raise InputError("no id of a worker", hint=f"open the study from {platform}")
+
+
+def _keyed(campaign: Campaign, *names: str) -> str:
+    key = campaign.secrets["salt"].encode()[:64]
+    return hashlib.blake2b("\x1f".join(names).encode(), key=key, digest_size=16).hexdigest()
+
+
+def _hash(token: str) -> str:
+    return hashlib.blake2b(token.encode(), digest_size=32).hexdigest()
+
+
+def _person(connection: sa.Connection, id: str) -> Person:
+    columns = [people.c[name] for name in Person.__dataclass_fields__]
+    return Person(*connection.execute(sa.select(*columns).where(people.c.id == id)).one())

@@ -1,0 +1,370 @@
+"""Leases: items that people have before them, blocks that are theirs, and how both go back to others.
+
+All functions work within a writing transaction, which holds the whole database, so that what they read stays
+true. An item's counts (`answered`, `leased`, `target`) change here and nowhere else.
+"""
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from counterfoil.annotate import assignment
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.forms.base import Role
+from counterfoil.annotate.tables import answers, block_items, blocks, events, items, leases, people, sa
+
+
+@dataclass(frozen=True)
+class Lease:
+    """An item before a person; `item` is its place in the campaign, `place` counts the person's pages."""
+
+    id: str
+    person: str
+    item: int
+    attempt: int
+    role: Role
+    place: int
+    block: int | None
+    issued: float
+    expires: float
+    state: str
+
+
+_COLUMNS = [leases.c[name] for name in Lease.__dataclass_fields__]
+_OPEN = sa.text("answered + leased < target")
+
+
+def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
+    """A person's lease by its id; None for an id that is nobody's or another person's."""
+    row = connection.execute(
+        sa.select(*_COLUMNS).where(leases.c.id == lease, leases.c.person == person)
+    ).first()
+    return None if row is None else Lease(*row)
+
+
+def lease_items(
+    connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
+) -> tuple[Lease, ...]:
+    """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
+    if campaign.recipe.design == "blocks":
+        return _of_block(connection, campaign, person, now, ahead)
+    release_expired(connection, now)
+    found = _kept(connection, campaign, person, now, ahead)
+    while len(found) < ahead:
+        lease = _of_queue(connection, campaign, person, now, len(found))
+        if lease is None:
+            break
+        found.append(lease)
+    return tuple(found)
+
+
+def lease_onboarding(
+    connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
+) -> tuple[Lease, ...]:
+    """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed.
+
+    An item that was answered wrongly is leased once more, as the next attempt.
+    """
+    recipe, known = campaign.recipe, places_of(campaign, "onboarding")
+    order = assignment.own_order([campaign.items[at] for at in known], recipe.seed, person, "onboarding")
+    rows = connection.execute(
+        sa.select(*_COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
+    )
+    latest: dict[int, Lease] = {}
+    for lease in sorted((Lease(*row) for row in rows), key=lambda lease: lease.attempt):
+        latest[lease.item] = lease
+    right = set(
+        connection.execute(
+            sa.select(answers.c.item).where(
+                answers.c.person == person, answers.c.role == "onboarding", answers.c.right
+            )
+        ).scalars()
+    )
+    found: list[Lease] = []
+    expires = now + 60 * recipe.lease_minutes
+    for place, at in enumerate(order[: recipe.onboarding]):
+        item = known[at]
+        if item in right or len(found) == ahead:
+            continue
+        lease_before = latest.get(item)
+        if lease_before is None:
+            found.append(_insert(connection, campaign, person, item, place, None, now, expires))
+        elif lease_before.state == "answered":
+            attempt = lease_before.attempt + 1
+            found.append(_insert(connection, campaign, person, item, place, None, now, expires, attempt))
+        else:
+            found.append(_again(connection, lease_before, expires))
+    return tuple(found)
+
+
+def release_expired(connection: sa.Connection, now: float) -> int:
+    """Give items back whose leases have expired; how many. Blocks go back when another person needs one."""
+    rows = connection.execute(
+        sa.select(leases.c.id, leases.c.item, leases.c.role).where(
+            leases.c.state == "live", leases.c.expires < now, leases.c.block.is_(None)
+        )
+    ).all()
+    for row in rows:
+        _return(connection, row.id, row.item, row.role)
+    return len(rows)
+
+
+def take_late(connection: sa.Connection, lease: Lease) -> bool:
+    """Lease an item that was given back once more for a late answer; False where others have taken it."""
+    if lease.role == "work":
+        free = sa.update(items).where(items.c.position == lease.item, _OPEN)
+        if not connection.execute(free.values(leased=items.c.leased + 1)).rowcount:
+            return False
+    connection.execute(sa.update(leases).where(leases.c.id == lease.id).values(state="live"))
+    return True
+
+
+def finish(connection: sa.Connection, campaign: Campaign, lease: Lease, now: float) -> None:
+    """A lease was answered: count the answer, keep the block its person's, and ask for more where needed."""
+    connection.execute(sa.update(leases).where(leases.c.id == lease.id).values(state="answered"))
+    if lease.role == "onboarding":
+        return
+    own = sa.update(people).where(people.c.id == lease.person)
+    connection.execute(own.values(done=people.c.done + 1))
+    if lease.role == "work":
+        counted = sa.update(items).where(items.c.position == lease.item)
+        connection.execute(counted.values(leased=items.c.leased - 1, answered=items.c.answered + 1))
+        if campaign.recipe.design == "adaptive":
+            _set_target(connection, campaign, lease.item)
+    if lease.block is not None:
+        _finish_block(connection, campaign, lease, now)
+
+
+def set_aside(connection: sa.Connection, campaign: Campaign, person: str, *, block: int | None = None) -> int:
+    """Count a person's answers no more, of one block or all, and give items and blocks back; how many."""
+    mine = [leases.c.person == person]
+    if block is not None:
+        mine.append(leases.c.block == block)
+    for row in connection.execute(
+        sa.select(leases.c.id, leases.c.item, leases.c.role).where(*mine, leases.c.state == "live")
+    ).all():
+        _return(connection, row.id, row.item, row.role)
+    rows = connection.execute(
+        sa.select(answers.c.number, answers.c.item, answers.c.role).where(
+            answers.c.person == person,
+            answers.c.counted,
+            answers.c.lease.in_(sa.select(leases.c.id).where(*mine)),
+        )
+    ).all()
+    for row in rows:
+        connection.execute(sa.update(answers).where(answers.c.number == row.number).values(counted=False))
+        if row.role == "work":
+            counted = sa.update(items).where(items.c.position == row.item)
+            connection.execute(counted.values(answered=items.c.answered - 1))
+            if campaign.recipe.design == "adaptive":
+                _set_target(connection, campaign, row.item)
+    own = [blocks.c.person == person] if block is None else [blocks.c.id == block]
+    connection.execute(sa.update(blocks).where(*own).values(person=None, expires=None, done=False))
+    return len(rows)
+
+
+def log(
+    connection: sa.Connection, now: float, kind: str, person: str | None = None, detail: str = ""
+) -> None:
+    """Note what happened."""
+    connection.execute(sa.insert(events).values(at=now, kind=kind, person=person, detail=detail))
+
+
+@lru_cache(maxsize=64)
+def places_of(campaign: Campaign, role: Role) -> tuple[int, ...]:
+    """The places of the campaign's items of a role."""
+    return tuple(at for at, item in enumerate(campaign.items) if item.role == role)
+
+
+@lru_cache(maxsize=64)
+def reach(campaign: Campaign) -> int:
+    """The most items that one person can do: one of each instance, and no more than `per_person`."""
+    recipe = campaign.recipe
+    if recipe.design == "blocks":
+        return recipe.per_person
+    apart = {campaign.items[at].apart for at in places_of(campaign, "work")}
+    return min(recipe.per_person or len(apart), len(apart) + len(places_of(campaign, "golden")))
+
+
+def _kept(connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int) -> list[Lease]:
+    """What the person has before them already, and items given back that are still wanted."""
+    rows = connection.execute(
+        sa.select(*_COLUMNS)
+        .where(leases.c.person == person, leases.c.state != "answered", leases.c.role != "onboarding")
+        .order_by(leases.c.place)
+    ).all()
+    found: list[Lease] = []
+    for lease in (Lease(*row) for row in rows):
+        if len(found) < ahead and (lease.state == "live" or take_late(connection, lease)):
+            found.append(_again(connection, lease, now + 60 * campaign.recipe.lease_minutes))
+    return found
+
+
+def _of_queue(
+    connection: sa.Connection, campaign: Campaign, person: str, now: float, live: int
+) -> Lease | None:
+    recipe = campaign.recipe
+    own = connection.execute(sa.select(people.c.pages, people.c.done).where(people.c.id == person)).one()
+    if recipe.per_person and own.done + live >= recipe.per_person:
+        return None
+    had = sa.select(leases.c.id).where(leases.c.person == person, leases.c.instance == items.c.instance)
+    item = connection.execute(
+        sa.select(items.c.position).where(_OPEN, ~had.exists()).order_by(items.c.rank).limit(1)
+    ).scalar()
+    # Golden items stand among the work, and are not shown for their own sake.
+    if item is None:
+        return None
+    if assignment.is_golden_place(recipe.seed, person, own.pages, recipe.golden_share):
+        golden = _golden(connection, campaign, person, had)
+        item = item if golden is None else golden
+    expires = now + 60 * recipe.lease_minutes
+    return _insert(connection, campaign, person, item, own.pages, None, now, expires)
+
+
+def _golden(connection: sa.Connection, campaign: Campaign, person: str, had: Any) -> int | None:
+    known = places_of(campaign, "golden")
+    order = assignment.own_order([campaign.items[at] for at in known], campaign.recipe.seed, person, "golden")
+    free = set(
+        connection.execute(
+            sa.select(items.c.position).where(items.c.role == "golden", ~had.exists())
+        ).scalars()
+    )
+    return next((known[at] for at in order if known[at] in free), None)
+
+
+def _of_block(
+    connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
+) -> tuple[Lease, ...]:
+    mine = connection.execute(sa.select(blocks).where(blocks.c.person == person)).all()
+    block = next((row.id for row in mine if not row.done), None)
+    if block is None:
+        wanted = connection.execute(sa.select(people.c.wanted).where(people.c.id == person)).scalar_one()
+        block = None if len(mine) >= wanted else _take_block(connection, campaign, person, now)
+    if block is None:
+        return ()
+    expires = connection.execute(sa.select(blocks.c.expires).where(blocks.c.id == block)).scalar_one()
+    rows = connection.execute(
+        sa.select(*_COLUMNS)
+        .where(leases.c.person == person, leases.c.block == block, leases.c.state == "live")
+        .order_by(leases.c.place)
+    ).all()
+    found = [Lease(*row) for row in rows][:ahead]
+    given = connection.execute(
+        sa.select(sa.func.count()).where(leases.c.person == person, leases.c.block == block)
+    ).scalar_one()
+    members = sa.select(block_items.c.item).where(block_items.c.block == block, block_items.c.place >= given)
+    for item in (
+        connection.execute(members.order_by(block_items.c.place).limit(ahead - len(found))).scalars().all()
+    ):
+        found.append(_insert(connection, campaign, person, item, given, block, now, expires))
+        given += 1
+    return tuple(found)
+
+
+def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now: float) -> int | None:
+    """A block without an instance that the person has had: a free one, else one that is overdue."""
+    had = (
+        sa.select(block_items.c.item)
+        .join(items, items.c.position == block_items.c.item)
+        .join(leases, sa.and_(leases.c.person == person, leases.c.instance == items.c.instance))
+        .where(block_items.c.block == blocks.c.id)
+    )
+    late = sa.and_(blocks.c.expires < now, blocks.c.person != person, ~blocks.c.done)
+    row = connection.execute(
+        sa.select(blocks.c.id, blocks.c.person)
+        .where(sa.or_(blocks.c.person.is_(None), late), ~had.exists())
+        .order_by(blocks.c.person.is_not(None), blocks.c.expires, blocks.c.id)
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    if row.person is not None:
+        n = set_aside(connection, campaign, row.person, block=row.id)
+        lost = sa.update(people).where(people.c.id == row.person)
+        connection.execute(lost.values(done=people.c.done - n))
+        log(connection, now, "block returned", row.person, f"block {row.id}, {n} answers set aside")
+    expires = now + 60 * campaign.recipe.block_minutes
+    taken = sa.update(blocks).where(blocks.c.id == row.id)
+    connection.execute(taken.values(person=person, expires=expires, done=False))
+    return int(row.id)
+
+
+def _finish_block(connection: sa.Connection, campaign: Campaign, lease: Lease, now: float) -> None:
+    open_leases = sa.select(leases.c.id).where(
+        leases.c.person == lease.person, leases.c.block == lease.block, leases.c.state == "answered"
+    )
+    answered = connection.execute(sa.select(sa.func.count()).select_from(open_leases.subquery())).scalar_one()
+    size = connection.execute(
+        sa.select(sa.func.count()).where(block_items.c.block == lease.block)
+    ).scalar_one()
+    # Who is at work keeps the block, however long it has taken.
+    least = now + 60 * campaign.recipe.lease_minutes
+    expires = sa.case((blocks.c.expires < least, least), else_=blocks.c.expires)
+    change = sa.update(blocks).where(blocks.c.id == lease.block)
+    connection.execute(change.values(done=answered == size, expires=expires))
+
+
+def _insert(
+    connection: sa.Connection,
+    campaign: Campaign,
+    person: str,
+    item: int,
+    place: int,
+    block: int | None,
+    now: float,
+    expires: float,
+    attempt: int = 0,
+) -> Lease:
+    role = campaign.items[item].role
+    lease = Lease(secrets.token_hex(16), person, item, attempt, role, place, block, now, expires, "live")
+    instance = sa.select(items.c.instance).where(items.c.position == item).scalar_subquery()
+    connection.execute(sa.insert(leases).values(**vars(lease), instance=instance))
+    if role == "work":
+        taken = sa.update(items).where(items.c.position == item)
+        connection.execute(taken.values(leased=items.c.leased + 1))
+    if role != "onboarding":
+        own = sa.update(people).where(people.c.id == person)
+        connection.execute(own.values(pages=people.c.pages + 1))
+    return lease
+
+
+def _again(connection: sa.Connection, lease: Lease, expires: float) -> Lease:
+    """The lease with a new limit, written where the old one is near."""
+    changed = Lease(**{**vars(lease), "state": "live", "expires": expires})
+    if lease.state != "live" or expires - lease.expires > 1:
+        new = sa.update(leases).where(leases.c.id == lease.id)
+        connection.execute(new.values(state="live", expires=expires))
+    return changed
+
+
+def _return(connection: sa.Connection, lease: str, item: int, role: str) -> None:
+    connection.execute(sa.update(leases).where(leases.c.id == lease).values(state="returned"))
+    if role == "work":
+        free = sa.update(items).where(items.c.position == item)
+        connection.execute(free.values(leased=items.c.leased - 1))
+
+
+def _set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None:
+    """How many answers an item is to get, by those that it has."""
+    rows = connection.execute(
+        sa.select(answers.c.answer, people.c.right, people.c.wrong)
+        .join(people, people.c.id == answers.c.person)
+        .where(answers.c.item == item, answers.c.counted)
+    )
+    main = campaign.form.main
+    votes: list[tuple[str, int, int]] = []
+    for text, right, wrong in rows:
+        value = json.loads(text).get(main)
+        votes.append((value if isinstance(value, str) else json.dumps(value), right, wrong))
+    wanted = assignment.still_needed(votes, _options(campaign, item, main), campaign.recipe)
+    taken = items.c.answered + items.c.leased
+    change = sa.update(items).where(items.c.position == item)
+    connection.execute(change.values(target=sa.case((taken > wanted, taken), else_=wanted)))
+
+
+def _options(campaign: Campaign, item: int, main: str) -> int:
+    fields: Sequence[Any] = campaign.form.page(campaign.items[item]).fields
+    return next((len(each.options) for each in fields if each.name == main and each.kind == "one"), 0)

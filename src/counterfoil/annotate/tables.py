@@ -1,0 +1,177 @@
+"""Tables of a campaign's database: people, items, leases, answers, and what happened.
+
+Ids of people are keyed hashes, of tokens only hashes are kept. What must never happen is refused by the
+database itself: an item with more answers and leases than are wanted, a person with two items of an instance,
+two answers of a person to an item.
+"""
+
+from counterfoil.errors import MissingExtraError
+
+try:
+    import sqlalchemy as sa
+except ModuleNotFoundError:
+    raise MissingExtraError("sqlalchemy", "annotate") from None
+
+__all__ = [
+    "METADATA",
+    "adjudications",
+    "answers",
+    "block_items",
+    "blocks",
+    "events",
+    "items",
+    "leases",
+    "meta",
+    "people",
+    "sa",
+    "tokens",
+]
+
+METADATA = sa.MetaData()
+
+#: What the database belongs to and how it was planned, by key.
+meta = sa.Table(
+    "meta",
+    METADATA,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+#: `right` and `wrong` count golden answers, `pages` items that were shown and `done` those that were answered
+#: (without the test before the work); `wanted` is how many blocks the person came for.
+people = sa.Table(
+    "people",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("platform", sa.Text, nullable=False),
+    sa.Column("language", sa.Text, nullable=False),
+    sa.Column("parameters", sa.Text, nullable=False),
+    sa.Column("warned", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("right", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("wrong", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("wanted", sa.Integer, nullable=False, server_default="1"),
+    sa.Column("pages", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("done", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("entered", sa.Float, nullable=False),
+    sa.Column("consented", sa.Float),
+    sa.Column("finished", sa.Float),
+)
+
+tokens = sa.Table(
+    "tokens",
+    METADATA,
+    sa.Column("hash", sa.Text, primary_key=True),
+    sa.Column("person", sa.Text, sa.ForeignKey("people.id"), nullable=False, index=True),
+    sa.Column("issued", sa.Float, nullable=False),
+)
+
+#: `position` is the place in the campaign's items, `instance` a number that items share which are kept apart,
+#: `target` how many answers are wanted, `leased` how many people have the item before them.
+items = sa.Table(
+    "items",
+    METADATA,
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("instance", sa.Integer, nullable=False),
+    sa.Column("rank", sa.Integer, nullable=False),
+    sa.Column("target", sa.Integer, nullable=False),
+    sa.Column("answered", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("leased", sa.Integer, nullable=False, server_default="0"),
+    sa.CheckConstraint("answered >= 0 AND leased >= 0 AND answered + leased <= target", name="items_wanted"),
+)
+sa.Index(
+    "items_open",
+    items.c.rank,
+    sqlite_where=sa.text("answered + leased < target"),
+    postgresql_where=sa.text("answered + leased < target"),
+)
+
+blocks = sa.Table(
+    "blocks",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("person", sa.Text, sa.ForeignKey("people.id"), index=True),
+    sa.Column("expires", sa.Float),
+    sa.Column("done", sa.Boolean, nullable=False, server_default=sa.false()),
+)
+
+block_items = sa.Table(
+    "block_items",
+    METADATA,
+    sa.Column("block", sa.Integer, sa.ForeignKey("blocks.id"), primary_key=True),
+    sa.Column("place", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("item", sa.Integer, sa.ForeignKey("items.position"), nullable=False),
+)
+
+#: `state` is "live", "returned" (it expired) or "answered"; `place` counts the pages of a person from 0.
+leases = sa.Table(
+    "leases",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("person", sa.Text, sa.ForeignKey("people.id"), nullable=False),
+    sa.Column("item", sa.Integer, sa.ForeignKey("items.position"), nullable=False),
+    sa.Column("instance", sa.Integer, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("place", sa.Integer, nullable=False),
+    sa.Column("block", sa.Integer, sa.ForeignKey("blocks.id")),
+    sa.Column("issued", sa.Float, nullable=False),
+    sa.Column("expires", sa.Float, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.UniqueConstraint("person", "instance", "attempt", name="leases_apart"),
+)
+sa.Index(
+    "leases_open",
+    leases.c.person,
+    leases.c.place,
+    sqlite_where=sa.text("state <> 'answered'"),
+    postgresql_where=sa.text("state <> 'answered'"),
+)
+sa.Index(
+    "leases_live",
+    leases.c.expires,
+    sqlite_where=sa.text("state = 'live'"),
+    postgresql_where=sa.text("state = 'live'"),
+)
+
+#: `counted` is false of answers that were set aside: their person was disqualified, or their block returned.
+answers = sa.Table(
+    "answers",
+    METADATA,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("person", sa.Text, sa.ForeignKey("people.id"), nullable=False),
+    sa.Column("item", sa.Integer, sa.ForeignKey("items.position"), nullable=False, index=True),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("lease", sa.Text, nullable=False),
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("submitted", sa.Float, nullable=False),
+    sa.Column("right", sa.Boolean),
+    sa.Column("counted", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.UniqueConstraint("person", "item", "attempt", name="answers_once"),
+    sa.UniqueConstraint("person", "key", name="answers_key"),
+)
+
+#: A researcher's decision where people disagree.
+adjudications = sa.Table(
+    "adjudications",
+    METADATA,
+    sa.Column("item", sa.Integer, sa.ForeignKey("items.position"), primary_key=True),
+    sa.Column("question", sa.Text, primary_key=True),
+    sa.Column("answer", sa.Text, nullable=False),
+    sa.Column("note", sa.Text, nullable=False),
+    sa.Column("decided", sa.Float, nullable=False),
+)
+
+events = sa.Table(
+    "events",
+    METADATA,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("person", sa.Text),
+    sa.Column("detail", sa.Text, nullable=False, server_default=""),
+)

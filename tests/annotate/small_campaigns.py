@@ -1,0 +1,93 @@
+"""Small campaigns to run: pairs to judge with yes or no, and people who answer them."""
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import PIL.Image
+
+from counterfoil.annotate import entry, work
+from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.entry import Person
+from counterfoil.annotate.forms.base import WorkItem
+
+
+def pixel() -> bytes:
+    """The smallest image file."""
+    file = io.BytesIO()
+    PIL.Image.new("RGB", (1, 1)).save(file, "PNG")
+    return file.getvalue()
+
+
+def pair(id: str, role: str = "work", right: str = "", **more: Any) -> WorkItem:
+    """A pair to judge; of one whose answer is known, `right` is it."""
+    golden = {"match": [right]} if right else {}
+    return WorkItem(id, {"image": "a.png", "caption": f"Caption {id}."}, role, golden, **more)  # type: ignore[arg-type]
+
+
+def pairs(n: int, *, golden: int = 0, onboarding: int = 0, kinds: str = "a") -> list[WorkItem]:
+    """n pairs, golden ones and those of the test, right answers yes and no in turn."""
+    found = [pair(str(at), kind=kinds[at % len(kinds)]) for at in range(n)]
+    for role, count in (("golden", golden), ("onboarding", onboarding)):
+        found += [pair(f"{role}-{at}", role, ("yes", "no")[at % 2]) for at in range(count)]
+    return found
+
+
+def make(folder: Path, items: list[WorkItem], **recipe: Any) -> Campaign:
+    """The campaign of these items."""
+    made = CampaignRecipe(form="yes-no", title="Pairs", **recipe)
+    return create_folder(folder, made, items, {"a.png": pixel()})
+
+
+@dataclass(eq=False)
+class Worker:
+    """A person at a campaign: comes in by a link, agrees, and answers by `judge`, right unless given."""
+
+    db: Database
+    campaign: Campaign
+    number: int
+    now: float = 1_000.0
+    judge: Callable[[WorkItem], str] | None = None
+    sent: int = 0
+
+    def __post_init__(self) -> None:
+        link = entry.make_links(self.campaign, self.number)[-1]
+        self.entered = entry.enter(
+            self.db, self.campaign, worker=link, platform="link", parameters={}, now=self.now
+        )
+        entry.consent(self.db, self.person, self.now, text=self.campaign.consent)
+
+    @property
+    def person(self) -> Person:
+        return self.entered.person
+
+    def standing(self, *, later: float = 0.0) -> work.Standing:
+        self.now += later
+        return work.standing(self.db, self.campaign, self.person, self.now)
+
+    def answer(self, assigned: work.Assigned, value: str | None = None, **changed: Any) -> work.Receipt:
+        """Send an answer to what is assigned, with a new key."""
+        self.sent += 1
+        self.now += 2
+        item = assigned.item
+        right = item.golden.get("match", [item.truth or "yes"])[0]
+        value = value or (self.judge(item) if self.judge else right)
+        sent: Mapping[str, Any] = {
+            "lease": assigned.lease,
+            "key": f"key-{self.sent}",
+            "answer": {"match": ("yes", "no").index(value)},
+            "seconds": 1.5,
+            **changed,
+        }
+        return work.submit(self.db, self.campaign, self.person, work.Submission(**sent), self.now)
+
+    def do(self, most: int = 10**6) -> work.Standing:
+        """Answer until nothing is left, or so many items."""
+        found = self.standing()
+        while found.assigned and most:
+            found = self.answer(found.assigned[0]).standing
+            most -= 1
+        return found

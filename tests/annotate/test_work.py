@@ -1,0 +1,250 @@
+"""Work: who gets which item, which answers are taken, and what ends a person's work."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from annotate.small_campaigns import Worker, make, pair, pairs
+from counterfoil.annotate import entry, work
+from counterfoil.annotate.answers import counts, judgement_table
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database, open_database
+from counterfoil.errors import InputError
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[tuple[Database, Campaign]]:
+    campaign = make(tmp_path / "campaign", pairs(6, golden=2, kinds="ab"), overlap=2, golden_share=0.25)
+    db = open_database(campaign)
+    yield db, campaign
+    db.close()
+
+
+def test_every_item_gets_its_answers_and_no_more(queue: tuple[Database, Campaign]) -> None:
+    db, campaign = queue
+    ends = [Worker(db, campaign, number).do() for number in (1, 2, 3)]
+    table = judgement_table(db, campaign)
+    of_item = Counter(table.filter(table["role"].to_numpy(False) == "work")["item"].to_pylist())
+    assert set(of_item.values()) == {2}
+    assert len(of_item) == 6
+    assert [end.state for end in ends] == ["done", "done", "full"]
+    rows = list(zip(table["item"].to_pylist(), table["person"].to_pylist(), strict=True))
+    assert len(set(rows)) == len(rows)
+    found = counts(db)
+    assert (found.answers, found.complete, found.wanted, found.leased) == (12, 6, 0, 0)
+
+
+def test_a_repeated_submission_gets_the_same_receipt(queue: tuple[Database, Campaign]) -> None:
+    worker = Worker(*queue, 1)
+    first = worker.standing().assigned[0]
+    assert worker.answer(first, "no", key="k").accepted
+    again = worker.answer(first, "no", key="k")
+    assert (again.accepted, again.repeated) == (True, True)
+    with pytest.raises(InputError, match="another answer was sent with this key"):
+        worker.answer(first, "yes", key="k")
+    other = worker.answer(first, "yes", key="other")
+    assert (other.accepted, other.notice) == (False, "You had answered this item; your first answer counts.")
+    assert judgement_table(*queue)["answer"].to_pylist() == ["no"]
+
+
+def test_another_persons_lease_is_refused(queue: tuple[Database, Campaign]) -> None:
+    mine, theirs = Worker(*queue, 1), Worker(*queue, 2)
+    assigned = mine.standing().assigned[0]
+    with pytest.raises(InputError, match="not yours"):
+        theirs.answer(assigned)
+    with pytest.raises(InputError, match="not yours"):
+        mine.answer(assigned, lease="' OR 1=1 --")
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), 1e9])
+def test_times_that_are_none_are_refused(queue: tuple[Database, Campaign], seconds: float) -> None:
+    worker = Worker(*queue, 1)
+    with pytest.raises(InputError, match="no time in seconds"):
+        worker.answer(worker.standing().assigned[0], seconds=seconds)
+
+
+def test_no_time_is_longer_than_the_lease(queue: tuple[Database, Campaign]) -> None:
+    worker = Worker(*queue, 1)
+    worker.answer(worker.standing().assigned[0], seconds=5_000.0)
+    assert judgement_table(*queue)["seconds"].to_pylist() == [2.0]
+
+
+def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(tmp_path: Path) -> None:
+    campaign = make(tmp_path / "c", [pair("1")], overlap=1, lease_minutes=1)
+    db = open_database(campaign)
+    slow, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
+    late = slow.standing().assigned[0]
+    assert other.standing().state == "full"
+    taken = other.standing(later=61).assigned[0]
+    slow.now = other.now
+    refused = slow.answer(late)
+    assert (refused.accepted, refused.standing.state) == (False, "full")
+    assert "too late" in refused.notice
+    # The other one lets it expire as well: now the late answer is wanted.
+    assert work.release_expired(db, other.now + 61) == 1
+    slow.now = other.now + 61
+    assert slow.answer(late, key="again").accepted
+    assert not other.answer(taken).accepted
+    assert counts(db).answers == 1
+    db.close()
+
+
+def test_instances_stay_apart(tmp_path: Path) -> None:
+    items = [pair(f"{at}-{kind}", instance=str(at), kind=kind) for at in range(3) for kind in "ab"]
+    campaign = make(tmp_path / "c", items, overlap=1)
+    db = open_database(campaign)
+    for number in (1, 2):
+        Worker(db, campaign, number).do()
+    table = judgement_table(db, campaign)
+    seen = Counter(
+        (person, item.split("-")[0])
+        for person, item in zip(table["person"].to_pylist(), table["item"].to_pylist(), strict=True)
+    )
+    assert len(table) == 6
+    assert set(seen.values()) == {1}
+    db.close()
+
+
+@pytest.mark.parametrize(("errors", "state"), [(0, "done"), (1, "done"), (2, "disqualified")])
+def test_the_second_error_of_the_test_disqualifies(tmp_path: Path, errors: int, state: str) -> None:
+    campaign = make(tmp_path / "c", pairs(4, onboarding=12), overlap=1, onboarding=10)
+    db = open_database(campaign)
+    worker = Worker(db, campaign, 1)
+    found = worker.standing()
+    assert (found.state, found.of) == ("onboarding", 10)
+    for error in range(errors):
+        first = found.assigned[0]
+        wrong = {"yes": "no", "no": "yes"}[first.item.golden["match"][0]]
+        receipt = worker.answer(first, wrong)
+        found = receipt.standing
+        assert receipt.accepted
+        if error == 0:
+            assert "not right" in receipt.notice
+            assert found.assigned[0].item == first.item
+    assert worker.do().state == state
+    assert len(judgement_table(db, campaign)) == (0 if errors == 2 else 4)
+    everything = judgement_table(db, campaign, everything=True)
+    assert everything["role"].to_pylist().count("onboarding") == (1 if errors == 2 else 10)
+    db.close()
+
+
+def test_too_many_golden_misses_set_answers_aside(tmp_path: Path) -> None:
+    campaign = make(tmp_path / "c", pairs(6, golden=3), overlap=1, golden_share=0.5, golden_misses=2)
+    db = open_database(campaign)
+    careless = Worker(
+        db, campaign, 1, judge=lambda item: "no" if item.golden.get("match") == ["yes"] else "yes"
+    )
+    assert careless.do().state == "disqualified"
+    assert len(judgement_table(db, campaign)) == 0
+    assert counts(db).set_aside > 2
+    assert Worker(db, campaign, 2).do().state == "done"
+    found = counts(db)
+    assert (found.answers, found.complete, found.people["disqualified"]) == (6, 6, 1)
+    db.close()
+
+
+def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue: tuple[Database, Campaign]) -> None:
+    db, _ = queue
+    worker = Worker(*queue, 1)
+    first = worker.standing().assigned[0]
+    work.set_running(db, "paused", worker.now)
+    assert worker.standing().state == "paused"
+    receipt = worker.answer(first)
+    assert (receipt.accepted, receipt.standing.state, receipt.standing.assigned) == (True, "paused", ())
+    work.set_running(db, "open", worker.now)
+    assert worker.standing().state == "work"
+    work.set_running(db, "stopped", worker.now)
+    assert worker.standing().state == "done"
+    assert Worker(*queue, 2).standing().state == "full"
+
+
+def test_withdrawal_deletes_answers_and_gives_items_back(queue: tuple[Database, Campaign]) -> None:
+    db, campaign = queue
+    worker = Worker(*queue, 1)
+    worker.do(4)
+    gone = entry.withdraw(db, campaign, worker.person, worker.now)
+    assert gone.state == "withdrawn"
+    assert len(judgement_table(db, campaign, everything=True)) == 0
+    found = counts(db)
+    assert (found.answers, found.wanted, found.leased) == (0, 12, 0)
+    assert worker.standing().state == "withdrawn"
+    with pytest.raises(InputError, match="not yours"):
+        worker.answer(work.Assigned(pair("1"), campaign.form.page(pair("1")), "x", 1, 1, "work"))
+    again = entry.enter(
+        db, campaign, worker=entry.make_links(campaign, 1)[0], platform="link", parameters={}, now=2.0
+    )
+    assert again.person.state == "withdrawn"
+
+
+def test_a_person_does_no_more_than_the_limit(tmp_path: Path) -> None:
+    campaign = make(tmp_path / "c", pairs(10, golden=2), overlap=1, per_person=4, golden_share=0.5)
+    db = open_database(campaign)
+    worker = Worker(db, campaign, 1)
+    end = worker.do()
+    assert (end.state, end.done, end.of) == ("done", 4, 4)
+    roles = judgement_table(db, campaign)["role"].to_pylist()
+    assert Counter(roles) == {"work": 2, "golden": 2}
+    db.close()
+
+
+def test_adaptive_asks_for_more_where_people_disagree(tmp_path: Path) -> None:
+    items = [pair(str(at), truth="yes") for at in range(4)]
+    campaign = make(tmp_path / "c", items, design="adaptive", overlap=3, most=5, certainty=0.9)
+    db = open_database(campaign)
+    for number in range(1, 7):
+        # Person 1 answers items 0 and 1 another way than all others.
+        Worker(
+            db,
+            campaign,
+            number,
+            judge=lambda item, number=number: "no" if number == 1 and item.id in "01" else "yes",
+        ).do()
+    of_item = Counter(judgement_table(db, campaign)["item"].to_pylist())
+    # 2 to 1 at an accuracy of 0.8 is 0.8 likely, 3 to 1 is 16 / 17.
+    assert of_item == {"0": 4, "1": 4, "2": 3, "3": 3}
+    found = counts(db)
+    assert (found.complete, found.complete_answers, found.wanted) == (4, 14, 0)
+    db.close()
+
+
+def test_blocks_are_one_persons_and_go_to_others_whole(tmp_path: Path) -> None:
+    campaign = make(
+        tmp_path / "c", pairs(4), design="blocks", overlap=1, per_person=2, block_minutes=1, lease_minutes=1
+    )
+    db = open_database(campaign)
+    slow, second, third = (Worker(db, campaign, number) for number in (1, 2, 3))
+    first = slow.standing().assigned[0]
+    slow.answer(first)
+    assert second.do().state == "done"
+    assert third.standing().state == "full"
+    # An answer keeps the block a minute longer.
+    assert third.standing(later=58).state == "full"
+    end = third.do() if third.standing(later=10).assigned else None
+    assert end is not None
+    assert (end.state, end.done) == ("done", 2)
+    assert slow.standing().state == "full"
+    found = counts(db)
+    assert (found.answers, found.set_aside, found.complete, found.blocks_done) == (4, 1, 4, 2)
+    db.close()
+
+
+def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) -> None:
+    campaign = make(tmp_path / "c", pairs(4), design="blocks", overlap=1, per_person=2, entry="mturk")
+    db = open_database(campaign)
+
+    def come(assignment: str) -> int:
+        parameters = {"workerId": "W1", "assignmentId": assignment}
+        came = entry.enter(db, campaign, worker="W1", platform="mturk", parameters=parameters, now=1.0).person
+        entry.consent(db, came, 1.0)
+        done, found = 0, work.standing(db, campaign, came, 1.0)
+        while found.assigned:
+            sent = work.Submission(found.assigned[0].lease, f"{assignment}{done}", {"match": 0}, 0.5)
+            found = work.submit(db, campaign, came, sent, 2.0).standing
+            done += 1
+        return done
+
+    assert [come("a"), come("a"), come("b"), come("c")] == [2, 0, 2, 0]
+    assert counts(db).complete == 4
+    db.close()
