@@ -5,7 +5,7 @@
     question  which question of the item; items with a single one call it what they like
     answer    the answer as text: the value of the option, the text, or for several options and for spans a
               JSON list (`answer_cell`)
-    seconds   how long it took, null where it is not known
+    seconds   how long the item took, the same for all of its questions; null where it is not known
     golden    of a golden item (one whose answer is known) whether it was answered right; null for all others
 
 An item is answered by a person once per question. Further columns are kept and not looked at. In CSV a null

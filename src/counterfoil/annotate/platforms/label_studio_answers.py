@@ -1,0 +1,254 @@
+"""Annotations of Label Studio: an export as judgements, and judgements as annotations of tasks.
+
+An export (JSON, not JSON-MIN) is a list of tasks with annotations, each with `completed_by`, `lead_time` and
+a `result` of regions: one for a choice, a rating or a text, one for every span. An annotation that is marked
+as ground truth is nobody's judgement: the others are held to it, and it fills their column `golden`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.annotate.judgement_table import answer_cell, answer_value, judgement_rows
+from counterfoil.annotate.platforms.label_studio import ITEM, LabellingConfig, LabellingControl
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import decoded, parse_json, read_bytes
+from counterfoil.store import digest_value
+
+#: What a result holds, by its type.
+_TYPES = ("choices", "rating", "pairwise", "textarea", "labels")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStudioExport:
+    """The judgements of an export, and what was left out.
+
+    `cancelled` annotations were skipped by their people; of several by one person for one task the last
+    counts, and `repeated` are the others. `people` are the ids of Label Studio, in order of appearance.
+    """
+
+    judgements: pa.Table
+    tasks: int
+    people: tuple[str, ...]
+    cancelled: int
+    repeated: int
+    golden: int
+
+
+def read_export(
+    path: Path,
+    config: LabellingConfig | None = None,
+    *,
+    item: str = ITEM,
+    identify: Callable[[str], str] = str,
+) -> LabelStudioExport:
+    """The judgements in an export (see the module); `item` is the key of a task's data with the item's id.
+
+    A task without that key is called by its own id. With a configuration, results of controls that it does
+    not have are refused, and it says which choices are lists; without one a control's are where any
+    annotation has other than one. Raises `DataError` naming task and annotation for what does not fit.
+    """
+    tasks = parse_json(decoded(read_bytes(path), where=path), where=path)
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise DataError("not an export of Label Studio", where=path, allowed="a list of tasks (JSON)")
+    if tasks and not any("annotations" in task for task in tasks):
+        raise DataError(
+            "tasks without annotations", where=path, hint="export as JSON, not as JSON-MIN, CSV or COCO"
+        )
+    found: dict[tuple[str, str], tuple[dict[str, Any], float | None]] = {}
+    truths: dict[str, dict[str, Any]] = {}
+    people: dict[str, str] = {}
+    cancelled = repeated = 0
+    for number, task in enumerate(tasks):
+        name = str((task.get("data") or {}).get(item) or task.get("id") or "")
+        where = f"{path}, task {name or number + 1}"
+        if not name:
+            raise DataError(f"neither '{item}' in its data nor an id", where=where)
+        annotations = task.get("annotations", [])
+        if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
+            raise DataError("annotations are no list of objects", where=where)
+        for annotation in sorted(annotations, key=lambda each: str(each.get("updated_at") or "")):
+            if annotation.get("was_cancelled"):
+                cancelled += 1
+                continue
+            spot = f"{where}, annotation {annotation.get('id', '?')}"
+            answer = _answer(annotation.get("result"), config, spot)
+            if annotation.get("ground_truth"):
+                truths[name] = answer
+                continue
+            person = _person(annotation.get("completed_by"), spot)
+            repeated += (name, person) in found
+            people.setdefault(person, identify(person))
+            found[name, person] = answer, _seconds(annotation.get("lead_time"), spot)
+    many = _many(config, [answer for answer, _ in found.values()])
+    rows = [
+        {
+            "item": name,
+            "person": people[person],
+            "question": question,
+            "answer": answer_cell(_plain(value, question in many)),
+            "seconds": seconds,
+            "golden": _equal(value, truths[name][question]) if question in truths.get(name, {}) else None,
+        }
+        for (name, person), (answer, seconds) in found.items()
+        for question, value in answer.items()
+        if value != [] or question in many
+    ]
+    if not rows:
+        raise DataError("no annotations", where=path, given=f"{len(tasks):,} tasks")
+    return LabelStudioExport(
+        judgement_rows(rows, where=path), len(tasks), tuple(people), cancelled, repeated, len(truths)
+    )
+
+
+def annotated(
+    tasks: Sequence[Mapping[str, Any]], judgements: pa.Table, config: LabellingConfig
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Tasks with the judgements as their annotations, as an export has them, and who is number 1, 2, ....
+
+    Label Studio numbers its people; so are those of the table, in order of appearance. Judgements of items
+    that are no task are refused, with `DataError`.
+    """
+    of_item = {str(task["data"][ITEM]): number for number, task in enumerate(tasks)}
+    people: dict[str, int] = {}
+    results: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    seconds: dict[tuple[int, str], float | None] = {}
+    for row in judgements.to_pylist():
+        if row["item"] not in of_item:
+            raise DataError("no task of this item", where="judgements", given=row["item"])
+        people.setdefault(row["person"], len(people) + 1)
+        key = of_item[row["item"]], row["person"]
+        control = config.control(row["question"], where="judgements")
+        value = answer_value(row["answer"], control.kind, where=f"judgement of item {row['item']}")
+        results.setdefault(key, []).extend(_regions(control, value, (row["item"], row["person"])))
+        seconds[key] = row["seconds"]
+    made = [{"id": number + 1, **task, "annotations": []} for number, task in enumerate(tasks)]
+    for number, ((at, person), result) in enumerate(results.items()):
+        made[at]["annotations"].append(
+            {
+                "id": number + 1,
+                "completed_by": people[person],
+                "result": result,
+                "was_cancelled": False,
+                "ground_truth": False,
+                "lead_time": seconds[at, person],
+            }
+        )
+    return made, tuple(people)
+
+
+def _answer(result: object, config: LabellingConfig | None, where: str) -> dict[str, Any]:
+    """Answers by control: a text, a list of options, or a list of spans."""
+    if not isinstance(result, list) or not all(isinstance(each, dict) for each in result):
+        raise DataError("its result is no list of objects", where=where)
+    found: dict[str, Any] = {}
+    for region in result:
+        name, kind, value = region.get("from_name"), region.get("type"), region.get("value")
+        if not isinstance(name, str) or kind not in _TYPES or not isinstance(value, dict):
+            raise DataError(
+                "a result that is not supported", where=where, given=kind or "(no type)", allowed=_TYPES
+            )
+        if config is not None:
+            config.control(name, where=where)
+        found[name] = _merged(found.get(name), kind, value, f"{where}, control {name}")
+    return found
+
+
+def _merged(before: Any, kind: str, value: Mapping[str, Any], where: str) -> Any:
+    """What a control holds after one more region of it."""
+    if kind == "labels":
+        start, end, names = value.get("start"), value.get("end"), value.get("labels")
+        whole = all(isinstance(at, int) and not isinstance(at, bool) for at in (start, end))
+        if not whole or not 0 <= start < end or not isinstance(names, list):  # type: ignore[operator]
+            raise DataError("not a span of a text", where=where, given=dict(value))
+        spans = [*(before or []), *({"start": start, "end": end, "label": str(each)} for each in names)]
+        return sorted(spans, key=lambda span: (span["start"], span["end"], span["label"]))
+    if before is not None:
+        raise DataError("two results of one control", where=where)
+    given: Any = value.get({"pairwise": "selected", "textarea": "text"}.get(kind, kind))
+    if kind == "choices":
+        if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+            raise DataError("not a list of choices", where=where, given=given)
+        return list(given)
+    if kind == "rating" and isinstance(given, int | float) and not isinstance(given, bool):
+        return f"{given:g}"
+    if kind == "textarea" and isinstance(given, list):
+        given = "\n".join(map(str, given))
+    if not isinstance(given, str) or (kind == "pairwise" and given not in ("left", "right")):
+        raise DataError("not an answer of this control", where=where, given=given)
+    return given
+
+
+def _many(config: LabellingConfig | None, answers: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The controls whose answers are lists."""
+    if config is not None:
+        return frozenset(each.name for each in config.controls if each.kind in ("many", "spans"))
+    return frozenset(
+        name
+        for answer in answers
+        for name, value in answer.items()
+        if isinstance(value, list) and (len(value) != 1 or isinstance(value[0], dict))
+    )
+
+
+def _plain(value: Any, many: bool) -> Any:
+    return value[0] if isinstance(value, list) and not many else value
+
+
+def _equal(value: Any, truth: Any) -> bool:
+    """Whether an answer is the one of the ground truth, whatever the order of options."""
+    if isinstance(value, list) and isinstance(truth, list):
+        return sorted(map(digest_value, value)) == sorted(map(digest_value, truth))
+    return bool(value == truth)
+
+
+def _person(given: object, where: str) -> str:
+    """Who made an annotation: Label Studio gives a number, or an object with it."""
+    if isinstance(given, dict):
+        given = given.get("id")
+    if isinstance(given, bool) or not isinstance(given, int | str) or given == "":
+        raise DataError("no person in 'completed_by'", where=where, given=given)
+    return str(given)
+
+
+def _seconds(given: object, where: str) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 10**9:
+        raise DataError("no time in 'lead_time'", where=where, given=given, allowed="seconds, 0 or more")
+    return float(given)
+
+
+def _regions(control: LabellingControl, value: Any, key: tuple[str, str]) -> list[dict[str, Any]]:
+    """The results of one answer; ids are digests, so that the same judgements give the same file."""
+    kind, inside = {
+        "one": ("choices", {"choices": [value]}),
+        "many": ("choices", {"choices": value}),
+        "rating": ("rating", {"rating": value}),
+        "pairwise": ("pairwise", {"selected": value}),
+        "text": ("textarea", {"text": [value]}),
+        "spans": ("labels", None),
+    }[control.kind]
+    if control.kind == "rating":
+        try:
+            inside = {"rating": int(value)}
+        except ValueError:
+            raise DataError("no rating", where=f"judgement of item {key[0]}", given=value) from None
+    values = (
+        [{"start": span["start"], "end": span["end"], "labels": [span["label"]]} for span in value]
+        if inside is None
+        else [inside]
+    )
+    return [
+        {
+            "id": digest_value([*key, control.name, number])[:10],
+            "from_name": control.name,
+            "to_name": ",".join(control.to),
+            "type": kind,
+            "value": each,
+        }
+        for number, each in enumerate(values)
+    ]

@@ -1,0 +1,312 @@
+"""Results of Mechanical Turk's requester site: batches as it exports them, and its table of reviews.
+
+A row is one worker's assignment of one HIT: columns of the batch's input (`Input.image1`), of the answers
+(`Answer.match1`), and of the assignment. A HIT may hold several items, as the 20 pairs of ECCV Caption's do
+(section 3.2); their columns are numbered, and a layout says how they are called.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.annotate.judgement_table import answer_cell, judgement_rows
+from counterfoil.data.tables import DataTable, read_table
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import parse_json
+from counterfoil.store import write_csv
+
+#: Columns of every batch.
+_ASSIGNMENT = ("HITId", "AssignmentId", "WorkerId", "AssignmentStatus")
+STATUSES = ("Submitted", "Approved", "Rejected")
+#: Between options of one answer, and between parts of an item's id.
+SEPARATOR = "|"
+#: Characters of the reason of a rejection, at most.
+LONGEST_REASON = 1024
+_NUMBER = "{n}"
+
+
+@dataclass(frozen=True)
+class HitLayout:
+    """What columns hold: names in which `{n}` stands for the number of an item in its HIT.
+
+    `item` are the input columns that together name an item, joined by "|". `questions` maps questions to
+    answer columns, `many` are those with several options each. `golden` is a column with the right answer of
+    the first question where it is known: one option, or several of which any is right, with "|" between them.
+
+    >>> HitLayout(("Input.image{n}", "Input.caption{n}"), {"match": "Answer.match{n}"}).numbers(
+    ...     ["Input.image1", "Input.image2", "Input.caption1", "Input.caption2"])
+    ('1', '2')
+    """
+
+    item: tuple[str, ...] = ("Input.item{n}",)
+    questions: Mapping[str, str] = field(default_factory=lambda: {"answer": "Answer.answer{n}"})
+    many: frozenset[str] = frozenset()
+    golden: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.item or not self.questions:
+            raise InputError("no columns", where="layout of a HIT", allowed="items and questions")
+        numbered = {_NUMBER in name for name in (*self.item, *self.questions.values())}
+        if len(numbered) > 1:
+            raise InputError(
+                "some columns are numbered and some are not",
+                where="layout of a HIT",
+                given=", ".join((*self.item, *self.questions.values())),
+                allowed=f"{_NUMBER} in all, or in none",
+            )
+        odd = sorted(self.many - set(self.questions))
+        if odd:
+            raise InputError(
+                "unknown question", where="layout of a HIT", given=odd[0], allowed=list(self.questions)
+            )
+
+    def numbers(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The numbers of the items in a HIT, as the columns write them, in order; "" where there are none."""
+        if _NUMBER not in self.item[0]:
+            return ("",)
+        pattern = re.compile(re.escape(self.item[0]).replace(re.escape(_NUMBER), r"(\d+)"))
+        found = {match[1] for name in columns if (match := pattern.fullmatch(name))}
+        return tuple(sorted(found, key=lambda number: (int(number), number)))
+
+
+@dataclass(frozen=True, eq=False)
+class HitResults:
+    """A batch as judgements, and what was left out.
+
+    `judgements` has a column `assignment` beside those of every such table. `rejected` assignments are in no
+    row; of an item that a worker judged in several HITs the first answer counts, `repeated` are the others.
+    """
+
+    judgements: pa.Table
+    hits: int
+    assignments: int
+    people: int
+    rejected: int
+    repeated: int
+
+
+def read_results(
+    path: Path, layout: HitLayout | None = None, *, identify: Callable[[str], str] = str
+) -> HitResults:
+    """The judgements in a batch's results (CSV, as the requester site exports them).
+
+    `identify` makes of a worker's id what the table holds. Seconds are those of the assignment, divided
+    evenly among its items. Answers are cells, options with a column each (`Answer.match1.yes`), or the JSON
+    of `Answer.taskAnswers`. Raises `DataError` naming row and column for what does not fit.
+    """
+    layout = layout or HitLayout()
+    table = read_table(path)
+    statuses = [str(status).strip() for status in _column(table, "AssignmentStatus")]
+    assignments, workers, hits = (_column(table, name) for name in ("AssignmentId", "WorkerId", "HITId"))
+    numbers = layout.numbers(list(table.columns))
+    if not numbers:
+        raise DataError(
+            f"no column '{layout.item[0]}'", where=table.source, given=", ".join(table.columns), hint=_HINT
+        )
+    _check_questions(table, layout, numbers)
+    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+    rejected = repeated = 0
+    for row, status in enumerate(statuses):
+        if status not in STATUSES:
+            raise DataError(
+                "unknown state", where=table.where(row, "AssignmentStatus"), given=status, allowed=STATUSES
+            )
+        if status == "Rejected":
+            rejected += 1
+            continue
+        answers = _answers(table, row)
+        items = {number: _item(table, row, layout, number) for number in numbers}
+        items = {number: item for number, item in items.items() if item}
+        seconds = _seconds(table, row)
+        for number, item in items.items():
+            for question, name in layout.questions.items():
+                column = name.replace(_NUMBER, number)
+                value = _value(table, row, answers, column, many=question in layout.many)
+                if value is None:
+                    continue
+                key = item, workers[row], question
+                repeated += key in rows
+                rows.setdefault(
+                    key,
+                    {
+                        "item": item,
+                        "person": identify(workers[row]),
+                        "question": question,
+                        "answer": answer_cell(value),
+                        "seconds": None if seconds is None else seconds / len(items),
+                        "golden": _golden(table, row, layout, question, number, value),
+                        "assignment": assignments[row],
+                    },
+                )
+    if not rows:
+        raise DataError("no answers", where=table.source, given=", ".join(table.columns), hint=_HINT)
+    made = judgement_rows(list(rows.values()), where=table.source)
+    made = made.append_column("assignment", pa.array([each["assignment"] for each in rows.values()]))
+    return HitResults(made, len(set(hits)), len(table), len({who for _, who, _ in rows}), rejected, repeated)
+
+
+def write_review(path: Path, results: Path, decisions: Mapping[str, str]) -> tuple[int, int]:
+    """Write a batch's results with decisions, to upload where they came from; how many approved and rejected.
+
+    `decisions` maps assignments to the reason of a rejection, "" for an approval. Raises `DataError` or
+    `InputError` for an assignment that is not in the results or was decided before, and for a reason that is
+    too long; nothing is written then.
+    """
+    table = read_table(results)
+    assignments = _column(table, "AssignmentId")
+    place = {assignment: row for row, assignment in enumerate(assignments)}
+    for assignment, reason in decisions.items():
+        if assignment not in place:
+            raise InputError("no such assignment", where=table.source, given=assignment)
+        row = place[assignment]
+        status = str(table["AssignmentStatus"][row]).strip()
+        if status != "Submitted":
+            raise DataError(
+                "was decided before",
+                where=table.where(row, "AssignmentStatus"),
+                given=status,
+                allowed="Submitted",
+            )
+        if len(reason) > LONGEST_REASON:
+            raise InputError(
+                "the reason is too long",
+                where=f"assignment {assignment}",
+                given=f"{len(reason):,} characters",
+                allowed=f"at most {LONGEST_REASON:,}",
+            )
+    columns: dict[str, list[str]] = {
+        name: ["" if cell is None else str(cell) for cell in table[name]]
+        for name in table.columns
+        if name not in ("Approve", "Reject")
+    }
+    columns["Approve"] = ["x" if decisions.get(each) == "" else "" for each in assignments]
+    columns["Reject"] = [decisions.get(each, "") for each in assignments]
+    write_csv(path, pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()}))
+    rejected = sum(bool(reason) for reason in decisions.values())
+    return len(decisions) - rejected, rejected
+
+
+_HINT = "say which columns hold items and answers; {n} stands for the number of an item in its HIT"
+
+
+def _column(table: DataTable, name: str) -> list[str]:
+    found = ["" if cell is None else str(cell).strip() for cell in table[name]]
+    if "" in found:
+        raise DataError("empty", where=table.where(found.index(""), name))
+    return found
+
+
+def _check_questions(table: DataTable, layout: HitLayout, numbers: Sequence[str]) -> None:
+    """Raise `DataError` for a question of which no HIT has a column."""
+    if "Answer.taskAnswers" in table:
+        return
+    # An option may have a column of its own, so that the question's name is the beginning of several.
+    names = set(table.columns) | {".".join(name.split(".")[:2]) for name in table.columns}
+    for question, column in layout.questions.items():
+        if not any(column.replace(_NUMBER, number) in names for number in numbers):
+            raise DataError(
+                f"no column '{column}'",
+                where=f"{table.source}, question '{question}'",
+                given=", ".join(name for name in table.columns if name.startswith("Answer.")) or "no answers",
+                hint=_HINT,
+            )
+
+
+def _item(table: DataTable, row: int, layout: HitLayout, number: str) -> str:
+    """The id of an item, empty where a HIT has fewer items than others."""
+    names = [name.replace(_NUMBER, number) for name in layout.item]
+    cells = [str(table[name][row] or "").strip() for name in names]
+    if not any(cells):
+        return ""
+    for name, cell in zip(names, cells, strict=True):
+        if not cell or (len(cells) > 1 and SEPARATOR in cell):
+            raise DataError(
+                "cannot be part of an item's id",
+                where=table.where(row, name),
+                given=cell or "(empty)",
+                allowed=f"a text without {SEPARATOR}",
+            )
+    return SEPARATOR.join(cells)
+
+
+def _answers(table: DataTable, row: int) -> dict[str, Any]:
+    """All answers of an assignment by the name of their column: cells, or whether each option was chosen."""
+    found: dict[str, Any] = {}
+    for name in table.columns:
+        if not name.startswith("Answer.") or table[name][row] in (None, ""):
+            continue
+        cell = str(table[name][row])
+        if name == "Answer.taskAnswers":
+            found |= _task_answers(cell, table.where(row, name))
+            continue
+        found[name] = cell
+        # An option with a column of its own: Answer.match1.yes.
+        question, _, option = name.removeprefix("Answer.").partition(".")
+        if option and cell.lower() in ("true", "false"):
+            options = found.setdefault(f"Answer.{question}", {})
+            if isinstance(options, dict):
+                options[option] = cell.lower() == "true"
+    return found
+
+
+def _task_answers(cell: str, where: str) -> dict[str, Any]:
+    """Answers of the site's own form elements: a list with an object of them by name."""
+    value = parse_json(cell, where=where)
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise DataError("not the answers of a task", where=where, given=cell, allowed="a list of objects")
+    return {f"Answer.{name}": given for each in value for name, given in each.items()}
+
+
+def _value(table: DataTable, row: int, answers: Mapping[str, Any], name: str, *, many: bool) -> Any:
+    """The answer to one question: a text, or a list where `many`; None where there is none."""
+    given = answers.get(name)
+    where = table.where(row, name)
+    if isinstance(given, dict):
+        if set(given) == {"label"}:  # A classifier of the site.
+            return str(given["label"])
+        if not all(isinstance(chosen, bool) for chosen in given.values()):
+            raise DataError("not an answer that is known", where=where, given=given)
+        chosen = [option for option, is_chosen in given.items() if is_chosen]
+        if many:
+            return chosen
+        if len(chosen) > 1:
+            raise DataError("several options of a question with one", where=where, given=", ".join(chosen))
+        return chosen[0] if chosen else None
+    if given is None or not str(given).strip():
+        return None
+    if many:
+        return [part.strip() for part in str(given).split(SEPARATOR) if part.strip()]
+    return str(given)
+
+
+def _golden(
+    table: DataTable, row: int, layout: HitLayout, question: str, number: str, value: Any
+) -> bool | None:
+    if layout.golden is None or question != next(iter(layout.questions)):
+        return None
+    cell = str(table[layout.golden.replace(_NUMBER, number)][row] or "")
+    right = [part.strip() for part in cell.split(SEPARATOR) if part.strip()]
+    if not right:
+        return None
+    return set(value) == set(right) if isinstance(value, list) else value in right
+
+
+def _seconds(table: DataTable, row: int) -> float | None:
+    if "WorkTimeInSeconds" not in table or table["WorkTimeInSeconds"][row] in (None, ""):
+        return None
+    try:
+        found = float(table["WorkTimeInSeconds"][row])
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 10**9:
+        raise DataError(
+            "no time",
+            where=table.where(row, "WorkTimeInSeconds"),
+            given=table["WorkTimeInSeconds"][row],
+            allowed="seconds, 0 or more",
+        )
+    return found

@@ -1,0 +1,235 @@
+"""Results of Mechanical Turk's requester site."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results, write_review
+from counterfoil.errors import DataError, InputError
+
+#: Columns of a batch that say nothing here, as the site writes them.
+FACTS = {
+    "HITTypeId": "3TYPE",
+    "Title": "Do captions match?",
+    "Reward": "$1.40",
+    "RequesterAnnotation": "BatchId:1;OriginalHitTemplateId:2;",
+    "AcceptTime": "Mon Aug 23 10:00:00 PDT 2021",
+    "LifetimeApprovalRate": "100% (5/5)",
+}
+#: ECCV Caption's HITs hold 20 pairs (section 3.2).
+PAIRS = 20
+LAYOUT = HitLayout(
+    ("Input.image{n}", "Input.caption{n}"),
+    {"match": "Answer.match{n}", "why": "Answer.why{n}"},
+    many=frozenset({"why"}),
+    golden="Input.golden{n}",
+)
+
+
+def hit(number: int, worker: str, **more: str) -> dict[str, str]:
+    """One assignment: pair k of HIT h is image h-k with caption h-k; the last two pairs are golden."""
+    row = {
+        "HITId": f"3HIT{number}",
+        **FACTS,
+        "AssignmentId": f"3A{number}{worker}",
+        "WorkerId": worker,
+        "AssignmentStatus": "Submitted",
+        "WorkTimeInSeconds": "570",
+    }
+    for k in range(1, PAIRS + 1):
+        row[f"Input.image{k}"], row[f"Input.caption{k}"] = f"i{number}-{k}", f"c{number}-{k}"
+        row[f"Input.golden{k}"] = {19: "100% YES|Partially YES, but", 20: "100% NO"}.get(k, "")
+        row[f"Answer.match{k}"] = ("100% YES", "Partially YES, but", "Mostly NO, because", "100% NO")[k % 4]
+        row[f"Answer.why{k}"] = "colour|quantity" if k % 4 == 1 else ""
+    return {**row, "Approve": "", "Reject": "", **more}
+
+
+def written(path: Path, rows: list[dict[str, str]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), quoting=csv.QUOTE_ALL)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_a_batch_of_hits_with_twenty_pairs(tmp_path: Path) -> None:
+    rows = [
+        hit(1, "A1"),
+        hit(1, "A2"),
+        hit(2, "A1", AssignmentStatus="Approved"),
+        hit(2, "A3", AssignmentStatus="Rejected"),
+    ]
+    found = read_results(written(tmp_path / "batch.csv", rows), LAYOUT)
+    assert (found.hits, found.assignments, found.people, found.rejected, found.repeated) == (2, 4, 2, 1, 0)
+    table = found.judgements.to_pylist()
+    match = [row for row in table if row["question"] == "match"]
+    assert len(match) == 3 * PAIRS
+    assert match[0] == {
+        "item": "i1-1|c1-1",
+        "person": "A1",
+        "question": "match",
+        "answer": "Partially YES, but",
+        "seconds": 570 / PAIRS,
+        "golden": None,
+        "assignment": "3A1A1",
+    }
+    # Pair 19 was answered "100% NO", pair 20 "100% YES": both wrong; 20 of 20 are asked for in order.
+    assert [row["item"] for row in match[:PAIRS]] == [f"i1-{k}|c1-{k}" for k in range(1, PAIRS + 1)]
+    assert [row["golden"] for row in match[:PAIRS]] == [None] * 18 + [False, False]
+    why = [row for row in table if row["question"] == "why"]
+    assert {row["answer"] for row in why} == {'["colour", "quantity"]'}
+    assert {row["golden"] for row in why} == {None}
+    assert len(why) == 3 * PAIRS // 4
+
+
+def test_golden_answers_may_be_one_of_several(tmp_path: Path) -> None:
+    row = hit(1, "A1", **{"Answer.match19": "Partially YES, but", "Answer.match20": "100% NO"})
+    found = read_results(written(tmp_path / "batch.csv", [row]), LAYOUT).judgements
+    golden = {r["item"]: r["golden"] for r in found.to_pylist() if r["golden"] is not None}
+    assert golden == {"i1-19|c1-19": True, "i1-20|c1-20": True}
+
+
+def test_a_pair_that_comes_again_counts_once(tmp_path: Path) -> None:
+    rows = [
+        hit(1, "A1"),
+        hit(2, "A1", **{"Input.image1": "i1-1", "Input.caption1": "c1-1", "Answer.match1": "100% NO"}),
+    ]
+    found = read_results(written(tmp_path / "batch.csv", rows), LAYOUT)
+    first = [
+        row["answer"]
+        for row in found.judgements.to_pylist()
+        if row["item"] == "i1-1|c1-1" and row["question"] == "match"
+    ]
+    assert (first, found.repeated) == (["Partially YES, but"], 2)
+
+
+def test_a_short_hit_has_fewer_items(tmp_path: Path) -> None:
+    short = {f"{side}{k}": "" for k in range(11, 21) for side in ("Input.image", "Input.caption")}
+    found = read_results(written(tmp_path / "batch.csv", [hit(1, "A1", **short)]), LAYOUT).judgements
+    assert len(found) == 10 + 3
+    assert set(found["seconds"].to_pylist()) == {57.0}
+
+
+@pytest.mark.parametrize(
+    ("answers", "many", "cell"),
+    [
+        ({"Answer.match1": "-yes"}, False, "-yes"),
+        ({"Answer.match1.yes": "true", "Answer.match1.no": "false"}, False, "yes"),
+        (
+            {"Answer.match1.a": "TRUE", "Answer.match1.b": "true", "Answer.match1.c": "false"},
+            True,
+            '["a", "b"]',
+        ),
+        ({"Answer.match1.label": "yes"}, False, None),
+        ({"Answer.taskAnswers": [{"match1": {"yes": True, "no": False}}]}, False, "yes"),
+        ({"Answer.taskAnswers": [{"match1": {"label": "yes"}}]}, False, "yes"),
+        ({"Answer.taskAnswers": [{"match1": "a free text"}]}, False, "a free text"),
+        ({"Answer.taskAnswers": [{"match1": {"a": True, "b": True}}]}, True, '["a", "b"]'),
+    ],
+)
+def test_answers_are_written_in_several_ways(
+    tmp_path: Path, answers: dict[str, Any], many: bool, cell: str | None
+) -> None:
+    row = {
+        "HITId": "3H",
+        "AssignmentId": "3A",
+        "WorkerId": "A1",
+        "AssignmentStatus": "Approved",
+        "Input.item1": "x",
+    }
+    row |= {name: value if isinstance(value, str) else json.dumps(value) for name, value in answers.items()}
+    questions = {"match": "Answer.match{n}"} if cell else {"match": "Answer.match{n}.label"}
+    layout = HitLayout(questions=questions, many=frozenset({"match"} if many else ()))
+    found = read_results(written(tmp_path / "batch.csv", [row]), layout, identify=str.lower).judgements
+    assert found["answer"].to_pylist() == [cell or "yes"]
+    assert found["person"].to_pylist() == ["a1"]
+    assert found["seconds"].to_pylist() == [None]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"AssignmentStatus": "Pending"}, "column 'AssignmentStatus': unknown state; given: Pending"),
+        ({"WorkerId": ""}, "row 1, column 'WorkerId': empty"),
+        ({"WorkTimeInSeconds": "-3"}, "row 1, column 'WorkTimeInSeconds': no time; given: -3"),
+        (
+            {"Input.caption7": ""},
+            r"column 'Input.caption7': cannot be part of an item's id; given: \(empty\)",
+        ),
+        ({"Input.caption7": "a|b"}, "column 'Input.caption7': cannot be part of an item's id; given: a|b"),
+        ({"Answer.taskAnswers": "{"}, "column 'Answer.taskAnswers', line 1, column 2: not valid JSON"),
+        ({"Answer.taskAnswers": '{"a": 1}'}, "not the answers of a task"),
+        (
+            {"Answer.taskAnswers": '[{"match1": {"a": true, "b": true}}]'},
+            "several options of a question with one",
+        ),
+        ({"Answer.taskAnswers": '[{"match1": {"a": 3}}]'}, "not an answer that is known"),
+    ],
+)
+def test_results_that_do_not_fit(tmp_path: Path, change: dict[str, str], message: str) -> None:
+    path = written(tmp_path / "batch.csv", [hit(1, "A1", **change)])
+    with pytest.raises(DataError, match=message) as caught:
+        read_results(path, LAYOUT)
+    assert str(caught.value).startswith(f"{path}, row 1")
+
+
+def test_columns_that_are_not_there(tmp_path: Path) -> None:
+    path = written(tmp_path / "batch.csv", [hit(1, "A1")])
+    with pytest.raises(DataError, match=r"no column 'Input.item\{n\}'.*say which columns hold items"):
+        read_results(path)
+    with pytest.raises(DataError, match=r"question 'match': no column 'Answer.m\{n\}'; given: Answer.match1"):
+        read_results(path, HitLayout(LAYOUT.item, {"match": "Answer.m{n}"}))
+    with pytest.raises(DataError, match=r"no column 'Input\.gold1'"):
+        read_results(path, HitLayout(LAYOUT.item, {"match": "Answer.match{n}"}, golden="Input.gold{n}"))
+    rejected = written(tmp_path / "rejected.csv", [hit(1, "A1", AssignmentStatus="Rejected")])
+    with pytest.raises(DataError, match="no answers"):
+        read_results(rejected, LAYOUT)
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ({"item": ()}, "no columns"),
+        ({"item": ("Input.image",)}, "some columns are numbered and some are not"),
+        ({"many": frozenset({"why"})}, "unknown question; given: why; allowed: answer"),
+    ],
+)
+def test_layouts_that_cannot_be(layout: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        HitLayout(**layout)
+
+
+def test_a_review_is_the_same_table_with_decisions(tmp_path: Path) -> None:
+    rows = [hit(1, "A1", **{"Answer.match1": "=cmd()"}), hit(1, "A2"), hit(2, "A1")]
+    source = written(tmp_path / "batch.csv", rows)
+    reason = "Both golden pairs were answered wrongly, and 18 of 20 answers are the same."
+    assert write_review(tmp_path / "review.csv", source, {"3A1A1": "", "3A1A2": reason}) == (1, 1)
+    with (tmp_path / "review.csv").open(newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [(row["Approve"], row["Reject"]) for row in found] == [("x", ""), ("", reason), ("", "")]
+    for before, after in zip(rows, found, strict=True):
+        assert list(before) == list(after)
+        for name in before:
+            if name not in ("Approve", "Reject"):
+                # A spreadsheet in which the review is looked at computes nothing.
+                assert after[name] == before[name] or after[name] == "'" + before[name]
+    assert found[0]["Answer.match1"] == "'=cmd()"
+
+
+@pytest.mark.parametrize(
+    ("decisions", "message"),
+    [
+        ({"3A9": ""}, "no such assignment; given: 3A9"),
+        ({"3A2A1": ""}, "was decided before; given: Approved; allowed: Submitted"),
+        ({"3A1A1": "x" * 1025}, "the reason is too long; given: 1,025 characters"),
+    ],
+)
+def test_decisions_that_cannot_be(tmp_path: Path, decisions: dict[str, str], message: str) -> None:
+    rows = [hit(1, "A1"), hit(2, "A1", AssignmentStatus="Approved")]
+    source = written(tmp_path / "batch.csv", rows)
+    with pytest.raises(InputError, match=message):
+        write_review(tmp_path / "review.csv", source, decisions)
+    assert not (tmp_path / "review.csv").exists()
