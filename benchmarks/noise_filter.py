@@ -1,9 +1,9 @@
-"""How much of what wrong negative images cost a learned filter brings back, in the drawn world.
+"""How much of what wrong negative images cost a learned filter brings back, beside as many rows at random.
 
     python benchmarks/noise_filter.py FOLDER [--seeds 2] [--whole]
 
 Prints a table with intervals; networks are kept in FOLDER, so that a second run goes on where one stopped.
-About ten minutes for each seed on one core; --whole takes the plan of the demo.
+Three to ten minutes for each seed on one core; --whole takes the plan of the demo.
 """
 
 import argparse

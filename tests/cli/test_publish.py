@@ -62,6 +62,29 @@ def test_what_is_published_is_measured_like_the_benchmark(counterfoil, tmp_path,
     assert again.code == 0, again.err
 
 
+def test_a_gallery_is_split_by_image_and_what_is_cut_is_said(counterfoil, tmp_path):
+    made, out = tmp_path / "album", tmp_path / "out"
+    assert counterfoil("world", "build", "gallery", "--n", 40, "--size", 32, "--out", made, "-q").code == 0
+    to = ("--to", f"folder:{out}", "--licence", "MIT")
+    said = counterfoil("publish", made, *to, "--split", 0.2, "--json", tmp_path / "p.json")
+    assert said.code == 0, said.err
+    whole, parted = load(made), load(out)
+    listed = [len(each.gallery.i2t.positives.items) + len(each.gallery.t2i.positives.items)
+              for each in (whole, parted)]  # fmt: skip
+    words = f"{listed[0] - listed[1]} of {listed[0]} right answers join an image and a caption of two splits"
+    assert words in " ".join(said.err.split())
+    assert any(words in note for note in json.loads((tmp_path / "p.json").read_text())["notes"])
+    assert (parted.gallery.image_parts == 1).sum() == 8
+    groups = measured(counterfoil, "pixels:colours", out)["groups"]
+    assert {name: groups[name]["i2t_recall_at_1"]["n"] for name in ("train", "test")} == {
+        "train": 32,
+        "test": 8,
+    }
+    again = counterfoil("publish", out, "--to", f"folder:{tmp_path / 'more'}", *to[2:], "--split", 0.2)
+    assert (again.code, len(again.err.splitlines())) == (2, 1)
+    assert "in splits already" in again.err
+
+
 def test_a_licence_that_forbids_it_is_kept(counterfoil, tmp_path):
     drawn = catalog.benchmark("world-quads").limited(4)
     card = catalog.benchmark_card("winoground").model_copy(update={"size": None})

@@ -167,7 +167,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
             "hub:a/b/c",
         ),
     },
-    "publish album --to folder:new": {"--split": ("0.2",)},
+    "publish album --to folder:new": {"--split": ("0.001", "0.999")},
     _PUBLISH: {
         "--licence": ("CC-BY-4", "mine"),
         "--split": ("0", "1", "-1", "nan", "x"),

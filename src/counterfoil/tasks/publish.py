@@ -96,7 +96,8 @@ class Published(Tabular):
             where = f"published to {self.to.removeprefix('folder:')}"
         else:
             where = f"nothing was uploaded to {self.to}; --execute does it"
-        return (where, *self.remarks)
+        split = (f"split by image: {self.folder.lost}",) if self.folder.lost else ()
+        return (where, *split, *self.remarks)
 
     def __repr__(self) -> str:
         done = "" if self.executed else ", not uploaded"
@@ -107,7 +108,7 @@ class Published(Tabular):
         """The same as plain values."""
         found = {"to": self.to, "licence": self.licence.spdx or self.licence.url, "executed": self.executed}
         sent = {} if self.upload is None else {"url": self.upload.url, "revision": self.upload.revision}
-        return {**found, **sent, "files": dict(self.folder.sizes), "notes": list(self.remarks)}
+        return {**found, **sent, "files": dict(self.folder.sizes), "notes": [*self.notes[1:]]}
 
 
 def publish(

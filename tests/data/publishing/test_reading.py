@@ -202,7 +202,7 @@ def generated(published: Mapping[str, Any]) -> dict[str, Any]:
     pytest.importorskip("mlcroissant")
     folder = published["quads"].folder.parent
     done = subprocess.run(
-        [sys.executable, "-c", _GENERATE, str(folder), *FORMS, "hub"],
+        [sys.executable, "-c", _GENERATE, str(folder), *FORMS, "hub", "halves"],
         capture_output=True,
         text=True,
         timeout=120,
@@ -225,6 +225,19 @@ def test_mlcroissant_validates_and_generates_all_records(
     splits = {row["name"] for row in found["records"]["splits"]}
     rows = found["records"]["queries" if name == "gallery" else "default"]
     assert {row["split"] for row in rows} == splits
+
+
+def test_rows_of_a_gallery_in_splits_have_their_split(
+    published: Mapping[str, Any], generated: Mapping[str, Any], tmp_path: Path
+) -> None:
+    found = generated["halves"]
+    assert found["issues"] == []
+    for table in ("images", "captions", "queries", "positives"):
+        read = datasets.load_dataset(str(published["halves"].folder), table, cache_dir=str(tmp_path))
+        key = "id" if table != "positives" else "item_id"
+        wanted = sorted((split, row[key]) for split, part in read.items() for row in part)
+        assert sorted((row["split"], row[key]) for row in found["records"][table]) == wanted
+        assert {row["split"] for row in found["records"][table]} == {"train", "test"}
 
 
 def test_files_of_the_hub_give_the_same_records(

@@ -12,13 +12,15 @@ import pyarrow as pa
 import pytest
 
 from counterfoil.data.benchmark import BENCHMARKS, Benchmark, card
-from counterfoil.data.forms import Choice
+from counterfoil.data.folder import load
+from counterfoil.data.forms import Choice, Search
 from counterfoil.data.forms.base import Form
 from counterfoil.data.publishing.facts import Provenance, Publication
 from counterfoil.data.publishing.licences import conflicts, find, stated
 from counterfoil.data.publishing.writing import CHECKSUMS, publish_folder, split_by_image, why_foreign
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError, InputError, StorageError
+from counterfoil.metrics.ranks import Positives
 
 CC_BY = Publication(licence=find("CC-BY-4.0"))
 
@@ -81,8 +83,21 @@ def test_what_cannot_be_split_says_so(
         split_by_image(replace(sharing, questions=one), 0.2, 0)
     with pytest.raises(InputError, match="not a share"):
         split_by_image(sharing, 1.0, 0)
-    with pytest.raises(DataError, match="a gallery is measured whole"):
-        publish_folder(published["gallery"].benchmark, tmp_path / "new", CC_BY, split=0.2)
+    with pytest.raises(DataError, match="in splits already; given: train, test"):
+        publish_folder(load(published["halves"].folder), tmp_path / "new", CC_BY, split=0.2)
+    parted = published["gallery"].benchmark
+    images, owners = np.arange(len(parted.images)), parted.gallery.owners
+    alone = Positives.of([[int(owner)] for owner in owners])
+    captions = Positives.of([np.flatnonzero(owners == image).tolist() for image in images])
+    one_each = replace(
+        parted.gallery,
+        i2t=Search(images, captions),
+        t2i=Search(np.arange(len(owners)), alone),
+        image_parts=images,
+        caption_parts=owners,
+    )
+    with pytest.raises(DataError, match="the gallery is in parts already"):
+        publish_folder(replace(parted, questions=one_each), tmp_path / "new", CC_BY, split=0.2)
     labels = {"split": ("train",) * 30 + ("test",) * 30}
     apart = replace(sharing, questions=replace(sharing.questions, groupings=labels))
     with pytest.raises(DataError, match="in splits already; given: train, test"):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from counterfoil.data.forms.rated import Rated
     from counterfoil.data.forms.statement import Statement
 
+#: The grouping that names splits.
+SPLIT = "split"
 #: What a column holds: images, captions, lists of captions or names of items by position (images are counted
 #: first, then captions), or values of its own.
 ReleaseKind = Literal["image", "caption", "captions", "item", "value"]
@@ -46,13 +48,34 @@ class ReleaseColumn:
 class ReleaseTable:
     """A table of a release, which is a configuration of the data set.
 
-    `questions` says that a row is a question, in their order: such rows are divided into splits.
+    `questions` says that a row is a question, in their order: such rows are divided into splits. `of` has for
+    each row of another table a question whose split it is in, -1 for none; without it the table is one split.
     """
 
     name: str
     about: str
     columns: Mapping[str, ReleaseColumn]
     questions: bool = False
+    of: NDArray[np.int64] | None = None
+
+    @property
+    def divided(self) -> bool:
+        """Whether its rows are divided into the splits of the questions."""
+        return self.questions or self.of is not None
+
+    def rows_of(self, questions: NDArray[np.int64], *, last: bool) -> NDArray[np.int64]:
+        """The rows in the split of these questions; those of no question are in the `last` one.
+
+        >>> column = ReleaseColumn("value", pa.array(["x", "y", "z"]), "A letter.")
+        >>> table = ReleaseTable("letters", "Letters.", {"letter": column}, of=np.array([4, 7, -1]))
+        >>> table.rows_of(np.array([7]), last=True), table.rows_of(np.array([4]), last=False)
+        (array([1, 2]), array([0]))
+        """
+        if self.questions:
+            return questions
+        if self.of is None:
+            return np.arange(len(self) if last else 0, dtype=np.int64)
+        return np.flatnonzero(np.isin(self.of, questions) | ((self.of < 0) & last))
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -220,6 +243,7 @@ def release_gallery(questions: "Gallery") -> FormRelease:
     """Tables of the images, of the captions, of the queries, and of the right answers of each query.
 
     Where a rule says what is right, items have the classes that they show, and the rule is among the facts.
+    The items of a part are in the split of its queries, where these are all in one.
     """
     n, m = questions.n_images, questions.n_captions
     images = {
@@ -262,9 +286,10 @@ def release_gallery(questions: "Gallery") -> FormRelease:
         about="Queries of both directions.",
         name="queries",
     )
+    of_images, of_captions = _split_of_items(questions)
     tables = [
-        ReleaseTable("images", "The images of the gallery.", images),
-        ReleaseTable("captions", "The captions of the gallery.", captions),
+        ReleaseTable("images", "The images of the gallery.", images, of=of_images),
+        ReleaseTable("captions", "The captions of the gallery.", captions, of=of_captions),
         queries,
     ]
     if right:
@@ -275,6 +300,23 @@ def release_gallery(questions: "Gallery") -> FormRelease:
             "item_id": ReleaseColumn("item", held, about),
             "gain": _numbers(gains, "1 for a full match, less for a partial one."),
         }
-        tables.append(ReleaseTable("positives", "The right answers of every query.", answers))
+        about = "The right answers of every query."
+        tables.append(ReleaseTable("positives", about, answers, of=None if of_images is None else rows))
     asks = "Every image is a query among all captions, and every caption among all images."
     return FormRelease(tuple(tables), asks, ("text-retrieval", "image-feature-extraction"), facts)
+
+
+def _split_of_items(gallery: "Gallery") -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    """A query whose split each image and each caption is in, -1 where their part has none.
+
+    None where the gallery is not in parts, or the queries of one part are in several splits.
+    """
+    labels = gallery.groupings.get(SPLIT)
+    if labels is None or gallery.image_parts is None or gallery.caption_parts is None:
+        return None, None
+    parts, first = np.unique(gallery.query_parts, return_index=True)
+    query = np.full(1 + max(int(gallery.image_parts.max()), int(gallery.caption_parts.max())), -1)
+    query[parts] = first
+    if any(labels[query[part]] != label for part, label in zip(gallery.query_parts, labels, strict=True)):
+        return None, None
+    return query[gallery.image_parts], query[gallery.caption_parts]

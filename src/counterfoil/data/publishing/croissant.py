@@ -184,7 +184,7 @@ def _records(table: ReleaseTable, files: Sequence[WrittenFile], several: set[str
     else:
         source = {"fileObject": {"@id": own[0].path}}
     fields = [_field(table, name, column, source) for name, column in table.columns.items()]
-    if table.questions and "split" not in table.columns:
+    if table.divided and "split" not in table.columns:
         fields.append(_split_field(table.name, source))
     found: dict[str, Any] = {
         "@type": "cr:RecordSet",

@@ -76,16 +76,17 @@ def write_tables(
 ) -> list[WrittenFile]:
     """Write data/SPLIT-00000-of-0000N.parquet, of several tables below data/TABLE.
 
-    `splits` are the questions of each split. A table whose rows are items is one split, the last. Raises
-    `DataError` where an image cannot be read.
+    `splits` are the questions of each split. A table whose rows are items is one split, the last, unless it
+    says which questions they are of. Raises `DataError` where an image cannot be read.
     """
     sizes = np.array([_size(image) for image in benchmark.images], dtype=np.int64)
     total, done = sum(len(table) for table in tables), 0
     found: list[WrittenFile] = []
     for table in tables:
         place = PurePosixPath("data") if len(tables) == 1 else PurePosixPath("data", table.name)
-        everything = {list(splits)[-1]: np.arange(len(table), dtype=np.int64)}
-        for split, rows in (splits if table.questions else everything).items():
+        last = list(splits)[-1]
+        for split in splits if table.divided else [last]:
+            rows = table.rows_of(splits[split], last=split == last)
             shards = list(_shards(table, rows, sizes))
             for number, part in enumerate(shards):
                 path = str(place / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")

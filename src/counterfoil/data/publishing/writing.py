@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from counterfoil.data import folder as own
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms.release import FormRelease, ReleaseColumn, ReleaseTable
+from counterfoil.data.forms.gallery_split import divided
+from counterfoil.data.forms.release import SPLIT, FormRelease, ReleaseColumn, ReleaseTable
 from counterfoil.data.publishing.croissant import croissant
 from counterfoil.data.publishing.dataset_card import dataset_card, describe
 from counterfoil.data.publishing.facts import MADE, Publication
@@ -38,17 +39,16 @@ from counterfoil.store import write_json, write_text
 README, CROISSANT, CHECKSUMS = "README.md", "croissant.json", "checksums.sha256"
 #: A published folder is one output: every file in it is written, or goes.
 FILES = ("*",)
-#: The grouping that names splits.
-SPLIT = "split"
 
 
 @dataclass(frozen=True)
 class PublishedFolder:
-    """What was written: Parquet files, and the bytes of all files by path."""
+    """What was written: Parquet files, the bytes of all files by path, and what a split left out."""
 
     name: str
     tables: tuple[WrittenFile, ...]
     sizes: Mapping[str, int]
+    lost: str = ""
 
     @property
     def bytes(self) -> int:
@@ -67,8 +67,9 @@ def publish_folder(
 ) -> PublishedFolder:
     """Write the benchmark to `out`, which is made; a folder that was published there before is replaced.
 
-    With `split` this share of the questions goes into the split "test" and the others into "train", so that
-    no image is in both (`split_by_image`); a grouping "split" of the benchmark's own is kept as it is.
+    With `split` this share of the questions, of a gallery of the images, goes into the split "test" and the
+    others into "train", so that no image is in both (`with_split`); a grouping "split" of the benchmark's own
+    is kept as it is.
     Raises `DataError` for videos, for forms that are not published, and for questions that cannot be split,
     `StorageError` where the disk is full. `out` is then as it was.
     """
@@ -80,14 +81,16 @@ def publish_folder(
             allowed="benchmarks of images",
             hint="'counterfoil save' writes a folder with the videos",
         )
+    lost = ""
     if split is not None:
-        benchmark = with_split(benchmark, release, split, seed)
+        benchmark, lost = with_split(benchmark, release, split, seed)
         release = benchmark.questions.release()
+        release = replace(release, facts={**release.facts, **({"split": lost} if lost else {})})
     splits, release = _splits(benchmark, release)
     release = _with_makers(benchmark, release, about)
     check_target(out)
     with _in_place(out) as folder:
-        return _write(benchmark, release, splits, folder, about, progress)
+        return replace(_write(benchmark, release, splits, folder, about, progress), lost=lost)
 
 
 def _write(
@@ -125,14 +128,13 @@ def _licensed(benchmark: Benchmark, about: Publication) -> dict[str, str]:
     return {"licence": f"{licence}; of its source: {before}" if before and before != licence else licence}
 
 
-def with_split(benchmark: Benchmark, release: FormRelease, share: float, seed: int) -> Benchmark:
-    """The benchmark with a grouping "split"; raises `DataError` where it cannot be split, or is already."""
-    if not release.tables[0].questions:
-        raise DataError(
-            "a gallery is measured whole: split in two it would be two other ones",
-            where=benchmark.name,
-            hint="leave --split out",
-        )
+def with_split(benchmark: Benchmark, release: FormRelease, share: float, seed: int) -> tuple[Benchmark, str]:
+    """The benchmark with a grouping "split", and what that left out; raises `DataError` where it cannot be.
+
+    Questions that show one photograph stay together (`split_by_image`). A gallery becomes two parts, of
+    images with the captions that were written for them: a query sees the items of its own split, and right
+    answers in the other one are left out.
+    """
     if SPLIT in benchmark.questions.groupings:
         raise DataError(
             "the questions are in splits already",
@@ -140,10 +142,15 @@ def with_split(benchmark: Benchmark, release: FormRelease, share: float, seed: i
             given=", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])),
             hint="leave --split out",
         )
+    if not release.tables[0].questions:
+        photos = np.unique(np.array(benchmark.photos), return_inverse=True)[1].reshape(-1)
+        tested = _drawn(photos, share, seed, benchmark.name)
+        gallery, lost = divided(benchmark.gallery, tested)
+        return replace(benchmark, questions=gallery), str(lost)
     tested = split_by_image(benchmark, share, seed)
     labels = tuple("test" if each else "train" for each in tested)
     questions = replace(benchmark.questions, groupings={**benchmark.questions.groupings, SPLIT: labels})
-    return replace(benchmark, questions=questions)
+    return replace(benchmark, questions=questions), ""
 
 
 def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.bool_]:
@@ -159,12 +166,17 @@ def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.
     >>> float(split_by_image(read(quads, None, None), 0.2, seed=0).mean())
     0.2
     """
-    if not 0 < share < 1:
-        raise InputError("not a share", where="--split", given=share, allowed="above 0 and below 1")
     images = benchmark.sharing.images
     parts = Sharing(images, np.zeros((len(images), 0), dtype=np.int64)).components
+    return _drawn(parts, share, seed, benchmark.name)
+
+
+def _drawn(parts: NDArray[np.int64], share: float, seed: int, where: str) -> NDArray[np.bool_]:
+    """(n,) which are tested: whole parts, in an order from `seed`, for as long as the share is not passed."""
+    if not 0 < share < 1:
+        raise InputError("not a share", where="--split", given=share, allowed="above 0 and below 1")
     sizes = np.bincount(parts)
-    wanted, taken = share * len(images), np.zeros(len(sizes), dtype=bool)
+    wanted, taken = share * len(parts), np.zeros(len(sizes), dtype=bool)
     held = 0
     for part in np.random.default_rng(seed).permutation(len(sizes)):
         if held + sizes[part] <= wanted + 0.5:
@@ -173,7 +185,7 @@ def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.
     if not taken.any() or taken.all():
         raise DataError(
             "the questions cannot be split by image",
-            where=benchmark.name,
+            where=where,
             given=f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}",
             hint="leave --split out, or give another share",
         )
@@ -185,7 +197,7 @@ def _splits(benchmark: Benchmark, release: FormRelease) -> tuple[dict[str, NDArr
     n = len(benchmark)
     labels = benchmark.questions.groupings.get(SPLIT, ())
     names = [name for name in ("train", "validation", "test") if name in labels]
-    if not release.tables[0].questions or not names or set(labels) != set(names):
+    if not release.tables[0].divided or not names or set(labels) != set(names):
         return {"test": np.arange(n, dtype=np.int64)}, release
     column = np.array(labels, dtype=object)
     tables = tuple(

@@ -1,0 +1,107 @@
+"""A gallery divided in two by its images, and the right answers that this leaves out."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterfoil.data.forms.base import Ids
+from counterfoil.data.forms.gallery import Gallery, Search
+from counterfoil.data.forms.release import SPLIT
+from counterfoil.errors import DataError
+from counterfoil.metrics.class_rules import Plausible
+from counterfoil.metrics.ranks import Positives
+
+#: Queries whose right answers by rule are counted at once.
+_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class SplitLoss:
+    """What a split of a gallery leaves out: of so many right `answers` those `cut`, which join two splits.
+
+    `queries` is how many have no right answer left. Both directions count.
+
+    >>> print(SplitLoss(1200, 30, 0))
+    30 of 1,200 right answers join an image and a caption of two splits and are left out
+    """
+
+    answers: int
+    cut: int
+    queries: int
+
+    def __str__(self) -> str:
+        lost = f"; {self.queries:,} queries have none left" if self.queries else ""
+        return (
+            f"{self.cut:,} of {self.answers:,} right answers join an image and a caption of two splits and "
+            f"are left out{lost}"
+        )
+
+
+def divided(gallery: Gallery, tested: NDArray[np.bool_]) -> tuple[Gallery, SplitLoss]:
+    """The gallery in two parts, and what is lost: the images of the mask `tested` are in the test part.
+
+    A caption is in the part of the image that it was written for, or else of its first right image; one
+    without either is in that for training. A query sees the items of its own part alone, and the grouping
+    "split" has its name. Right answers in the other part are no longer any; by a rule those at its widest
+    threshold are counted. Raises `DataError` for a gallery that is in parts already.
+    """
+    if gallery.image_parts is not None:
+        raise DataError(
+            "the gallery is in parts already, each with its own queries", hint="leave --split out"
+        )
+    images = tested.astype(np.int64)
+    at = np.where(gallery.owners >= 0, gallery.owners, _first_right(gallery))
+    captions = np.where(at >= 0, images[at], 0)
+    i2t, t2i = _within(gallery.i2t, images, captions), _within(gallery.t2i, captions, images)
+    parts = np.concatenate([images[i2t.queries], captions[t2i.queries]])
+    labels = tuple("test" if part else "train" for part in parts.tolist())
+    found = replace(
+        gallery,
+        i2t=i2t,
+        t2i=t2i,
+        image_parts=images,
+        caption_parts=captions,
+        groupings={**gallery.groupings, SPLIT: labels},
+    )
+    answers = _right(gallery.i2t) + _right(gallery.t2i)
+    left = sum(_right(each, *parts) for each, *parts in ((i2t, images, captions), (t2i, captions, images)))
+    return found, SplitLoss(answers, answers - left, int((gallery.defined & ~found.defined).sum()))
+
+
+def _first_right(gallery: Gallery) -> Ids:
+    """The first image that is right of each caption, -1 where none is, or a rule says what is right."""
+    found = np.full(gallery.n_captions, -1)
+    for search, asks_images in ((gallery.i2t, True), (gallery.t2i, False)):
+        if isinstance(search.positives, Positives):
+            held = search.positives.items >= 0
+            asking, item = search.queries[search.positives.queries[held]], search.positives.items[held]
+            image, caption = (asking, item) if asks_images else (item, asking)
+            # Of several the first is written last.
+            found[caption[::-1]] = image[::-1]
+    return found
+
+
+def _within(search: Search, of_query: Ids, of_item: Ids) -> Search:
+    """The search without right answers in other parts; what the gallery does not hold stays, as do rules."""
+    listed = search.positives
+    if isinstance(listed, Plausible):
+        return search
+    kept = (listed.items < 0) | (of_item[listed.items] == of_query[search.queries][listed.queries])
+    counts = np.bincount(listed.queries[kept], minlength=len(search))
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Search(search.queries, Positives(starts, listed.items[kept], listed.gains[kept]))
+
+
+def _right(search: Search, of_query: Ids | None = None, of_item: Ids | None = None) -> int:
+    """How many right answers its queries have in the gallery, or in their parts."""
+    found = search.positives
+    if isinstance(found, Positives):
+        return int((found.items >= 0).sum())
+    count = 0
+    for at in range(0, len(search), _AT_ONCE):
+        right = found.distances(slice(at, at + _AT_ONCE)) <= max(found.thresholds)
+        if of_query is not None:
+            right &= of_query[search.queries[at : at + _AT_ONCE]][:, None] == of_item
+        count += int(right.sum())
+    return count
