@@ -80,6 +80,7 @@ class Handler(BaseHTTPRequestHandler):
             "body": hashlib.sha256(body).hexdigest(),
             "time": time.time(),
             "key": self.headers.get("Authorization"),
+            "path": self.path,
             "answered": False,
         }
         with STATE.lock:
@@ -93,7 +94,11 @@ class Handler(BaseHTTPRequestHandler):
             released.wait(60)
             return
         if not self._failed(fault):
-            self._answer(json.loads(body))
+            self._answer(self._parsed(body))
+
+    def _parsed(self, body: bytes) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(body)
+        return found
 
     def _failed(self, fault: str) -> bool:
         """Whether a fault was the answer."""

@@ -4,6 +4,7 @@ The picture that it makes of a prompt is of the colour that `colour` names, so t
 """
 
 import base64
+import email
 import hashlib
 import io
 from collections.abc import Iterator
@@ -20,6 +21,11 @@ def colour(prompt: str) -> tuple[int, int, int]:
     """The colour of the picture of a prompt."""
     red, green, blue = hashlib.sha256(prompt.encode()).digest()[:3]
     return red, green, blue
+
+
+def edited(prompt: str, source: bytes) -> str:
+    """The prompt whose picture an edit gives: it depends on the bytes of the source."""
+    return f"{prompt} of {hashlib.sha256(source).hexdigest()}"
 
 
 def picture(prompt: str, side: int) -> bytes:
@@ -47,6 +53,18 @@ class ImageHandler(Handler):
             prompt = bytes.fromhex(self.path.removeprefix("/image/")).decode()
             self._bytes(picture(prompt, 24))
 
+    def _parsed(self, body: bytes) -> dict[str, Any]:
+        """The fields of JSON or, of an edit, those of a form, with the image's bytes as `image`."""
+        if not self.path.endswith("/images/edits"):
+            return super()._parsed(body)
+        kind = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n"
+        found: dict[str, Any] = {}
+        for part in email.message_from_bytes(kind.encode() + body).get_payload():
+            name = part.get_param("name", header="content-disposition")
+            data = part.get_payload(decode=True)
+            found[name] = (part.get_content_type(), data) if name == "image" else data.decode()
+        return found
+
     def _failed(self, fault: str) -> bool:
         match fault:
             case "not an image":
@@ -70,6 +88,11 @@ class ImageHandler(Handler):
         else:
             side = int(asked.get("size", "24x24").partition("x")[0])
             prompt = asked["prompt"] + (f" {asked['seed']}" if "seed" in asked else "")
+            if "image" in asked:
+                kind, source = asked["image"]
+                with PIL.Image.open(io.BytesIO(source)) as opened:
+                    assert opened.get_format_mimetype() == kind
+                prompt = edited(prompt, source)
             found: dict[str, Any] = {"revised_prompt": f"{prompt}, revised"}
             if STATE.always == "url":
                 found["url"] = f"http://{self.headers['Host']}/image/{prompt.encode().hex()}"

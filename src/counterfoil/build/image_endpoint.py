@@ -1,8 +1,9 @@
-"""An OpenAI-compatible image endpoint (`POST /v1/images/generations`), of which no image is paid for twice.
+"""An OpenAI-compatible image endpoint, of which no image is paid for twice.
 
-Answers are read as base64 or fetched from the address that they give. An address is written down before
-it is fetched, so that a process that is killed in between fetches and does not ask again. What a filter
-declines is kept as well.
+Images are made of texts (`POST /v1/images/generations`), or edited as texts say (`POST /v1/images/edits`, a
+form with the image). Answers are read as base64 or fetched from the address that they give. An address is
+written down before it is fetched, so that a process that is killed in between fetches and does not ask again.
+What a filter declines is kept as well.
 """
 
 import base64
@@ -20,8 +21,9 @@ from counterfoil.build.step import Work
 from counterfoil.data.records import decode
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import read_json
-from counterfoil.scorers.chat.client import Client, ClientSettings
-from counterfoil.store import digest_value, write_bytes, write_json
+from counterfoil.scorers.chat.client import Body, Client, ClientSettings, FormData
+from counterfoil.scorers.chat.endpoint import encoded
+from counterfoil.store import digest, digest_value, write_bytes, write_json
 
 REFUSED = "refused by the endpoint"
 #: Answers of an address at which there is nothing any more.
@@ -56,6 +58,8 @@ class ImageSettings:
     seeded: bool = False
     #: Of an image.
     price: float = 0.0
+    #: Whether each request has a source image that is edited.
+    edits: bool = False
 
 
 class ImageEndpoint(Client[WantedImage, ImageAnswer]):
@@ -66,6 +70,8 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
     def __init__(self, settings: ClientSettings, asked: ImageSettings, work: Work, *, key: str = "") -> None:
         super().__init__(settings, key=key)
         self.asked, self._work = asked, work
+        if asked.edits:
+            self.path = "images/edits"
         self._wanted: dict[str, WantedImage] = {}
 
     def images(self, wanted: Sequence[WantedImage]) -> list[MadeImage]:
@@ -96,7 +102,7 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
         """Always."""
         return True
 
-    def payload(self, request: WantedImage) -> tuple[Callable[[], bytes], str]:
+    def payload(self, request: WantedImage) -> tuple[Callable[[], Body], str]:
         """The body of a request; its digest tells apart images of one text by their seeds."""
         body: dict[str, Any] = {
             "model": self.settings.model,
@@ -109,9 +115,21 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
             # Servers hold seeds in 32 bits.
             body["seed"] = request.seed % 2**31
         named = {"url": self.settings.url, "body": body, "seed": request.seed, "saved": self.asked.saved}
-        key = digest_value(named)
+        if not self.asked.edits:
+            key = digest_value(named)
+            self._wanted[key] = request
+            return lambda: json.dumps(body).encode(), key
+        assert request.source is not None
+        source = self._work.image(request.source)
+        key = digest_value({**named, "source": digest(encoded(source)[0])})
         self._wanted[key] = request
-        return lambda: json.dumps(body).encode(), key
+
+        def form() -> FormData:
+            data, kind = encoded(source)
+            file = (f"image.{kind}", data, f"image/{kind}")
+            return FormData({name: str(value) for name, value in body.items()}, {"image": file})
+
+        return form, key
 
     def read(self, body: Any) -> ImageAnswer:
         """The first image of an answer; raises `ValueError` and the like where there is none."""
@@ -184,6 +202,8 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
             picture = picture.resize((side, side), PIL.Image.Resampling.BICUBIC)
         wanted, cell = self._wanted[key], f"{key}.png"
         known = {"endpoint": self.by, "text": wanted.text, "suffix": self.asked.suffix, "seed": wanted.seed}
+        if wanted.source is not None:
+            known["source"] = wanted.source
         write_bytes(self._work.images / cell, png(picture, {**known, **facts}))
         return ImageAnswer(cell=cell)
 

@@ -128,12 +128,6 @@ class Imagine:
             raise InputError("no maker of images", where="by", given=self.by, allowed=allowed)
         elif self.failure:
             raise InputError("failure is of the drawn world", given=f"by '{self.by}'", allowed=WORLD)
-        elif self.by.startswith(ENDPOINT) and self.source is not None:
-            raise InputError(
-                "an endpoint edits no images",
-                given=f"source {self.source}",
-                allowed=(WORLD, f"{PIPELINE}NAME"),
-            )
 
     @property
     def makes(self) -> Sequence[str]:
@@ -206,7 +200,8 @@ class Imagine:
 
         pace = {"concurrency": str(self.concurrency), "rpm": str(self.rpm), "retries": str(self.retries)}
         chat = work.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", pace).endpoint
-        asked = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price)
+        edits = self.source is not None
+        asked = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price, edits)
         return chat.turned_into(lambda settings, key: ImageEndpoint(settings, asked, work, key=key))
 
     def _pipeline(self, work: Work) -> ImagePipeline:

@@ -1,4 +1,4 @@
-"""Clients of endpoints that answer JSON with JSON: requests sent at a pace, retried, and kept once answered.
+"""Clients of endpoints that answer with JSON: requests sent at a pace, retried, and kept once answered.
 
 No request is paid for twice: every answer is kept as soon as it arrives, under the digest of everything that
 was sent. Requests that hang when a process is killed were never answered, and are sent again.
@@ -57,6 +57,18 @@ class ClientSettings:
     timeout: float = 120.0
 
 
+@dataclass(frozen=True)
+class FormData:
+    """The body of a request as fields and files of a form; a file is its name, its bytes and its type."""
+
+    fields: Mapping[str, str]
+    files: Mapping[str, tuple[str, bytes, str]]
+
+
+#: What is sent: JSON, or a form.
+Body = bytes | FormData
+
+
 @dataclass
 class Spent:
     """What a process has sent and used so far; kept answers cost nothing again."""
@@ -93,7 +105,7 @@ class Client(ABC, Generic[Asked, Answer]):
         return kind(self.settings, self._key)
 
     @abstractmethod
-    def payload(self, request: Asked) -> tuple[Callable[[], bytes], str]:
+    def payload(self, request: Asked) -> tuple[Callable[[], Body], str]:
         """What makes the body of a request, and the digest of everything in it and of where it goes."""
 
     @property
@@ -153,7 +165,7 @@ class Client(ABC, Generic[Asked, Answer]):
                 # Requests that wait for another try are given up; those under way may be finished and kept.
                 self._stop.set()
 
-    def _answer(self, client: httpx2.Client, payload: Callable[[], bytes], key: str) -> Answer:
+    def _answer(self, client: httpx2.Client, payload: Callable[[], Body], key: str) -> Answer:
         known = self.known(key)
         if known is not None:
             return known
@@ -164,11 +176,7 @@ class Client(ABC, Generic[Asked, Answer]):
                 with self._lock:
                     self.spent.requests += 1
                     self.spent.retried += tries > 0
-                response = client.post(
-                    f"{self.settings.url}/{self.path}",
-                    content=content,
-                    headers={"Content-Type": "application/json"},
-                )
+                response = client.post(f"{self.settings.url}/{self.path}", **_posted(content))
                 reply, last, after = self._read(response)
             except httpx2.ConnectError as error:
                 if not self._reached:
@@ -294,6 +302,13 @@ _REFUSED: Mapping[int, tuple[str, str | None]] = {
         "the address ends as in .../v1; the path of requests is added",
     ),
 }
+
+
+def _posted(body: Body) -> dict[str, Any]:
+    """How the library is given what is sent."""
+    if isinstance(body, FormData):
+        return {"data": dict(body.fields), "files": dict(body.files)}
+    return {"content": body, "headers": {"Content-Type": "application/json"}}
 
 
 def _message(text: str) -> str:

@@ -187,10 +187,13 @@ def _reply(body: Any, model: str) -> Reply:
     )
 
 
-def _encoded(image: Image) -> tuple[bytes, str]:
-    """The bytes that are sent and their format: the file's own where it is whole and of a known format."""
+def encoded(image: Image) -> tuple[bytes, str]:
+    """The bytes that are sent and their format: the file's own where it is whole and of a known format.
+
+    Raises `InputError` for a video, and `DataError` for an image that cannot be read.
+    """
     if isinstance(image, Video):
-        raise InputError("a chat endpoint is sent images, not videos", where=image.id)
+        raise InputError("an endpoint is sent images, not videos", where=image.id)
     if image.crop is None:
         data = image.read()
         for start, kind in _FORMATS:
@@ -202,10 +205,10 @@ def _encoded(image: Image) -> tuple[bytes, str]:
 
 
 def _digest_of(image: Image) -> str:
-    data, kind = _encoded(image)
+    data, kind = encoded(image)
     return f"{kind}:{digest(data)}"
 
 
 def _data_url(image: Image) -> str:
-    data, kind = _encoded(image)
+    data, kind = encoded(image)
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
