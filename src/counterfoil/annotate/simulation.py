@@ -1,0 +1,185 @@
+"""A whole campaign run by simulated people on a database of its own, under a clock of its own.
+
+They come in, agree, pass the test before the work or fail it, take items and answer them through the
+functions that the server calls. The campaign's own database is never touched.
+"""
+
+import heapq
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil.annotate import entry, work
+from counterfoil.annotate.answers import Counts, counts, judgement_table
+from counterfoil.annotate.assignment import random_numbers
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.simulated_people import SimulatedPerson, respond, right_answer
+from counterfoil.annotate.tables import people as people_table
+from counterfoil.annotate.tables import sa
+
+#: Seconds between two arrivals on average, and after which one who found nothing looks again, so often.
+_ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20
+
+#: How far it is: answers so far, and those that are wanted.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What came of a simulated campaign.
+
+    `judgements` are all answers with those that were set aside (`counted` is false); `truth` is the right
+    answer of every item of work, drawn where the items do not have one (`drawn` of them); `people` are those
+    who came, by the ids that the table has, and `states` how each ended. `seconds` is the time from the first
+    arrival to the last answer.
+    """
+
+    judgements: pa.Table
+    counts: Counts
+    truth: Mapping[str, str]
+    drawn: int
+    people: Mapping[str, SimulatedPerson]
+    states: Mapping[str, str]
+    seconds: float
+
+    @property
+    def hours_worked(self) -> float:
+        """Hours that all answers took together, those that were set aside among them."""
+        rows = self.judgements.group_by(["item", "person"]).aggregate([("seconds", "max")])
+        return float(np.sum(rows["seconds_max"].to_numpy())) / 3600
+
+
+def simulate(
+    campaign: Campaign,
+    people: Sequence[SimulatedPerson],
+    *,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Run a campaign by simulated people until no more work is to be had or all of them are done.
+
+    Equal seeds give equal answers. Raises `InputError` where the campaign cannot be planned, and where
+    simulated people cannot answer its form.
+    """
+    campaign, drawn = with_truth(campaign, seed)
+    with scratch_database(campaign) as db:
+        crowd = _Crowd(campaign, db, people, seed, progress)
+        crowd.run()
+        table = judgement_table(db, campaign, everything=True)
+        with db.reading() as connection:
+            found = connection.execute(sa.select(people_table.c.id, people_table.c.state))
+            states = dict(map(tuple, found))
+        return Simulation(
+            table,
+            counts(db),
+            {item.id: right_answer(campaign.form, item) for item in campaign.items if item.role == "work"},
+            drawn,
+            {each.id: person for each, person in zip(crowd.inside, people, strict=True)},
+            states,
+            crowd.last - crowd.first,
+        )
+
+
+def with_truth(campaign: Campaign, seed: int) -> tuple[Campaign, int]:
+    """The campaign with a right answer for every item, and how many had to be drawn.
+
+    A drawn one is any option of the form's main field, each as likely.
+    """
+    items: list[WorkItem] = []
+    drawn = 0
+    for item in campaign.items:
+        if not right_answer(campaign.form, item):
+            values = next(f.values for f in campaign.form.page(item).fields if f.name == campaign.form.main)
+            if values:
+                drawn += 1
+                item = replace(item, truth=str(random_numbers(seed, "truth", item.id).choice(values)))
+        items.append(item)
+    found = Campaign(campaign.folder, campaign.recipe, campaign.form)
+    # The items of the folder stay as they are; this value alone knows the truth.
+    vars(found).update(items=tuple(items), digest=campaign.digest)
+    return found, drawn
+
+
+@contextmanager
+def scratch_database(campaign: Campaign) -> Iterator[Database]:
+    """A database of a campaign that is gone afterwards, and does not wait for the disk."""
+    with tempfile.TemporaryDirectory(prefix="counterfoil-") as folder:
+        db = open_database(campaign, f"sqlite:///{Path(folder) / 'simulation.sqlite'}")
+        db.engine.dispose()
+        sa.event.listen(
+            db.engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = OFF")
+        )
+        try:
+            yield db
+        finally:
+            db.close()
+
+
+class _Crowd:
+    """People and their next moves in the order of time."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        db: Database,
+        people: Sequence[SimulatedPerson],
+        seed: int,
+        progress: Progress | None,
+    ) -> None:
+        self.campaign, self.db, self.people, self.seed, self.progress = campaign, db, people, seed, progress
+        self.inside: list[entry.Person] = []
+        self.first = self.last = 0.0
+        self._moves: list[tuple[float, int, Callable[[float], None]]] = []
+        self._rngs = [random_numbers(seed, "person", person.name) for person in people]
+        self._answers = self._number = 0
+        self._wanted = counts(db).wanted
+
+    def run(self) -> None:
+        """Let all people come, one after the other, and go on until none has anything to do."""
+        arrivals = np.cumsum(random_numbers(self.seed, "arrivals").exponential(_ARRIVAL, len(self.people)))
+        for who, link in enumerate(entry.make_links(self.campaign, len(self.people))):
+            at = float(arrivals[who])
+            entered = entry.enter(self.db, self.campaign, worker=link, platform="link", parameters={}, now=at)
+            self.inside.append(entry.consent(self.db, entered.person, at))
+            self._later(at, partial(self._look, who, _LOOKS))
+        self.first = float(arrivals[0])
+        while self._moves:
+            now, _, move = heapq.heappop(self._moves)
+            move(now)
+
+    def _later(self, at: float, move: Callable[[float], None]) -> None:
+        # The number keeps moves of one moment in the order in which they were made.
+        self._number += 1
+        heapq.heappush(self._moves, (at, self._number, move))
+
+    def _look(self, who: int, looks: int, now: float) -> None:
+        self._go_on(who, looks, now, work.standing(self.db, self.campaign, self.inside[who], now, ahead=1))
+
+    def _go_on(self, who: int, looks: int, now: float, found: work.Standing) -> None:
+        """Begin with the item before a person, or look again later where others have all there is."""
+        if found.assigned:
+            given = found.assigned[0]
+            raw, seconds = respond(
+                self.people[who], self.campaign.form, given.item, given.page, self._rngs[who]
+            )
+            self._later(now + seconds, partial(self._submit, who, given.lease, raw, seconds))
+        elif found.state in ("full", "done") and looks and counts(self.db).leased:
+            self._later(now + _LOOK_AGAIN, partial(self._look, who, looks - 1))
+
+    def _submit(self, who: int, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> None:
+        submission = work.Submission(lease, lease, raw, seconds)
+        receipt = work.submit(self.db, self.campaign, self.inside[who], submission, now, ahead=1)
+        self.last = max(self.last, now)
+        self._answers += 1
+        if self.progress is not None:
+            self.progress(min(self._answers, self._wanted), self._wanted)
+        self._go_on(who, _LOOKS, now, receipt.standing)
