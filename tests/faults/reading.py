@@ -53,6 +53,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "galleries/g1/album/positives.parquet": ("pool galleries/g1 galleries/g2 --k 3 --out new.parquet",),
     "galleries/g1/album/answers.parquet": ("compare galleries/g1 galleries/g2 --draws 100",),
     "judged.csv": ("bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --html new.html",),
+    "judgements.csv": ("annotate agreement judgements.csv --scale ordinal --draws 100 --json new.json",),
     "votes.csv": ("preferences votes.csv --draws 100 --json new.json",),
     "votes.json": ("preferences votes.json --draws 100",),
     "square.csv": ("preferences square.csv --draws 100 --plot new.svg",),
@@ -349,6 +350,15 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "build nothing.toml --out new": {"nothing": ("",)},
     "annotate forms nothing": {"nothing": ("",)},
+    "annotate agreement judgements.csv": {
+        "--scale": ("", "ratio"),
+        "--campaign": ("nowhere", "photos"),
+        "--database": ("sqlite:///x",),
+        "--draws": ("0", "x"),
+        "--json": ("photos", "judgements.csv", "pairs.csv/x.json"),
+        "nowhere": ("",),
+    },
+    "annotate agreement photos --draws 100": {"nothing": ("",)},
     "build refine rows.csv --against blind:length --least 1 --out new.csv": {
         "--scores": ("nowhere.csv", "votes.csv", "photos/p0.png", "nothing", "caption"),
         "--scales": ("x", "vera=0", "vera=1"),

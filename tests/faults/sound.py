@@ -93,6 +93,12 @@ def _galleries(folder: Path) -> None:
     (folder / "coco.json").write_text(json.dumps({"images": images, "annotations": annotations}))
     judged = [{"image": f"p{i}.png", "caption": f"caption {i}", "gain": 1} for i in range(N)]
     write_csv(folder / "judged_pairs.csv", judged)
+    answers = [
+        {"item": f"i{i}", "person": person, "question": "match", "answer": i % 3, "seconds": 4, "kind": "a"}
+        for i in range(N)
+        for person in ("p", "q")
+    ]
+    write_csv(folder / "judgements.csv", answers)
 
 
 def _captions(folder: Path) -> None:

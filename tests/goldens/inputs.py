@@ -142,6 +142,18 @@ def _people(folder: Path, rng: np.random.Generator) -> None:
         for k in range(40)
     ]
     write_csv(folder / "votes.csv", votes)
+    judged = [
+        {
+            "item": f"i{k // 3}",
+            "person": f"p{(k // 3 + 2 * (k % 3)) % 7}",
+            "question": "match",
+            "answer": (1 + k // 3) % 4 if rng.random() < 0.8 else int(rng.integers(4)),
+            "seconds": round(float(rng.exponential(6)), 1),
+            "kind": ("add", "swap")[k // 3 % 2],
+        }
+        for k in range(90)
+    ]
+    write_csv(folder / "judgements.csv", judged)
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:

@@ -98,6 +98,11 @@ def _tables() -> Iterator[Job]:
     yield Job("rankings", f"rankings {galleries} {_FEW} --csv r.csv --html r.html", ("r.csv", "r.html"))
     yield Job("pool", f"pool {galleries} --k 3 --out pool.csv", ("pool.csv",))
     yield Job("preferences", f"preferences votes.csv {_FEW} --json votes.json", ("votes.json",))
+    yield Job(
+        "annotate-agreement",
+        "annotate agreement judgements.csv --scale ordinal --draws 100 --json agreement.json",
+        ("agreement.json",),
+    )
 
 
 def _captions() -> Iterator[Job]:
@@ -147,6 +152,7 @@ def _lists() -> Iterator[Job]:
             "world",
         ),
         *("world build", "list", "list benchmarks", "cache", "cache list", "cache limit", "cache clear"),
+        "annotate agreement",
     ):
         yield Job(f"help-{command.replace(' ', '-') or 'counterfoil'}", f"{command} --help".strip())
 

@@ -155,7 +155,7 @@ answers = sa.Table(
     sa.UniqueConstraint("person", "key", name="answers_key"),
 )
 
-#: A researcher's decision where people disagree.
+#: A researcher's decision where people disagree, and who took it.
 adjudications = sa.Table(
     "adjudications",
     METADATA,
@@ -163,6 +163,7 @@ adjudications = sa.Table(
     sa.Column("question", sa.Text, primary_key=True),
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("note", sa.Text, nullable=False),
+    sa.Column("by", sa.Text, nullable=False),
     sa.Column("decided", sa.Float, nullable=False),
 )
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from counterfoil.cli import usage
+from counterfoil.cli import annotate_agreement, usage
 from counterfoil.cli.list import Json, print_facts, print_json, print_table
 
 app = typer.Typer(
@@ -49,7 +49,10 @@ FORMS_EPILOG = """Examples:
   counterfoil annotate forms best-of-k"""
 
 #: Every command with its examples; a module of its own holds each that is more than a few lines.
-COMMANDS: tuple[tuple[Any, str], ...] = ((forms, FORMS_EPILOG),)
+COMMANDS: tuple[tuple[Any, str], ...] = (
+    (forms, FORMS_EPILOG),
+    (annotate_agreement.agreement, annotate_agreement.EPILOG),
+)
 for function, epilog in COMMANDS:
     app.command(cls=usage.Command, help=usage.flowing(function.__doc__ or ""), epilog=usage.flowing(epilog))(
         usage.with_levels(function)

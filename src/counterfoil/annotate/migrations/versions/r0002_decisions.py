@@ -17,6 +17,7 @@ def upgrade() -> None:
         sa.Column("question", sa.Text, primary_key=True),
         sa.Column("answer", sa.Text, nullable=False),
         sa.Column("note", sa.Text, nullable=False),
+        sa.Column("by", sa.Text, nullable=False),
         sa.Column("decided", sa.Float, nullable=False),
     )
     op.add_column("people", sa.Column("wanted", sa.Integer, nullable=False, server_default="1"))

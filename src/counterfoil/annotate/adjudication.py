@@ -1,0 +1,189 @@
+"""Adjudication of items on which people disagree: which they are, and a researcher's decision about each.
+
+Items are put in the order of how undecided their label is: the entropy of its posterior by the one-coin
+model, which weighs each person by how often they agree with the rest. A decision stands beside the answers,
+with who took it, when and why; labels take it instead of the posterior.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from counterfoil.annotate.agreement import codes, counted
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.forms.base import FormField
+from counterfoil.annotate.tables import adjudications, sa
+from counterfoil.errors import InputError
+from counterfoil.stats.dawid_skene import one_coin
+from counterfoil.stats.label_models import Labels
+
+#: Characters of a note, at most.
+_LONGEST_NOTE = 2_000
+
+
+@dataclass(frozen=True)
+class AdjudicatedAnswer:
+    """A researcher's decision about a question of an item: the value of an option, by whom, when, and why."""
+
+    item: str
+    question: str
+    answer: str
+    note: str
+    by: str
+    at: float
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class DisputedItem:
+    """An item that people disagree on: votes by option, the posterior of each, and its entropy in bits."""
+
+    item: str
+    kind: str
+    votes: Mapping[str, int]
+    posterior: Mapping[str, float]
+    entropy: float
+    decided: AdjudicatedAnswer | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return asdict(self)
+
+
+def disputed_items(
+    table: pa.Table,
+    field: FormField,
+    decided: Mapping[tuple[str, str], AdjudicatedAnswer] | None = None,
+    *,
+    most: int | None = None,
+) -> tuple[DisputedItem, ...]:
+    """Items that got different answers to a question, those most undecided first, ties by id.
+
+    `table` are judgements; `field` the question, one option each. Items decided before come last. Empty where
+    all agree, and for a question of another kind.
+
+    >>> rows = {"item": list("aabb"), "person": list("pqpq"), "question": ["match"] * 4,
+    ...         "answer": ["yes", "yes", "yes", "no"], "golden": pa.nulls(4, pa.bool_())}
+    >>> from counterfoil.annotate.forms.base import Option
+    >>> found = disputed_items(pa.table(rows), FormField("match", "?", options=(Option("yes"), Option("no"))))
+    >>> [(each.item, each.votes) for each in found]
+    [('b', {'yes': 1, 'no': 1})]
+    """
+    rows = counted(table)
+    rows = rows.filter(pc.equal(rows.column("question"), field.name))
+    values = field.values
+    if field.kind != "one" or len(values) < 2 or not len(rows):
+        return ()
+    place = {value: at for at, value in enumerate(values)}
+    encoded = rows.column("answer").combine_chunks().dictionary_encode()
+    of_word = np.array([place.get(word, -1) for word in encoded.dictionary.to_pylist()], dtype=np.int64)
+    answer = of_word[encoded.indices.to_numpy(zero_copy_only=False)]
+    known = answer >= 0
+    names = pc.unique(rows.column("item")).to_pylist()
+    item, person = codes(rows.column("item"))[known], codes(rows.column("person"))[known]
+    if not known.any():
+        return ()
+    given = Labels.of(item, person, answer[known], n_classes=len(values), n_items=len(names))
+    posterior = one_coin(given).posterior
+    entropy = _bits(posterior)
+    split = (given.votes > 0).sum(axis=1) > 1
+    done = decided or {}
+    places = sorted(
+        np.flatnonzero(split).tolist(),
+        key=lambda at: ((names[at], field.name) in done, -round(float(entropy[at]), 9), names[at]),
+    )
+    kinds = _kinds(rows)
+    return tuple(
+        DisputedItem(
+            names[at],
+            kinds.get(names[at], ""),
+            {value: int(n) for value, n in zip(values, given.votes[at], strict=True) if n},
+            {value: float(p) for value, p in zip(values, posterior[at], strict=True)},
+            float(entropy[at]),
+            done.get((names[at], field.name)),
+        )
+        for at in places[:most]
+    )
+
+
+def adjudicated(db: Database, campaign: Campaign) -> dict[tuple[str, str], AdjudicatedAnswer]:
+    """Every decision, by item and question."""
+    with db.reading() as connection:
+        rows = connection.execute(sa.select(adjudications).order_by(adjudications.c.decided)).all()
+    found = {}
+    for row in rows:
+        name = campaign.items[row.item].id
+        found[name, row.question] = AdjudicatedAnswer(
+            name, row.question, row.answer, row.note, row.by, row.decided
+        )
+    return found
+
+
+def adjudicate(
+    db: Database,
+    campaign: Campaign,
+    item: str,
+    answer: str,
+    *,
+    by: str,
+    now: float,
+    note: str = "",
+    question: str = "",
+) -> AdjudicatedAnswer:
+    """Decide an item: the value of an option of `question`, by default the form's main one.
+
+    A later decision replaces an earlier one. Raises `InputError` for an item, a question or an option that
+    the campaign does not have, and for a question that is not answered by one option.
+    """
+    place = campaign.places.get(item)
+    if place is None:
+        raise InputError("no such item in this campaign", given=item)
+    question = question or campaign.form.main
+    fields: Sequence[FormField] = campaign.form.page(campaign.items[place]).fields
+    field = next((each for each in fields if each.name == question), None)
+    if field is None:
+        raise InputError(
+            "no such question", where=f"item '{item}'", given=question, allowed=[each.name for each in fields]
+        )
+    if field.kind != "one":
+        raise InputError("is not answered by one option", where=f"question '{question}'", given=field.kind)
+    if answer not in field.values:
+        raise InputError(
+            "no such option",
+            where=f"item '{item}', question '{question}'",
+            given=answer,
+            allowed=field.values,
+        )
+    note = " ".join(note.split())[:_LONGEST_NOTE]
+    key = (adjudications.c.item == place) & (adjudications.c.question == question)
+    with db.writing() as connection:
+        connection.execute(sa.delete(adjudications).where(key))
+        connection.execute(
+            sa.insert(adjudications).values(
+                item=place, question=question, answer=answer, note=note, by=by, decided=now
+            )
+        )
+    return AdjudicatedAnswer(item, question, answer, note, by, now)
+
+
+def _bits(posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    logs = np.log2(posterior, out=np.zeros_like(posterior), where=posterior > 0)
+    found: NDArray[np.float64] = np.minimum(-(posterior * logs).sum(axis=1), math.log2(posterior.shape[1]))
+    return found
+
+
+def _kinds(rows: pa.Table) -> dict[str, str]:
+    if "kind" not in rows.column_names:
+        return {}
+    pairs = zip(rows.column("item").to_pylist(), rows.column("kind").to_pylist(), strict=True)
+    return {item: kind or "" for item, kind in pairs}

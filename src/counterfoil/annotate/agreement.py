@@ -1,0 +1,248 @@
+"""Agreement between the people of a campaign, per question and kind of item, as answered and more coarsely.
+
+It reads a table of judgements (`annotate.judgement_table`), wherever that came from, and looks at answers
+that count: those to golden items and to the test before the work are left out. How answers are compared
+depends on the question:
+
+* one option: as answered, on the question's own scale, and in the coarser readings that the form names;
+* several options: each option as a question of its own, marked or not;
+* spans: each label as a question of its own, whether the answer has a span of it;
+* a text: not at all.
+
+Sources: BiVLC, appendix H.3 (Cohen's kappa of pairs of people; any image or none); ECCV Caption, B.1.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.forms.base import FormField
+from counterfoil.annotate.judgement_table import answer_value
+from counterfoil.errors import InputError
+from counterfoil.evaluation.agreement import PeopleAgreement, people_agreement
+from counterfoil.metrics.agreement import ReliabilityData, Scale, pair_kappas
+
+#: Two people have a kappa of their own from so many shared items on.
+LEAST_SHARED = 10
+#: Reweightings behind an interval: its width is then known to about 4 %.
+DRAWS = 400
+#: With more people than these no table of all pairs is made.
+_MOST_PAIRED = 2_000
+
+
+@dataclass(frozen=True)
+class PairwiseKappa:
+    """Cohen's kappa of every two people who share enough items: mean, lowest, highest, number of pairs."""
+
+    mean: float
+    lowest: float
+    highest: float
+    pairs: int
+
+
+@dataclass(frozen=True)
+class QuestionAgreement:
+    """Agreement about one question: in one reading ("" as answered), of one kind of item ("" all)."""
+
+    question: str
+    reading: str
+    kind: str
+    people: PeopleAgreement
+    cohen: PairwiseKappa | None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values; `cohen` is None where no two people share enough items."""
+        cohen = None if self.cohen is None else vars(self.cohen)
+        names = {"question": self.question, "reading": self.reading, "kind": self.kind}
+        return {**names, **self.people.to_json(), "cohen": cohen}
+
+
+@dataclass(frozen=True)
+class CampaignAgreement:
+    """Agreement of all questions, and questions that cannot be compared with the reason."""
+
+    questions: tuple[QuestionAgreement, ...]
+    left_out: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return {"questions": [each.to_json() for each in self.questions], "left_out": dict(self.left_out)}
+
+
+def fields_of(campaign: Campaign) -> dict[str, FormField]:
+    """The fields of a campaign by name, each with the options of all its items, in order.
+
+    Pages of one form differ in their options, such as numbers of images to choose from.
+    """
+    found: dict[str, FormField] = {}
+    for item in campaign.items:
+        for each in campaign.form.page(item).fields:
+            known = found.setdefault(each.name, each)
+            if known.values != each.values:
+                new = tuple(option for option in each.options if option.value not in known.values)
+                joined = {
+                    name: {**known.coarser.get(name, {}), **parts} for name, parts in each.coarser.items()
+                }
+                found[each.name] = replace(known, options=(*known.options, *new), coarser=joined)
+    return found
+
+
+def campaign_agreement(
+    table: pa.Table,
+    fields: Mapping[str, FormField] | None = None,
+    *,
+    scale: Scale | None = None,
+    by_kind: bool = True,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> CampaignAgreement:
+    """Agreement per question of a table of judgements, with 95 % intervals over items and people.
+
+    `fields` are the form's, by question; of a question without one the answers are compared as they are, by
+    equality. `scale` stands for the questions' own. With `by_kind` each kind of item (a column `kind`) has
+    rows of its own where there are several. Undefined values are NaN (`evaluation.agreement`). Raises
+    `InputError` for a table without answers that count, and answers that have no place on the scale.
+
+    >>> rows = {"item": list("aabbcc"), "person": list("xyxyxy"), "question": ["best"] * 6,
+    ...         "answer": ["0", "1", "none", "none", "2", "2"]}
+    >>> found = campaign_agreement(pa.table(rows), draws=50).questions[0]
+    >>> found.question, found.people.items, round(found.people.raw.value, 4)
+    ('best', 3, 0.6667)
+    """
+    table = counted(table)
+    if not len(table):
+        raise InputError("no answers that count", hint="golden items and the test before the work do not")
+    parts: list[QuestionAgreement] = []
+    left_out: dict[str, str] = {}
+    for question in pc.unique(table.column("question")).to_pylist():
+        rows = table.filter(pc.equal(table.column("question"), question))
+        field = (fields or {}).get(question)
+        if field is not None and field.kind == "text":
+            left_out[question] = "texts are not compared"
+            continue
+        kinds = _kinds(rows) if by_kind else []
+        for reading, values, own in _readings(rows, question, field, scale):
+            for kind in ["", *kinds]:
+                here = _mask(rows, kind)
+                if here.any():
+                    parts.append(_part(question, reading, kind, rows, values, here, own, draws, seed))
+    return CampaignAgreement(tuple(parts), left_out)
+
+
+def counted(table: pa.Table) -> pa.Table:
+    """The judgements that count: not of golden items, and not of the test before the work.
+
+    >>> counted(pa.table({"item": ["a", "b"], "golden": [None, True]})).column("item").to_pylist()
+    ['a']
+    """
+    if "role" in table.column_names:
+        # A missing role is that of work.
+        return table.filter(pc.equal(pc.fill_null(table.column("role"), "work"), "work"))
+    return table.filter(pc.is_null(table.column("golden"))) if "golden" in table.column_names else table
+
+
+def codes(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """The values of a column of texts as numbers from 0 on, in order of appearance.
+
+    >>> codes(pa.chunked_array([["b", "a", "b"]]))
+    array([0, 1, 0])
+    """
+    encoded = column.combine_chunks().dictionary_encode()
+    found: NDArray[np.int64] = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _kinds(rows: pa.Table) -> list[str]:
+    if "kind" not in rows.column_names:
+        return []
+    found = [kind for kind in pc.unique(rows.column("kind")).to_pylist() if kind]
+    return sorted(found) if len(found) > 1 else []
+
+
+def _mask(rows: pa.Table, kind: str) -> NDArray[np.bool_]:
+    if not kind:
+        return np.ones(len(rows), dtype=np.bool_)
+    found: NDArray[np.bool_] = pc.fill_null(pc.equal(rows.column("kind"), kind), False).to_numpy()
+    return found
+
+
+def _readings(
+    rows: pa.Table, question: str, field: FormField | None, scale: Scale | None
+) -> Iterator[tuple[str, NDArray[Any], Scale]]:
+    """The name of each reading, its values by row, and the scale that it is on."""
+    encoded = rows.column("answer").combine_chunks().dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    of_row = encoded.indices.to_numpy(zero_copy_only=False)
+    if field is not None and field.kind in ("many", "spans"):
+        marked = [_marked(word, field) for word in words]
+        options = field.values or tuple(sorted(set().union(*marked)))
+        for option in options:
+            has = np.array([option in each for each in marked], dtype=np.int64)
+            yield option, has[of_row], Scale.NOMINAL
+        return
+    own = scale or Scale(field.level if field is not None else "nominal")
+    yield "", _placed(words, own, field, question)[of_row], own
+    for name, joined in ({} if field is None else field.coarser).items():
+        yield name, np.array([joined.get(word, word) for word in words])[of_row], Scale.NOMINAL
+
+
+def _marked(word: str, field: FormField) -> frozenset[str]:
+    found = answer_value(word, field.kind, where=f"question '{field.name}'")
+    return frozenset(each["label"] if isinstance(each, dict) else each for each in found)
+
+
+def _placed(words: Sequence[str], scale: Scale, field: FormField | None, question: str) -> NDArray[Any]:
+    """Answers as the scale needs them: numbers where all are, else the places of a form's options."""
+    if scale == Scale.NOMINAL:
+        return np.array(words)
+    try:
+        return np.array([float(word) for word in words])
+    except ValueError:
+        places = {} if field is None else {value: at for at, value in enumerate(field.values)}
+    odd = next((word for word in words if word not in places), None)
+    if odd is not None:
+        raise InputError(
+            f"has no place on a scale that is {scale.value}",
+            where=f"question '{question}'",
+            given=odd,
+            allowed="numbers, or the options of a form in their order",
+            hint="compare by equality with --scale nominal",
+        )
+    return np.array([places[word] for word in words], dtype=np.float64)
+
+
+def _part(
+    question: str,
+    reading: str,
+    kind: str,
+    rows: pa.Table,
+    values: NDArray[Any],
+    here: NDArray[np.bool_],
+    scale: Scale,
+    draws: int,
+    seed: int,
+) -> QuestionAgreement:
+    items, people = codes(rows.column("item"))[here], codes(rows.column("person"))[here]
+    found = people_agreement(items, people, values[here], scale=scale, draws=draws, seed=seed)
+    return QuestionAgreement(question, reading, kind, found, _pairwise(items, people, values[here]))
+
+
+def _pairwise(
+    items: NDArray[np.int64], people: NDArray[np.int64], values: NDArray[Any]
+) -> PairwiseKappa | None:
+    """Over pairs of people with `LEAST_SHARED` items or more; people with fewer answers have no such pair."""
+    enough = np.bincount(people)[people] >= LEAST_SHARED
+    if not enough.any() or len(np.unique(people[enough])) > _MOST_PAIRED:
+        return None
+    kappas, shared = pair_kappas(ReliabilityData.of(items[enough], people[enough], values[enough]))
+    upper = np.triu(shared >= LEAST_SHARED, k=1) & ~np.isnan(kappas)
+    found = kappas[upper]
+    if not len(found):
+        return None
+    return PairwiseKappa(float(found.mean()), float(found.min()), float(found.max()), len(found))

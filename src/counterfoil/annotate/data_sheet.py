@@ -1,0 +1,73 @@
+"""Lines about the people of a campaign for the data sheet of what was made with their answers.
+
+`publish` states them on the card of a benchmark (`data.publishing.facts.Provenance`, key `people`). They say
+nothing of any one person.
+"""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.submissions import Submissions, pay_per_item
+from counterfoil.store import digest
+
+
+def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
+    """How many people judged what, how often, for what pay and in what time, and by which instructions.
+
+    `table` are the campaign's judgements. A campaign without answers that count has one line that says so.
+    """
+    done = Submissions.of(table)
+    title = campaign.recipe.title
+    if not done.counts.any():
+        return (f"Campaign “{title}”: no answers.",)
+    per_item = done.per_item[done.per_item > 0]
+    people = np.unique(done.person[done.counts])
+    lines = [
+        f"Campaign “{title}”: {_people(len(people))} judged {len(per_item):,} items "
+        f"({campaign.form.summary}), {np.median(per_item):g} per item in the median, "
+        f"{int(done.counts.sum()):,} answers in all.",
+        *_pay(campaign, done),
+        *_dates(done),
+    ]
+    right, golden = (int(each.sum()) for each in done.golden_of)
+    if golden:
+        lines.append(
+            f"Of {golden:,} answers to items of known answer {100 * right / golden:.1f} % were right."
+        )
+    lines += [_text("Instructions", campaign.instructions), _text("Consent", campaign.consent)]
+    return tuple(lines)
+
+
+def _people(count: int) -> str:
+    return "one person" if count == 1 else f"{count:,} people"
+
+
+def _pay(campaign: Campaign, done: Submissions) -> list[str]:
+    recipe = campaign.recipe
+    hourly = done.hourly(pay_per_item(recipe, campaign.form))
+    hourly = hourly[~np.isnan(hourly)]
+    if not len(hourly):
+        return [f"Pay aimed at {recipe.currency} {recipe.pay_per_hour:.2f} per hour; no times are known."]
+    seconds = done.seconds[~np.isnan(done.seconds)]
+    return [
+        f"Pay came to {recipe.currency} {np.median(hourly):.2f} per hour of work in the median of people "
+        f"({recipe.pay_per_hour:.2f} was aimed at); an item took {np.median(seconds):.1f} s in the median."
+    ]
+
+
+def _dates(done: Submissions) -> list[str]:
+    known = done.submitted[~np.isnan(done.submitted)]
+    if not len(known):
+        return []
+    first, last = (
+        datetime.fromtimestamp(float(at), UTC).date().isoformat() for at in (known.min(), known.max())
+    )
+    return [f"Answered on {first}." if first == last else f"Answered from {first} to {last}."]
+
+
+def _text(name: str, text: str) -> str:
+    """A text in one line, with its digest, so that it can be told from a later one."""
+    return f"{name} (digest {digest(text.encode())[:12]}): {' '.join(text.split())}"

@@ -1,0 +1,172 @@
+"""Review of people's work: approved or rejected by a researcher, with a reason, as events that stay.
+
+Nothing here decides: a person is approved or rejected by an explicit call, and each decision is kept with its
+time, its reason and who took it. The answers of a rejected person leave the labels, and their items are open
+to others again (ECCV Caption, appendix B.1: rejected work is done anew).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.leasing import log, set_aside
+from counterfoil.annotate.platforms.prolific_submissions import Rejection
+from counterfoil.annotate.tables import events, people, sa
+from counterfoil.errors import InputError
+
+Decision = Literal["approved", "rejected"]
+DECISIONS: tuple[Decision, ...] = ("approved", "rejected")
+#: Characters of a reason, at most.
+_LONGEST = 2_000
+#: Shown of a person's id, which is unique in a campaign of any size.
+SHORT_ID = 10
+
+
+@dataclass(frozen=True)
+class Review:
+    """A decision about a person's work: what, why, by whom and when (seconds since the epoch).
+
+    `category` is the platform's name for the reason; `platform` the person's platform.
+    """
+
+    person: str
+    platform: str
+    decision: Decision
+    reason: str
+    category: str
+    by: str
+    at: float
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return asdict(self)
+
+
+def reviews(db: Database) -> dict[str, Review]:
+    """The latest decision about each person that there is one about, by the person's id."""
+    query = (
+        sa.select(events.c.person, people.c.platform, events.c.kind, events.c.detail, events.c.at)
+        .join(people, people.c.id == events.c.person)
+        .where(events.c.kind.in_(DECISIONS))
+        .order_by(events.c.number)
+    )
+    with db.reading() as connection:
+        rows = connection.execute(query).all()
+    found: dict[str, Review] = {}
+    for person, platform, decision, detail, at in rows:
+        facts = json.loads(detail)
+        found[person] = Review(
+            person, platform, decision, facts["reason"], facts["category"], facts["by"], at
+        )
+    return found
+
+
+def person_like(db: Database, given: str) -> str:
+    """The id of the person whose id begins so.
+
+    Raises `InputError` where no person's does, or several people's.
+    """
+    start = given.strip().lower()
+    with db.reading() as connection:
+        rows = connection.execute(
+            sa.select(people.c.id)
+            .where(sa.func.substr(people.c.id, 1, len(start)) == start)
+            .order_by(people.c.id)
+            .limit(2)
+        ).scalars()
+        found = list(rows)
+    if not start or not found:
+        raise InputError(
+            "no such person", given=given, hint="see their ids with: counterfoil annotate review"
+        )
+    if len(found) > 1 and found[0] != start:
+        raise InputError("several people's ids begin so", given=given, hint="give more of the id")
+    return found[0]
+
+
+def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason: str = "") -> int:
+    """Approve the work of these people; returns how many were not approved before.
+
+    Raises `InputError`, and approves none, where one of them is at work still.
+    """
+    with db.writing() as connection:
+        done = 0
+        for person in chosen:
+            row = _known(connection, person)
+            if row.state in ("consent", "onboarding", "work") and row.finished is None:
+                raise InputError(
+                    "is not done yet",
+                    where=f"person {person[:SHORT_ID]}",
+                    given=row.state,
+                    hint="approve later",
+                )
+            if _latest(connection, person) != "approved":
+                _note(connection, person, "approved", reason, "", by, now)
+                done += 1
+    return done
+
+
+def reject(
+    db: Database, campaign: Campaign, person: str, *, reason: str, category: str = "", by: str, now: float
+) -> int:
+    """Reject the work of a person: their answers are set aside and their items are open again.
+
+    Returns how many answers that were. Raises `InputError` for a person whose work was approved or rejected
+    before, for no reason, and for one that the person's platform would not take: Prolific asks for 100
+    characters and a category.
+    """
+    reason = " ".join(reason.split())
+    with db.writing() as connection:
+        platform = _known(connection, person).platform
+        where = f"person {person[:SHORT_ID]}"
+        before = _latest(connection, person)
+        if before is not None:
+            raise InputError(f"was {before} before", where=where, hint="a rejection is final on platforms")
+        if not reason or len(reason) > _LONGEST:
+            raise InputError(
+                "a rejection needs a reason",
+                where=where,
+                given=f"{len(reason):,} characters",
+                allowed="1 to 2,000",
+            )
+        if platform == "prolific":
+            # Its rules are checked where its client checks them.
+            Rejection(person[:SHORT_ID], reason, category)
+        aside = set_aside(connection, campaign, person)
+        connection.execute(sa.update(people).where(people.c.id == person).values(state="disqualified"))
+        _note(connection, person, "rejected", reason, category, by, now)
+    return aside
+
+
+def _known(connection: sa.Connection, person: str) -> Any:
+    columns = people.c.state, people.c.finished, people.c.platform
+    row = connection.execute(sa.select(*columns).where(people.c.id == person)).first()
+    if row is None:
+        raise InputError("no such person", given=person)
+    return row
+
+
+def _latest(connection: sa.Connection, person: str) -> str | None:
+    found: str | None = connection.execute(
+        sa.select(events.c.kind)
+        .where(events.c.person == person, events.c.kind.in_(DECISIONS))
+        .order_by(events.c.number.desc())
+        .limit(1)
+    ).scalar()
+    return found
+
+
+def _note(
+    connection: sa.Connection,
+    person: str,
+    decision: Decision,
+    reason: str,
+    category: str,
+    by: str,
+    now: float,
+) -> None:
+    detail = json.dumps({"reason": reason, "category": category, "by": by}, ensure_ascii=False)
+    log(connection, now, decision, person, detail)

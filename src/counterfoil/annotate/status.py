@@ -1,0 +1,219 @@
+"""Progress of a campaign: people, answers, what is still needed, time, pay, golden items, storage.
+
+    status = campaign_status(campaign, table, people, now=time.time(), storage=...)
+
+It is a value made from the table of judgements and the people; nothing here asks a database.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.submissions import Submissions, pay_per_item
+
+#: Ends of the bars of the histogram of time per item, in seconds; the last bar has no end.
+TIME_BINS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 120)
+#: The present pace is that of this long, in seconds: the shortest in which there are answers.
+_PACES = (3600.0, 24 * 3600.0, 7 * 24 * 3600.0)
+
+
+@dataclass(frozen=True)
+class WorkerRow:
+    """A person as the database has them: id, state, and the decision about their work ("" for none)."""
+
+    person: str
+    state: str
+    review: str = ""
+
+
+@dataclass(frozen=True)
+class PersonProgress:
+    """What one person did: items, golden ones among them, median seconds per item, and pay per hour.
+
+    `seconds` and `pay` are None where no time is known.
+    """
+
+    person: str
+    state: str
+    review: str
+    items: int
+    golden_right: int
+    golden: int
+    seconds: float | None
+    pay: float | None
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where answers are: the database without its password, its bytes and those free beside it if known."""
+
+    database: str
+    size: int | None = None
+    free: int | None = None
+
+
+@dataclass(frozen=True)
+class CampaignStatus:
+    """Where a campaign stands at one moment.
+
+    `items` and `finished` are items of the work, `answers` the answers that count, `needed` those still to be
+    given; of an adaptive campaign that is the least that it can be, and `saved` is by how many answers the
+    finished items stay below the most that each could have had. `pace` is answers per hour, `ends` when the
+    work is expected to be done (seconds since the epoch); None where there is no pace. `seconds` is the
+    median time per item, `times` how many items took up to each end of `TIME_BINS`. Pay is per hour: what
+    people got in the median, the least, and what was aimed at. `overdue` is whether answers are kept too
+    long.
+    """
+
+    title: str
+    form: str
+    design: str
+    state: str
+    people: Mapping[str, int]
+    items: int
+    finished: int
+    answers: int
+    needed: int
+    saved: int | None
+    pace: float | None
+    ends: float | None
+    seconds: float | None
+    times: tuple[int, ...]
+    golden_right: int
+    golden: int
+    pay: float | None
+    pay_least: float | None
+    pay_aim: float
+    currency: str
+    storage: Storage
+    keep_until: str
+    overdue: bool
+    persons: tuple[PersonProgress, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return asdict(self)
+
+
+def campaign_status(
+    campaign: Campaign,
+    table: pa.Table,
+    people: Sequence[WorkerRow],
+    *,
+    now: float,
+    state: str = "open",
+    storage: Storage,
+    open_items: int | None = None,
+) -> CampaignStatus:
+    """The status at `now`, from all judgements (a column `counted` takes those out that do not count).
+
+    `open_items` is how many items still ask for answers where the design decides that by more than their
+    number (adaptive).
+    """
+    recipe, done = campaign.recipe, Submissions.of(table)
+    votes = _votes(campaign, done)
+    short = np.maximum(recipe.overlap - votes, 0)
+    finished = int((short == 0).sum()) if open_items is None else len(votes) - open_items
+    # An item that is still undecided needs one more answer at least.
+    needed = int(short.sum()) if open_items is None else max(int(short.sum()), open_items)
+    saved = None
+    if recipe.design == "adaptive":
+        # Finished items are those with most answers where the database does not say which they are.
+        most = np.sort(votes)[::-1][:finished]
+        saved = int(np.maximum(recipe.most - most, 0).sum())
+    pace = _pace(done, now)
+    persons = _persons(done, people, pay_per_item(recipe, campaign.form))
+    known = done.seconds[done.counts & ~np.isnan(done.seconds)]
+    paid = np.array([each.pay for each in persons if each.pay is not None])
+    ends = now + 3600 * needed / pace if pace and needed else None
+    return CampaignStatus(
+        recipe.title,
+        recipe.form,
+        recipe.design,
+        state,
+        dict(Counter(each.state for each in people)),
+        len(votes),
+        finished,
+        int(votes.sum()),
+        needed,
+        saved,
+        pace,
+        ends,
+        float(np.median(known)) if len(known) else None,
+        tuple(int(n) for n in np.bincount(np.searchsorted(TIME_BINS, known), minlength=len(TIME_BINS) + 1)),
+        int((done.right == 1).sum()),
+        int((done.right >= 0).sum()),
+        float(np.median(paid)) if len(paid) else None,
+        float(paid.min()) if len(paid) else None,
+        recipe.pay_per_hour,
+        recipe.currency,
+        storage,
+        recipe.keep_until,
+        kept_too_long(recipe.keep_until, now),
+        persons,
+    )
+
+
+def kept_too_long(keep_until: str, now: float) -> bool:
+    """Whether the date up to which answers may be kept has passed, in UTC; never where there is none.
+
+    >>> kept_too_long("1970-01-02", 86_400.0), kept_too_long("1970-01-02", 172_800.0), kept_too_long("", 1e12)
+    (False, True, False)
+    """
+    return bool(keep_until) and datetime.fromtimestamp(now, UTC).date().isoformat() > keep_until
+
+
+def _votes(campaign: Campaign, done: Submissions) -> NDArray[np.int64]:
+    """How many answers that count each item of the work has, those without any among them."""
+    given = dict(zip(done.items, done.per_item.tolist(), strict=True))
+    return np.array([given.get(item.id, 0) for item in campaign.items if item.role == "work"], dtype=np.int64)
+
+
+def _pace(done: Submissions, now: float) -> float | None:
+    """Answers that count per hour: of the last hour, else the last day, else the last week."""
+    when = done.submitted[done.counts & ~np.isnan(done.submitted)]
+    for length in _PACES:
+        recent = when[when > now - length]
+        if len(recent):
+            # Since the first of them, so that a campaign that began a minute ago has a pace.
+            since = max(now - float(recent.min()), 60.0)
+            return 3600 * len(recent) / since
+    return None
+
+
+def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tuple[PersonProgress, ...]:
+    right, golden = done.golden_of
+    hourly = done.hourly(pay)
+    at = {name: place for place, name in enumerate(done.people)}
+    known = {each.person for each in people}
+    rows = [*people, *(WorkerRow(name, "") for name in done.people if name not in known)]
+    found = []
+    for row in rows:
+        place = at.get(row.person)
+        if place is None:
+            found.append(PersonProgress(row.person, row.state, row.review, 0, 0, 0, None, None))
+            continue
+        found.append(
+            PersonProgress(
+                row.person,
+                row.state,
+                row.review,
+                int(done.per_person[place]),
+                int(right[place]),
+                int(golden[place]),
+                _known(done.median_seconds[place]),
+                _known(hourly[place]),
+            )
+        )
+    return tuple(found)
+
+
+def _known(value: np.float64) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,161 @@
+"""Agreement between people, of a campaign or a table of judgements, as a result in tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.annotate.agreement import (
+    DRAWS,
+    CampaignAgreement,
+    QuestionAgreement,
+    campaign_agreement,
+    fields_of,
+)
+from counterfoil.evaluation.agreement import FEWEST_PEOPLE
+from counterfoil.evaluation.result import Estimate
+from counterfoil.metrics.agreement import Scale
+from counterfoil.report.labels import amount
+from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.tasks.annotate_judgements import read_judgements
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.results import Tabular
+
+_MEASURES = ("raw", "fleiss", "alpha")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PeopleAgreements(Tabular):
+    """Agreement per question, reading of it and kind of item.
+
+    Rows by "question" are one per question, reading and kind of item: `question`, `reading` (empty as
+    answered), `kind` (empty for all), `items`, `people`, `answers`, `scale`; `raw` agreement, `fleiss` and
+    `alpha` (Krippendorff's), each with `_low` and `_high` (95 %); and `cohen`, the mean of Cohen's kappa over
+    `cohen_pairs` pairs of people. Raw agreement is in [0, 1], the others at most 1; null where undefined.
+    """
+
+    source: str
+    found: CampaignAgreement
+
+    rows_by = ("question",)
+
+    def _rows(self, by: str) -> pa.Table:
+        return pa.Table.from_pylist([_row(each) for each in self.found.questions])
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """A row per question, its readings and its kinds of item below it."""
+        columns = (
+            Column("items", style="text"),
+            Column("people", style="text"),
+            Column("agree, %"),
+            Column("Cohen", style="score"),
+            Column("Fleiss", style="score"),
+            Column("Krippendorff", style="score"),
+        )
+        rows = tuple(Row(_name(each), _cells(each)) for each in self.found.questions)
+        return (Table(f"Agreement between people, {self.source}", columns, rows, "question"),)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the numbers rest on, and which questions are not compared."""
+        lines = [
+            "agree: share of pairs of answers to one item that are equal; Cohen: mean over pairs of people; "
+            "0 is chance"
+        ]
+        if any(each.people.scale != Scale.NOMINAL for each in self.found.questions):
+            scales = dict.fromkeys(
+                f"{each.question} {each.people.scale.value}"
+                for each in self.found.questions
+                if each.people.scale != Scale.NOMINAL
+            )
+            lines.append(f"scale of Krippendorff's alpha: {', '.join(scales)}")
+        few = [each for each in self.found.questions if not each.people.over_people and each.people.items]
+        if few:
+            lines.append(
+                f"with fewer than {FEWEST_PEOPLE} people intervals hold for these people on other items"
+            )
+        if any(not each.people.items for each in self.found.questions):
+            lines.append("where no item has answers of two people there is no agreement to measure")
+        return [*lines, *(f"left out: {name}, {why}" for name, why in self.found.left_out.items())]
+
+    def __repr__(self) -> str:
+        return f"<PeopleAgreements of {self.source}: {amount(len(self.found.questions), 'row')}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `annotate agreement --json` writes it."""
+        return {"source": self.source, **self.found.to_json()}
+
+
+def annotate_agreement(
+    source: str | Path,
+    *,
+    campaign: str | Path | None = None,
+    database: str | None = None,
+    scale: str | None = None,
+    by_kind: bool = True,
+    draws: int = DRAWS,
+    seed: int = 0,
+    feedback: Feedback = SILENT,
+) -> PeopleAgreements:
+    """Agreement of the people of a campaign's folder, or of a table of judgements.
+
+    `campaign`, of a table, is the one whose questions it answers: it gives scales and coarser readings.
+    Raises `InputError` and `DataError` as `read_judgements` and `campaign_agreement`.
+    """
+    with feedback.busy(f"reading the answers of {source}"):
+        judged = read_judgements(source, campaign=campaign, database=database)
+        fields = None if judged.campaign is None else fields_of(judged.campaign)
+    with feedback.busy("comparing answers"):
+        found = campaign_agreement(
+            judged.table,
+            fields,
+            scale=None if scale is None else Scale(scale),
+            by_kind=by_kind,
+            draws=draws,
+            seed=seed,
+        )
+    return PeopleAgreements(judged.name, found)
+
+
+def _row(each: QuestionAgreement) -> dict[str, Any]:
+    of = each.people
+    row: dict[str, Any] = {"question": each.question, "reading": each.reading, "kind": each.kind}
+    row |= {"items": of.items, "people": of.people, "answers": of.answers, "scale": of.scale.value}
+    for name in _MEASURES:
+        estimate: Estimate = getattr(of, name)
+        for end, value in _ends(estimate).items():
+            row[f"{name}{end}"] = value
+    row["cohen"] = None if each.cohen is None else each.cohen.mean
+    row["cohen_pairs"] = 0 if each.cohen is None else each.cohen.pairs
+    return row
+
+
+def _ends(estimate: Estimate) -> Mapping[str, float | None]:
+    named = {"": estimate.value, "_low": estimate.low, "_high": estimate.high}
+    return {end: None if value != value else value for end, value in named.items()}
+
+
+def _name(each: QuestionAgreement) -> str:
+    name = f"{each.question}: {each.reading}" if each.reading else each.question
+    return f"{name}, {each.kind}" if each.kind else name
+
+
+def _cells(each: QuestionAgreement) -> tuple[Cell, ...]:
+    of = each.people
+
+    def cell(estimate: Estimate) -> Cell:
+        ends = _ends(estimate)
+        return Cell(ends[""], ends["_low"], ends["_high"], estimate.n)
+
+    cohen = Cell() if each.cohen is None else Cell(each.cohen.mean)
+    return (
+        Cell(f"{of.items:,}"),
+        Cell(f"{of.people:,}"),
+        cell(of.raw),
+        cohen,
+        cell(of.fleiss),
+        cell(of.alpha),
+    )

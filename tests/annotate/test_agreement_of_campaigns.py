@@ -1,0 +1,180 @@
+"""Agreement of a table of judgements: readings, kinds, what counts, and which questions are compared."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterfoil.annotate.agreement import campaign_agreement, counted, fields_of
+from counterfoil.annotate.campaign import CampaignRecipe, create_folder
+from counterfoil.annotate.forms.base import FormField, Option, WorkItem
+from counterfoil.errors import InputError
+from counterfoil.metrics.agreement import ReliabilityData, Scale, cohen_kappa, krippendorff_alpha
+from counterfoil.tasks.annotate_agreement import annotate_agreement
+
+
+def judged(answers: dict[tuple[str, str], str], question: str = "best", **columns: list[object]) -> pa.Table:
+    """A table of judgements by item and person."""
+    return pa.table(
+        {
+            "item": [item for item, _ in answers],
+            "person": [person for _, person in answers],
+            "question": [question] * len(answers),
+            "answer": list(answers.values()),
+            "seconds": [4.0] * len(answers),
+            "golden": pa.nulls(len(answers), pa.bool_()),
+            **columns,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def best() -> pa.Table:
+    """Two people choose the best of four images, or none, as in BiVLC's appendix H.3."""
+    rng = np.random.default_rng(3)
+    answers = {}
+    for at in range(60):
+        none = rng.random() < 0.4
+        for person in ("ann", "bo"):
+            own = none if rng.random() < 0.85 else not none
+            answers[f"{at}", person] = "none" if own else str(rng.integers(4))
+    return judged(answers, kind=["add" if at < 40 else "swap" for at in range(120)])
+
+
+def best_field() -> FormField:
+    images = tuple(str(at) for at in range(4))
+    coarser = {"any or none": {**dict.fromkeys(images, "any"), "none": "none"}}
+    return FormField("best", "?", options=tuple(map(Option, (*images, "none"))), coarser=coarser)
+
+
+def test_the_coarser_reading_is_cohens_kappa_of_any_image_or_none(best: pa.Table) -> None:
+    found = campaign_agreement(best, {"best": best_field()}, by_kind=False, draws=50)
+    as_answered, coarser = found.questions
+    assert (as_answered.reading, coarser.reading) == ("", "any or none")
+    rows = best.to_pylist()
+    by = {
+        person: np.array([row["answer"] == "none" for row in rows if row["person"] == person])
+        for person in ("ann", "bo")
+    }
+    assert coarser.cohen is not None
+    assert coarser.cohen.pairs == 1
+    assert coarser.cohen.mean == pytest.approx(cohen_kappa(by["ann"], by["bo"]), abs=1e-12)
+    assert coarser.people.raw.value > as_answered.people.raw.value
+
+
+def test_different_answers_never_count_as_agreement() -> None:
+    answers = {(f"{at}", person): person for at in range(20) for person in ("left", "right")}
+    (found,) = campaign_agreement(judged(answers), draws=50).questions
+    assert found.people.raw.value == 0
+
+
+def test_kinds_have_rows_of_their_own_where_there_are_several(best: pa.Table) -> None:
+    found = campaign_agreement(best, draws=50)
+    assert [(each.kind, each.people.items) for each in found.questions] == [
+        ("", 60),
+        ("add", 20),
+        ("swap", 40),
+    ]
+    one_kind = best.filter(pa.array([row["kind"] == "add" for row in best.to_pylist()]))
+    assert [each.kind for each in campaign_agreement(one_kind, draws=50).questions] == [""]
+
+
+def test_golden_items_and_the_test_before_the_work_do_not_count() -> None:
+    table = judged({("1", "a"): "yes", ("2", "a"): "no", ("3", "a"): "no"}, role=["work", "golden", None])
+    assert counted(table).column("item").to_pylist() == ["1", "3"]
+    golden = table.drop_columns(["role"]).set_column(5, "golden", pa.array([None, True, False]))
+    assert counted(golden).column("item").to_pylist() == ["1"]
+    with pytest.raises(InputError, match="no answers that count"):
+        campaign_agreement(golden.slice(1))
+
+
+def test_scales_come_from_the_form_and_can_be_named() -> None:
+    levels = ("no", "mostly no", "partly", "yes")
+    rng = np.random.default_rng(1)
+    answers = {}
+    for at in range(40):
+        place = int(rng.integers(4))
+        for person in "abc":
+            answers[f"{at}", person] = levels[int(np.clip(place + rng.integers(-1, 2), 0, 3))]
+    table = judged(answers, "match")
+    field = FormField("match", "?", options=tuple(map(Option, levels)), level="ordinal")
+    (ordinal,) = campaign_agreement(table, {"match": field}, draws=50).questions
+    (nominal,) = campaign_agreement(table, {"match": field}, scale=Scale.NOMINAL, draws=50).questions
+    places = np.array([float(levels.index(word)) for word in answers.values()])
+    items, people = zip(*answers, strict=True)
+    expected = krippendorff_alpha(ReliabilityData.of(items, people, places), Scale.ORDINAL)
+    assert ordinal.people.alpha.value == pytest.approx(expected, abs=1e-12)
+    assert ordinal.people.alpha.value > nominal.people.alpha.value
+    with pytest.raises(InputError, match=r"question 'match': has no place on a scale that is ordinal"):
+        campaign_agreement(table, scale=Scale.ORDINAL, draws=50)
+
+
+def test_each_option_of_several_and_each_label_of_spans_is_a_question_of_its_own() -> None:
+    answers = {
+        (f"{at}", person): json.dumps(["colour"] if at % 2 else []) for at in range(10) for person in "ab"
+    }
+    field = FormField("why", "?", "many", options=(Option("colour"), Option("count")))
+    found = campaign_agreement(judged(answers, "why"), {"why": field}, draws=50)
+    assert [(each.reading, each.people.raw.value) for each in found.questions] == [
+        ("colour", 1),
+        ("count", 1),
+    ]
+    spans = {
+        (f"{at}", person): json.dumps([{"start": 0, "end": 3, "label": "wrong"}] if person == "a" else [])
+        for at in range(10)
+        for person in "ab"
+    }
+    field = FormField("errors", "?", "spans", options=(Option("wrong"),))
+    (found_spans,) = campaign_agreement(judged(spans, "errors"), {"errors": field}, draws=50).questions
+    assert (found_spans.reading, found_spans.people.raw.value) == ("wrong", 0)
+
+
+def test_texts_are_not_compared_and_it_says_so() -> None:
+    answers = {("1", "a"): "yes", ("1", "b"): "yes"}
+    table = pa.concat_tables([judged(answers, "match"), judged(answers, "note")])
+    found = campaign_agreement(table, {"note": FormField("note", "?", "text")}, draws=50)
+    assert [each.question for each in found.questions] == ["match"]
+    assert found.left_out == {"note": "texts are not compared"}
+
+
+def test_fields_of_a_campaign_have_the_options_of_all_items(tmp_path: Path) -> None:
+    items = [
+        WorkItem("1", {"caption": "A cat.", "images": ["a", "b"]}),
+        WorkItem("2", {"caption": "A dog.", "images": ["a", "b", "c"]}),
+    ]
+    images = dict.fromkeys("abc", b"")
+    recipe = CampaignRecipe(form="best-of-k", title="Cats", settings={"none": True})
+    campaign = create_folder(tmp_path / "campaign", recipe, items, images)
+    best = fields_of(campaign)["best"]
+    assert set(best.values) == {"0", "1", "2", "none"}
+    assert best.coarser["any or none"] == {"0": "any", "1": "any", "2": "any", "none": "none"}
+
+
+def test_a_table_of_a_file_has_rows_text_and_json(tmp_path: Path) -> None:
+    path = tmp_path / "judged.csv"
+    lines = [f"{at},{person},match,{'yes' if at % 2 else 'no'}" for at in range(20) for person in "abcdefg"]
+    path.write_text("\n".join(["item,person,question,answer", *lines]), "utf-8")
+    found = annotate_agreement(path, draws=50)
+    (row,) = found.to_arrow().to_pylist()
+    assert (row["items"], row["people"], row["answers"], row["raw"], row["alpha"]) == (20, 7, 140, 1, 1)
+    assert row["cohen"] == 1
+    assert row["cohen_pairs"] == 21
+    assert "100.00 [" in str(found)
+    again = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert again["questions"][0]["raw"]["value"] == 1
+
+
+def test_a_database_is_of_a_campaign(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a database belongs to a campaign"):
+        annotate_agreement(tmp_path / "table.csv", database="postgresql://there")
+    with pytest.raises(InputError, match="no campaign"):
+        annotate_agreement(tmp_path)
+
+
+def test_an_undecided_reading_keeps_values_that_it_does_not_name(best: pa.Table) -> None:
+    field = replace(best_field(), coarser={"first or not": {"0": "first"}})
+    found = campaign_agreement(best, {"best": field}, by_kind=False, draws=50).questions
+    assert found[1].people.raw.value == found[0].people.raw.value

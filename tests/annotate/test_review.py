@@ -1,0 +1,132 @@
+"""Review of people's work and adjudication of items, on a database with real answers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from annotate.small_campaigns import Worker, make, pairs
+from counterfoil.annotate.adjudication import adjudicate, adjudicated, disputed_items
+from counterfoil.annotate.agreement import fields_of
+from counterfoil.annotate.answers import counts, judgement_table
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.review import approve, person_like, reject, reviews
+from counterfoil.annotate.tables import people, sa
+from counterfoil.errors import InputError
+
+REASON = (
+    "Every item was answered within a second and half of the items of known answer were answered wrong. " * 2
+)
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Campaign:
+    return make(tmp_path / "campaign", pairs(4, kinds="ab"), overlap=2)
+
+
+@pytest.fixture
+def db(campaign: Campaign) -> Iterator[Database]:
+    opened = open_database(campaign)
+    yield opened
+    opened.close()
+
+
+def test_a_rejected_persons_answers_leave_and_their_items_are_open_again(
+    db: Database, campaign: Campaign
+) -> None:
+    first, second = Worker(db, campaign, 1), Worker(db, campaign, 2)
+    first.do()
+    second.do()
+    assert counts(db).wanted == 0
+    assert reject(db, campaign, first.person.id, reason="Too fast.", by="ann", now=5.0) == 4
+    assert counts(db).wanted == 4
+    assert set(judgement_table(db, campaign).column("person").to_pylist()) == {second.person.id}
+    assert Worker(db, campaign, 3).do().state == "done"
+    assert counts(db).wanted == 0
+    # Whoever was rejected gets nothing more to do.
+    assert not first.standing().assigned
+    found = reviews(db)[first.person.id]
+    assert (found.decision, found.reason, found.by, found.at) == ("rejected", "Too fast.", "ann", 5.0)
+
+
+def test_decisions_are_taken_once(db: Database, campaign: Campaign) -> None:
+    first, second = Worker(db, campaign, 1), Worker(db, campaign, 2)
+    first.do()
+    second.do()
+    ids = [first.person.id, second.person.id]
+    assert approve(db, ids, by="ann", now=5.0) == 2
+    assert approve(db, ids, by="ann", now=6.0) == 0
+    assert reviews(db)[ids[0]].at == 5.0
+    with pytest.raises(InputError, match="was approved before"):
+        reject(db, campaign, ids[0], reason="No.", by="ann", now=7.0)
+    assert counts(db).set_aside == 0
+
+
+def test_who_is_at_work_is_not_approved_and_no_one_with_them(db: Database, campaign: Campaign) -> None:
+    first, second = Worker(db, campaign, 1), Worker(db, campaign, 2)
+    first.do()
+    second.do(1)
+    with pytest.raises(InputError, match="is not done yet; given: work"):
+        approve(db, [first.person.id, second.person.id], by="ann", now=5.0)
+    assert not reviews(db)
+
+
+def test_a_rejection_needs_a_reason_and_of_prolific_its_length_and_category(
+    db: Database, campaign: Campaign
+) -> None:
+    worker = Worker(db, campaign, 1)
+    worker.do()
+    person = worker.person.id
+    with pytest.raises(InputError, match="a rejection needs a reason"):
+        reject(db, campaign, person, reason="  ", by="ann", now=5.0)
+    with db.writing() as connection:
+        connection.execute(sa.update(people).values(platform="prolific"))
+    with pytest.raises(InputError, match=r"the message is too short; given: 9 characters; allowed: 100"):
+        reject(db, campaign, person, reason="Too fast.", category="TOO_QUICKLY", by="ann", now=5.0)
+    with pytest.raises(InputError, match=r"unknown category; given: \(empty\)"):
+        reject(db, campaign, person, reason=REASON, by="ann", now=5.0)
+    assert counts(db).set_aside == 0
+    assert reject(db, campaign, person, reason=REASON, category="LOW_EFFORT", by="ann", now=5.0) == 4
+    assert reviews(db)[person].category == "LOW_EFFORT"
+
+
+def test_people_are_found_by_the_beginning_of_their_id(db: Database, campaign: Campaign) -> None:
+    found = Worker(db, campaign, 1).person.id
+    assert person_like(db, found[:10].upper()) == found
+    for odd in ("", "zz", "%"):
+        with pytest.raises(InputError, match="no such person"):
+            person_like(db, odd)
+
+
+def test_items_with_different_answers_are_listed_most_undecided_first_and_decided(
+    db: Database, campaign: Campaign
+) -> None:
+    Worker(db, campaign, 1).do()
+    Worker(db, campaign, 2, judge=lambda item: "no" if item.id == "1" else "yes").do()
+    field = fields_of(campaign)["match"]
+    table = judgement_table(db, campaign)
+    (found,) = disputed_items(table, field)
+    assert (found.item, found.kind, found.votes) == ("1", "b", {"yes": 1, "no": 1})
+    # All else is "yes", and so is this more likely than not.
+    assert found.posterior["yes"] > 0.9
+    assert 0 < found.entropy < 1
+    assert sum(found.posterior.values()) == pytest.approx(1)
+    adjudicate(db, campaign, "1", "yes", by="ann", now=5.0, note=" It is   there. ")
+    adjudicate(db, campaign, "1", "no", by="bo", now=6.0)
+    decided = adjudicated(db, campaign)
+    assert list(decided) == [("1", "match")]
+    assert (decided["1", "match"].answer, decided["1", "match"].by) == ("no", "bo")
+    (after,) = disputed_items(table, field, decided)
+    assert after.decided == decided["1", "match"]
+
+
+def test_only_what_can_be_decided_is(db: Database, campaign: Campaign) -> None:
+    with pytest.raises(InputError, match="no such item in this campaign; given: 99"):
+        adjudicate(db, campaign, "99", "yes", by="ann", now=5.0)
+    with pytest.raises(
+        InputError, match=r"item '1', question 'match': no such option; given: maybe; allowed: yes, no"
+    ):
+        adjudicate(db, campaign, "1", "maybe", by="ann", now=5.0)
+    with pytest.raises(InputError, match="no such question; given: why; allowed: match"):
+        adjudicate(db, campaign, "1", "yes", question="why", by="ann", now=5.0)

@@ -1,0 +1,140 @@
+"""The status of a campaign, from its judgements: counts, pace, pay, golden items; and its data sheet."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
+from counterfoil.annotate.data_sheet import data_sheet
+from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.status import (
+    TIME_BINS,
+    CampaignStatus,
+    Storage,
+    WorkerRow,
+    campaign_status,
+)
+from counterfoil.annotate.submissions import Submissions
+
+HOUR = 3600.0
+NOW = 1_000 * HOUR
+
+
+def campaign_of(folder: Path, **recipe: object) -> Campaign:
+    """Four items to judge twice each, and a golden one; yes-no expects 4 seconds per item."""
+    items = [WorkItem(f"{at}", {"image": "a", "caption": "A cat."}) for at in range(4)]
+    items.append(WorkItem("g", {"image": "a", "caption": "A dog."}, "golden", {"match": ["no"]}))
+    made = CampaignRecipe(form="yes-no", title="Cats", overlap=2, pay_per_hour=18.0, **recipe)  # type: ignore[arg-type]
+    return create_folder(folder, made, items, {"a": b""})
+
+
+def rows(*given: tuple[str, str, float, float, bool | None]) -> pa.Table:
+    """Judgements: item, person, seconds, hours ago, right."""
+    item, person, seconds, ago, right = zip(*given, strict=True)
+    return pa.table(
+        {
+            "item": item,
+            "person": person,
+            "question": ["match"] * len(given),
+            "answer": ["yes"] * len(given),
+            "seconds": seconds,
+            "golden": pa.array(right, pa.bool_()),
+            "role": ["work" if each is None else "golden" for each in right],
+            "submitted": [NOW - HOUR * each for each in ago],
+        }
+    )
+
+
+TABLE = rows(
+    ("0", "ann", 4.0, 0.5, None),
+    ("0", "bo", 8.0, 0.5, None),
+    ("1", "ann", 4.0, 0.4, None),
+    ("g", "ann", 4.0, 0.3, True),
+    ("g", "bo", 16.0, 0.3, False),
+)
+
+
+def status(campaign: Campaign, table: pa.Table = TABLE, **more: object) -> CampaignStatus:
+    people = [WorkerRow("ann", "working"), WorkerRow("bo", "done"), WorkerRow("cy", "done")]
+    return campaign_status(campaign, table, people, now=NOW, storage=Storage("sqlite"), **more)  # type: ignore[arg-type]
+
+
+def test_it_counts_people_answers_and_what_is_needed(tmp_path: Path) -> None:
+    found = status(campaign_of(tmp_path / "campaign"))
+    assert found.people == {"working": 1, "done": 2}
+    assert (found.items, found.finished, found.answers, found.needed, found.saved) == (4, 1, 3, 5, None)
+    assert (found.golden_right, found.golden) == (1, 2)
+    assert found.seconds == 4.0
+    assert sum(found.times) == 3
+    assert found.times[TIME_BINS.index(4)] == 2
+
+
+def test_the_end_is_what_is_needed_at_the_pace_of_the_last_hour(tmp_path: Path) -> None:
+    found = status(campaign_of(tmp_path / "campaign"))
+    assert found.pace == pytest.approx(6.0)  # 3 answers in the last half hour
+    assert found.ends == pytest.approx(NOW + HOUR * 5 / 6)
+    old = status(campaign_of(tmp_path / "other"), rows(("0", "ann", 4.0, 10, None)))
+    assert old.pace == pytest.approx(0.1)
+    older = status(campaign_of(tmp_path / "third"), rows(("0", "ann", 4.0, 24 * 30, None)))
+    assert older.pace is None
+    assert older.ends is None
+
+
+def test_pay_is_what_items_pay_over_the_time_that_they_took(tmp_path: Path) -> None:
+    found = status(campaign_of(tmp_path / "campaign"))
+    # An item pays what 4 seconds of 18 per hour are; ann takes 4 seconds, bo 12 on average.
+    by = {each.person: each for each in found.persons}
+    assert by["ann"].pay == pytest.approx(18.0)
+    assert by["bo"].pay == found.pay_least == pytest.approx(6.0)
+    assert found.pay == pytest.approx(12.0)
+    assert (by["bo"].golden_right, by["bo"].golden, by["bo"].items, by["bo"].seconds) == (0, 1, 2, 12.0)
+    assert by["cy"].items == 0
+    assert by["cy"].pay is None
+
+
+def test_answers_that_were_set_aside_are_needed_again(tmp_path: Path) -> None:
+    aside = TABLE.append_column("counted", pa.array([True, False, True, True, True]))
+    found = status(campaign_of(tmp_path / "campaign"), aside)
+    assert (found.answers, found.finished, found.needed) == (2, 0, 6)
+
+
+def test_an_adaptive_campaign_says_what_it_saved(tmp_path: Path) -> None:
+    found = status(campaign_of(tmp_path / "campaign", design="adaptive", most=9), open_items=3)
+    assert (found.finished, found.saved) == (1, 7)
+    assert found.needed == 5
+
+
+def test_a_date_that_has_passed_is_overdue(tmp_path: Path) -> None:
+    assert status(campaign_of(tmp_path / "campaign", keep_until="1970-02-01")).overdue
+    assert not status(campaign_of(tmp_path / "other", keep_until="2170-02-01")).overdue
+
+
+def test_medians_by_person_are_numpys() -> None:
+    rng = np.random.default_rng(0)
+    table = rows(
+        *((f"{at}", f"p{rng.integers(7)}", float(rng.exponential(8)), 1.0, None) for at in range(200))
+    )
+    found = Submissions.of(table)
+    for place, name in enumerate(found.people):
+        own = [row["seconds"] for row in table.to_pylist() if row["person"] == name]
+        assert found.median_seconds[place] == pytest.approx(float(np.median(own)))
+
+
+def test_the_data_sheet_says_who_judged_for_what_and_by_which_instructions(tmp_path: Path) -> None:
+    lines = data_sheet(campaign_of(tmp_path / "campaign"), TABLE)
+    text = "\n".join(lines)
+    assert "2 people judged 2 items" in text
+    assert "3 answers in all" in text
+    assert "USD 12.00 per hour" in text
+    assert "(18.00 was aimed at)" in text
+    assert "Answered on 1970-02-11." in text
+    assert "Of 2 answers to items of known answer 50.0 % were right." in text
+    assert "order of the words" in text
+    assert "You can stop at any time" in text
+    assert not any(name in text for name in ("ann", "bo "))
+
+
+def test_the_data_sheet_of_no_answers_is_one_line(tmp_path: Path) -> None:
+    assert data_sheet(campaign_of(tmp_path / "campaign"), TABLE.slice(3)) == ("Campaign “Cats”: no answers.",)
