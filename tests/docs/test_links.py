@@ -27,6 +27,9 @@ SOUGHT = {
     "hard-negative InfoNCE",
     "a step of builds",
     "SugarCrepe's refinement",
+    "who gets which item",
+    "taking an answer",
+    "Krippendorff's alpha",
     "the page of a gallery",
     "the error tree",
 }
