@@ -6,8 +6,7 @@ true. An item's counts (`answered`, `leased`, `target`) change here and nowhere 
 
 import json
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -33,28 +32,61 @@ class Lease:
     state: str
 
 
+@dataclass
+class Lessee:
+    """A person who asks for items: how many were shown, how many answered, how many blocks are wanted."""
+
+    id: str
+    pages: int
+    done: int
+    wanted: int
+
+
+# Statements that every answer runs are built once: to build one takes longer than to run it.
 _COLUMNS = [leases.c[name] for name in Lease.__dataclass_fields__]
-_OPEN = sa.text("answered + leased < target")
+_ID, _PERSON = sa.bindparam("the_id", type_=sa.Text), sa.bindparam("the_person", type_=sa.Text)
+_ITEM, _NOW = sa.bindparam("the_item", type_=sa.Integer), sa.bindparam("the_now", type_=sa.Float)
+_FIND = sa.select(*_COLUMNS).where(leases.c.id == _ID, leases.c.person == _PERSON)
+_UNANSWERED = (
+    sa.select(*_COLUMNS)
+    .where(leases.c.person == _PERSON, leases.c.state != "answered", leases.c.role != "onboarding")
+    .order_by(leases.c.place)
+)
+_HAD = sa.select(leases.c.id).where(leases.c.person == _PERSON, leases.c.instance == items.c.instance)
+_NEXT = sa.select(items.c.position).where(items.c.open == 1, ~_HAD.exists()).order_by(items.c.rank).limit(1)
+_GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", ~_HAD.exists())
+_EXPIRED = sa.select(leases.c.id, leases.c.item, leases.c.role).where(
+    leases.c.state == "live", leases.c.expires < _NOW, leases.c.block.is_(None)
+)
+_SET_STATE = sa.update(leases).where(leases.c.id == _ID).values(state=sa.bindparam("to"))
+_EXTEND = sa.update(leases).where(leases.c.id == _ID).values(state="live", expires=sa.bindparam("to"))
+_OF_ITEM = sa.update(items).where(items.c.position == _ITEM)
+_LEASED = _OF_ITEM.values(leased=items.c.leased + sa.bindparam("more"))
+_ANSWERED = _OF_ITEM.values(leased=items.c.leased - 1, answered=items.c.answered + 1)
+_SHOWN = sa.update(people).where(people.c.id == _PERSON).values(pages=people.c.pages + 1)
+_DONE = sa.update(people).where(people.c.id == _PERSON).values(done=people.c.done + 1)
+_INSTANCE = sa.select(items.c.instance).where(items.c.position == _ITEM).scalar_subquery()
+_ISSUE = sa.insert(leases).values(
+    instance=_INSTANCE, **{name: sa.bindparam(name) for name in Lease.__dataclass_fields__}
+)
 
 
 def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
     """A person's lease by its id; None for an id that is nobody's or another person's."""
-    row = connection.execute(
-        sa.select(*_COLUMNS).where(leases.c.id == lease, leases.c.person == person)
-    ).first()
+    row = connection.execute(_FIND, {"the_id": lease, "the_person": person}).first()
     return None if row is None else Lease(*row)
 
 
 def lease_items(
-    connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
+    connection: sa.Connection, campaign: Campaign, lessee: Lessee, now: float, ahead: int
 ) -> tuple[Lease, ...]:
     """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
     if campaign.recipe.design == "blocks":
-        return _of_block(connection, campaign, person, now, ahead)
+        return _of_block(connection, campaign, lessee, now, ahead)
     release_expired(connection, now)
-    found = _kept(connection, campaign, person, now, ahead)
+    found = _kept(connection, campaign, lessee.id, now, ahead)
     while len(found) < ahead:
-        lease = _of_queue(connection, campaign, person, now, len(found))
+        lease = _of_queue(connection, campaign, lessee, now, len(found))
         if lease is None:
             break
         found.append(lease)
@@ -76,37 +108,27 @@ def lease_onboarding(
     latest: dict[int, Lease] = {}
     for lease in sorted((Lease(*row) for row in rows), key=lambda lease: lease.attempt):
         latest[lease.item] = lease
-    right = set(
-        connection.execute(
-            sa.select(answers.c.item).where(
-                answers.c.person == person, answers.c.role == "onboarding", answers.c.right
-            )
-        ).scalars()
-    )
+    of_test = answers.c.person == person, answers.c.role == "onboarding", answers.c.right
+    right = set(connection.execute(sa.select(answers.c.item).where(*of_test)).scalars())
     found: list[Lease] = []
     expires = now + 60 * recipe.lease_minutes
     for place, at in enumerate(order[: recipe.onboarding]):
         item = known[at]
         if item in right or len(found) == ahead:
             continue
-        lease_before = latest.get(item)
-        if lease_before is None:
-            found.append(_insert(connection, campaign, person, item, place, None, now, expires))
-        elif lease_before.state == "answered":
-            attempt = lease_before.attempt + 1
-            found.append(_insert(connection, campaign, person, item, place, None, now, expires, attempt))
+        before = latest.get(item)
+        if before is not None and before.state != "answered":
+            found.append(_extended(connection, before, now, expires))
         else:
-            found.append(_again(connection, lease_before, expires))
+            lease = _new(campaign, person, item, place, now, expires)
+            again = 0 if before is None else before.attempt + 1
+            found.append(_issue(connection, replace(lease, attempt=again)))
     return tuple(found)
 
 
 def release_expired(connection: sa.Connection, now: float) -> int:
     """Give items back whose leases have expired; how many. Blocks go back when another person needs one."""
-    rows = connection.execute(
-        sa.select(leases.c.id, leases.c.item, leases.c.role).where(
-            leases.c.state == "live", leases.c.expires < now, leases.c.block.is_(None)
-        )
-    ).all()
+    rows = connection.execute(_EXPIRED, {"the_now": now}).all()
     for row in rows:
         _return(connection, row.id, row.item, row.role)
     return len(rows)
@@ -115,23 +137,21 @@ def release_expired(connection: sa.Connection, now: float) -> int:
 def take_late(connection: sa.Connection, lease: Lease) -> bool:
     """Lease an item that was given back once more for a late answer; False where others have taken it."""
     if lease.role == "work":
-        free = sa.update(items).where(items.c.position == lease.item, _OPEN)
+        free = sa.update(items).where(items.c.position == lease.item, items.c.open == 1)
         if not connection.execute(free.values(leased=items.c.leased + 1)).rowcount:
             return False
-    connection.execute(sa.update(leases).where(leases.c.id == lease.id).values(state="live"))
+    connection.execute(_SET_STATE, {"the_id": lease.id, "to": "live"})
     return True
 
 
 def finish(connection: sa.Connection, campaign: Campaign, lease: Lease, now: float) -> None:
     """A lease was answered: count the answer, keep the block its person's, and ask for more where needed."""
-    connection.execute(sa.update(leases).where(leases.c.id == lease.id).values(state="answered"))
+    connection.execute(_SET_STATE, {"the_id": lease.id, "to": "answered"})
     if lease.role == "onboarding":
         return
-    own = sa.update(people).where(people.c.id == lease.person)
-    connection.execute(own.values(done=people.c.done + 1))
+    connection.execute(_DONE, {"the_person": lease.person})
     if lease.role == "work":
-        counted = sa.update(items).where(items.c.position == lease.item)
-        connection.execute(counted.values(leased=items.c.leased - 1, answered=items.c.answered + 1))
+        connection.execute(_ANSWERED, {"the_item": lease.item})
         if campaign.recipe.design == "adaptive":
             _set_target(connection, campaign, lease.item)
     if lease.block is not None:
@@ -143,26 +163,22 @@ def set_aside(connection: sa.Connection, campaign: Campaign, person: str, *, blo
     mine = [leases.c.person == person]
     if block is not None:
         mine.append(leases.c.block == block)
-    for row in connection.execute(
-        sa.select(leases.c.id, leases.c.item, leases.c.role).where(*mine, leases.c.state == "live")
-    ).all():
+    before = sa.select(leases.c.id, leases.c.item, leases.c.role).where(*mine, leases.c.state == "live")
+    for row in connection.execute(before).all():
         _return(connection, row.id, row.item, row.role)
-    rows = connection.execute(
-        sa.select(answers.c.number, answers.c.item, answers.c.role).where(
-            answers.c.person == person,
-            answers.c.counted,
-            answers.c.lease.in_(sa.select(leases.c.id).where(*mine)),
-        )
-    ).all()
+    given = answers.c.lease.in_(sa.select(leases.c.id).where(*mine))
+    columns = answers.c.number, answers.c.item, answers.c.role
+    counted = sa.select(*columns).where(answers.c.person == person, answers.c.counted, given)
+    rows = connection.execute(counted).all()
     for row in rows:
         connection.execute(sa.update(answers).where(answers.c.number == row.number).values(counted=False))
         if row.role == "work":
-            counted = sa.update(items).where(items.c.position == row.item)
-            connection.execute(counted.values(answered=items.c.answered - 1))
+            fewer = sa.update(items).where(items.c.position == row.item)
+            connection.execute(fewer.values(answered=items.c.answered - 1))
             if campaign.recipe.design == "adaptive":
                 _set_target(connection, campaign, row.item)
-    own = [blocks.c.person == person] if block is None else [blocks.c.id == block]
-    connection.execute(sa.update(blocks).where(*own).values(person=None, expires=None, done=False))
+    own = blocks.c.person == person if block is None else blocks.c.id == block
+    connection.execute(sa.update(blocks).where(own).values(person=None, expires=None, done=False))
     return len(rows)
 
 
@@ -191,76 +207,61 @@ def reach(campaign: Campaign) -> int:
 
 def _kept(connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int) -> list[Lease]:
     """What the person has before them already, and items given back that are still wanted."""
-    rows = connection.execute(
-        sa.select(*_COLUMNS)
-        .where(leases.c.person == person, leases.c.state != "answered", leases.c.role != "onboarding")
-        .order_by(leases.c.place)
-    ).all()
     found: list[Lease] = []
-    for lease in (Lease(*row) for row in rows):
+    expires = now + 60 * campaign.recipe.lease_minutes
+    for row in connection.execute(_UNANSWERED, {"the_person": person}).all():
+        lease = Lease(*row)
         if len(found) < ahead and (lease.state == "live" or take_late(connection, lease)):
-            found.append(_again(connection, lease, now + 60 * campaign.recipe.lease_minutes))
+            found.append(_extended(connection, lease, now, expires))
     return found
 
 
 def _of_queue(
-    connection: sa.Connection, campaign: Campaign, person: str, now: float, live: int
+    connection: sa.Connection, campaign: Campaign, lessee: Lessee, now: float, live: int
 ) -> Lease | None:
     recipe = campaign.recipe
-    own = connection.execute(sa.select(people.c.pages, people.c.done).where(people.c.id == person)).one()
-    if recipe.per_person and own.done + live >= recipe.per_person:
+    if recipe.per_person and lessee.done + live >= recipe.per_person:
         return None
-    had = sa.select(leases.c.id).where(leases.c.person == person, leases.c.instance == items.c.instance)
-    item = connection.execute(
-        sa.select(items.c.position).where(_OPEN, ~had.exists()).order_by(items.c.rank).limit(1)
-    ).scalar()
+    item = connection.execute(_NEXT, {"the_person": lessee.id}).scalar()
     # Golden items stand among the work, and are not shown for their own sake.
     if item is None:
         return None
-    if assignment.is_golden_place(recipe.seed, person, own.pages, recipe.golden_share):
-        golden = _golden(connection, campaign, person, had)
+    if assignment.is_golden_place(recipe.seed, lessee.id, lessee.pages, recipe.golden_share):
+        golden = _golden(connection, campaign, lessee.id)
         item = item if golden is None else golden
     expires = now + 60 * recipe.lease_minutes
-    return _insert(connection, campaign, person, item, own.pages, None, now, expires)
+    lease = _new(campaign, lessee.id, item, lessee.pages, now, expires)
+    lessee.pages += 1
+    return _issue(connection, lease)
 
 
-def _golden(connection: sa.Connection, campaign: Campaign, person: str, had: Any) -> int | None:
+def _golden(connection: sa.Connection, campaign: Campaign, person: str) -> int | None:
     known = places_of(campaign, "golden")
     order = assignment.own_order([campaign.items[at] for at in known], campaign.recipe.seed, person, "golden")
-    free = set(
-        connection.execute(
-            sa.select(items.c.position).where(items.c.role == "golden", ~had.exists())
-        ).scalars()
-    )
+    free = set(connection.execute(_GOLDEN, {"the_person": person}).scalars())
     return next((known[at] for at in order if known[at] in free), None)
 
 
 def _of_block(
-    connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
+    connection: sa.Connection, campaign: Campaign, lessee: Lessee, now: float, ahead: int
 ) -> tuple[Lease, ...]:
-    mine = connection.execute(sa.select(blocks).where(blocks.c.person == person)).all()
+    mine = connection.execute(sa.select(blocks).where(blocks.c.person == lessee.id)).all()
     block = next((row.id for row in mine if not row.done), None)
-    if block is None:
-        wanted = connection.execute(sa.select(people.c.wanted).where(people.c.id == person)).scalar_one()
-        block = None if len(mine) >= wanted else _take_block(connection, campaign, person, now)
+    if block is None and len(mine) < lessee.wanted:
+        block = _take_block(connection, campaign, lessee.id, now)
     if block is None:
         return ()
     expires = connection.execute(sa.select(blocks.c.expires).where(blocks.c.id == block)).scalar_one()
-    rows = connection.execute(
-        sa.select(*_COLUMNS)
-        .where(leases.c.person == person, leases.c.block == block, leases.c.state == "live")
-        .order_by(leases.c.place)
-    ).all()
-    found = [Lease(*row) for row in rows][:ahead]
-    given = connection.execute(
-        sa.select(sa.func.count()).where(leases.c.person == person, leases.c.block == block)
-    ).scalar_one()
-    members = sa.select(block_items.c.item).where(block_items.c.block == block, block_items.c.place >= given)
-    for item in (
-        connection.execute(members.order_by(block_items.c.place).limit(ahead - len(found))).scalars().all()
-    ):
-        found.append(_insert(connection, campaign, person, item, given, block, now, expires))
-        given += 1
+    rows = connection.execute(_UNANSWERED, {"the_person": lessee.id}).all()
+    found = [lease for lease in (Lease(*row) for row in rows) if lease.block == block][:ahead]
+    given = sa.select(sa.func.count()).where(leases.c.person == lessee.id, leases.c.block == block)
+    place = connection.execute(given).scalar_one()
+    members = sa.select(block_items.c.item).where(block_items.c.block == block, block_items.c.place >= place)
+    ordered = members.order_by(block_items.c.place).limit(ahead - len(found))
+    for item in connection.execute(ordered).scalars().all():
+        lease = _new(campaign, lessee.id, item, place, now, expires)
+        found.append(_issue(connection, replace(lease, block=block)))
+        place += 1
     return tuple(found)
 
 
@@ -293,13 +294,10 @@ def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now:
 
 
 def _finish_block(connection: sa.Connection, campaign: Campaign, lease: Lease, now: float) -> None:
-    open_leases = sa.select(leases.c.id).where(
-        leases.c.person == lease.person, leases.c.block == lease.block, leases.c.state == "answered"
-    )
-    answered = connection.execute(sa.select(sa.func.count()).select_from(open_leases.subquery())).scalar_one()
-    size = connection.execute(
-        sa.select(sa.func.count()).where(block_items.c.block == lease.block)
-    ).scalar_one()
+    mine = leases.c.person == lease.person, leases.c.block == lease.block, leases.c.state == "answered"
+    answered = connection.execute(sa.select(sa.func.count()).where(*mine)).scalar_one()
+    members = sa.select(sa.func.count()).where(block_items.c.block == lease.block)
+    size = connection.execute(members).scalar_one()
     # Who is at work keeps the block, however long it has taken.
     least = now + 60 * campaign.recipe.lease_minutes
     expires = sa.case((blocks.c.expires < least, least), else_=blocks.c.expires)
@@ -307,44 +305,32 @@ def _finish_block(connection: sa.Connection, campaign: Campaign, lease: Lease, n
     connection.execute(change.values(done=answered == size, expires=expires))
 
 
-def _insert(
-    connection: sa.Connection,
-    campaign: Campaign,
-    person: str,
-    item: int,
-    place: int,
-    block: int | None,
-    now: float,
-    expires: float,
-    attempt: int = 0,
-) -> Lease:
+def _new(campaign: Campaign, person: str, item: int, place: int, now: float, expires: float) -> Lease:
     role = campaign.items[item].role
-    lease = Lease(secrets.token_hex(16), person, item, attempt, role, place, block, now, expires, "live")
-    instance = sa.select(items.c.instance).where(items.c.position == item).scalar_subquery()
-    connection.execute(sa.insert(leases).values(**vars(lease), instance=instance))
-    if role == "work":
-        taken = sa.update(items).where(items.c.position == item)
-        connection.execute(taken.values(leased=items.c.leased + 1))
-    if role != "onboarding":
-        own = sa.update(people).where(people.c.id == person)
-        connection.execute(own.values(pages=people.c.pages + 1))
+    return Lease(secrets.token_hex(16), person, item, 0, role, place, None, now, expires, "live")
+
+
+def _issue(connection: sa.Connection, lease: Lease) -> Lease:
+    connection.execute(_ISSUE, {**vars(lease), "the_item": lease.item})
+    if lease.role == "work":
+        connection.execute(_LEASED, {"the_item": lease.item, "more": 1})
+    if lease.role != "onboarding":
+        connection.execute(_SHOWN, {"the_person": lease.person})
     return lease
 
 
-def _again(connection: sa.Connection, lease: Lease, expires: float) -> Lease:
-    """The lease with a new limit, written where the old one is near."""
-    changed = Lease(**{**vars(lease), "state": "live", "expires": expires})
-    if lease.state != "live" or expires - lease.expires > 1:
-        new = sa.update(leases).where(leases.c.id == lease.id)
-        connection.execute(new.values(state="live", expires=expires))
-    return changed
+def _extended(connection: sa.Connection, lease: Lease, now: float, expires: float) -> Lease:
+    """The lease with a new limit, written only where the old one is past its half."""
+    if lease.expires - now > (expires - now) / 2:
+        return lease
+    connection.execute(_EXTEND, {"the_id": lease.id, "to": expires})
+    return replace(lease, state="live", expires=expires)
 
 
 def _return(connection: sa.Connection, lease: str, item: int, role: str) -> None:
-    connection.execute(sa.update(leases).where(leases.c.id == lease).values(state="returned"))
+    connection.execute(_SET_STATE, {"the_id": lease, "to": "returned"})
     if role == "work":
-        free = sa.update(items).where(items.c.position == item)
-        connection.execute(free.values(leased=items.c.leased - 1))
+        connection.execute(_LEASED, {"the_item": item, "more": -1})
 
 
 def _set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None:
@@ -366,5 +352,5 @@ def _set_target(connection: sa.Connection, campaign: Campaign, item: int) -> Non
 
 
 def _options(campaign: Campaign, item: int, main: str) -> int:
-    fields: Sequence[Any] = campaign.form.page(campaign.items[item]).fields
+    fields: Any = campaign.form.page(campaign.items[item]).fields
     return next((len(each.options) for each in fields if each.name == main and each.kind == "one"), 0)

@@ -28,6 +28,8 @@ __all__ = [
 ]
 
 METADATA = sa.MetaData()
+#: Whether an item wants more answers than it has or people are at work on: 1 or 0.
+OPEN = "CASE WHEN answered + leased < target THEN 1 ELSE 0 END"
 
 #: What the database belongs to and how it was planned, by key.
 meta = sa.Table(
@@ -78,14 +80,11 @@ items = sa.Table(
     sa.Column("target", sa.Integer, nullable=False),
     sa.Column("answered", sa.Integer, nullable=False, server_default="0"),
     sa.Column("leased", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("open", sa.Integer, sa.Computed(OPEN, persisted=True)),
     sa.CheckConstraint("answered >= 0 AND leased >= 0 AND answered + leased <= target", name="items_wanted"),
 )
-sa.Index(
-    "items_open",
-    items.c.rank,
-    sqlite_where=sa.text("answered + leased < target"),
-    postgresql_where=sa.text("answered + leased < target"),
-)
+sa.Index("items_open", items.c.open, items.c.rank)
+sa.Index("items_role", items.c.role)
 
 blocks = sa.Table(
     "blocks",

@@ -15,7 +15,7 @@ from counterfoil.annotate.database import Database, set_value, value_of
 from counterfoil.annotate.entry import Person
 from counterfoil.annotate.forms.base import Role, WorkItem, WorkPage, check_answer, is_right
 from counterfoil.annotate.leasing import Lease, log
-from counterfoil.annotate.tables import answers, people, sa
+from counterfoil.annotate.tables import answers, meta, people, sa
 from counterfoil.errors import InputError
 
 State = Literal["consent", "onboarding", "work", "done", "paused", "disqualified", "full", "withdrawn"]
@@ -24,6 +24,13 @@ Running = Literal["open", "paused", "stopped"]
 
 #: Longest key of a submission, and the longest time that an item can take, in seconds.
 _LONGEST_KEY, _LONGEST_TIME = 100, 7 * 24 * 3600.0
+# Statements that every answer runs are built once: to build one takes longer than to run it.
+_RUNNING = sa.select(meta.c.value).where(meta.c.key == "running").scalar_subquery().label("running")
+_PERSON = sa.select(people, _RUNNING).where(people.c.id == sa.bindparam("the_person"))
+_BY_KEY = sa.select(answers.c.lease, answers.c.answer).where(
+    answers.c.person == sa.bindparam("the_person"), answers.c.key == sa.bindparam("the_key")
+)
+_STORE = sa.insert(answers)
 _ERROR = "That was not right. Look at it once more."
 _NOTICES: dict[str, str] = {
     "paused": "The study is paused. Come back later; your answers are kept.",
@@ -130,7 +137,8 @@ def release_expired(db: Database, now: float) -> int:
 def running(db: Database) -> Running:
     """Whether people get new items."""
     with db.reading() as connection:
-        return _running(connection)
+        found = value_of(connection, "running", "open")
+    return "paused" if found == "paused" else "stopped" if found == "stopped" else "open"
 
 
 def set_running(db: Database, state: Running, now: float) -> None:
@@ -148,19 +156,14 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
     return replace(page, fields=tuple(fields))
 
 
-def _running(connection: sa.Connection) -> Running:
-    found = value_of(connection, "running", "open")
-    return "paused" if found == "paused" else "stopped" if found == "stopped" else "open"
-
-
 def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int) -> Standing:
-    row = connection.execute(sa.select(people).where(people.c.id == person)).one()
+    row = connection.execute(_PERSON, {"the_person": person}).one()
     of = leasing.reach(campaign)
     if row.state == "consent":
         return Standing("consent", of=of)
     if row.state in ("disqualified", "withdrawn"):
         return Standing(row.state, done=row.done, of=of, notice=_NOTICES[row.state])
-    state = _running(connection)
+    state = row.running or "open"
     if state == "paused":
         return Standing("paused", done=row.done, of=of, notice=_NOTICES["paused"])
     if row.state == "onboarding" and state == "open":
@@ -171,7 +174,8 @@ def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: f
             return Standing("onboarding", assigned, test[0].place, n)
         passed = sa.update(people).where(people.c.id == person)
         connection.execute(passed.values(state="work"))
-    found = leasing.lease_items(connection, campaign, person, now, ahead) if state == "open" else ()
+    lessee = leasing.Lessee(person, row.pages, row.done, row.wanted)
+    found = leasing.lease_items(connection, campaign, lessee, now, ahead) if state == "open" else ()
     if found:
         return Standing("work", _assigned(campaign, person, found, of), row.done, of)
     if not row.done:
@@ -201,15 +205,13 @@ def _refusal(
     connection: sa.Connection, person: str, lease: Lease, submission: Submission, answer: dict[str, Any]
 ) -> Receipt | None:
     """The receipt of an answer that is not taken, None for one that is."""
-    columns = answers.c.lease, answers.c.answer, answers.c.counted
-    mine = answers.c.person == person
-    before = connection.execute(sa.select(*columns).where(mine, answers.c.key == submission.key)).first()
+    before = connection.execute(_BY_KEY, {"the_person": person, "the_key": submission.key}).first()
     nowhere = Standing("work")
     if before is not None:
         if before.lease != lease.id or json.loads(before.answer) != answer:
             raise InputError("another answer was sent with this key", given=submission.key)
         return Receipt(True, True, "", nowhere)
-    state = connection.execute(sa.select(people.c.state).where(people.c.id == person)).scalar_one()
+    state = connection.execute(_PERSON, {"the_person": person}).one().state
     if state not in ("onboarding", "work"):
         return Receipt(False, False, _NOTICES.get(state, "Agree to take part first."), nowhere)
     if lease.state == "answered":
@@ -230,19 +232,20 @@ def _take(
     """Store an answer and what follows from it; what the person should know."""
     right = is_right(campaign.items[lease.item], answer)
     connection.execute(
-        sa.insert(answers).values(
-            person=lease.person,
-            item=lease.item,
-            attempt=lease.attempt,
-            role=lease.role,
-            key=submission.key,
-            lease=lease.id,
-            answer=json.dumps(answer, ensure_ascii=False),
+        _STORE,
+        {
+            "person": lease.person,
+            "item": lease.item,
+            "attempt": lease.attempt,
+            "role": lease.role,
+            "key": submission.key,
+            "lease": lease.id,
+            "answer": json.dumps(answer, ensure_ascii=False),
             # A page cannot have looked at an item for longer than it had it.
-            seconds=min(submission.seconds, max(0.0, now - lease.issued)),
-            submitted=now,
-            right=right,
-        )
+            "seconds": min(submission.seconds, max(0.0, now - lease.issued)),
+            "submitted": now,
+            "right": right,
+        },
     )
     own = sa.update(people).where(people.c.id == lease.person)
     if lease.role == "golden":

@@ -36,12 +36,17 @@ def upgrade() -> None:
         _text("role"),
         *(sa.Column(name, sa.Integer, nullable=False) for name in ("instance", "rank", "target")),
         *(sa.Column(name, sa.Integer, nullable=False, server_default="0") for name in ("answered", "leased")),
+        sa.Column(
+            "open",
+            sa.Integer,
+            sa.Computed("CASE WHEN answered + leased < target THEN 1 ELSE 0 END", persisted=True),
+        ),
         sa.CheckConstraint(
             "answered >= 0 AND leased >= 0 AND answered + leased <= target", name="items_wanted"
         ),
     )
-    unfinished = sa.text("answered + leased < target")
-    op.create_index("items_open", "items", ["rank"], sqlite_where=unfinished, postgresql_where=unfinished)
+    op.create_index("items_open", "items", ["open", "rank"])
+    op.create_index("items_role", "items", ["role"])
     op.create_table(
         "blocks",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),

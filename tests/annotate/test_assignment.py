@@ -1,0 +1,185 @@
+"""Assignment: exact designs, balance, and orders that follow from the seed alone."""
+
+from collections import Counter
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotate.small_campaigns import pair
+from counterfoil.annotate.assignment import (
+    is_golden_place,
+    own_order,
+    permutation,
+    plan_blocks,
+    posterior,
+    shown_order,
+    still_needed,
+    work_order,
+)
+from counterfoil.annotate.campaign import CampaignRecipe
+from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.forms.best_of_k import BestOfK
+from counterfoil.errors import InputError
+
+DIRECTIONS = ("caption-0", "caption-1", "image-0", "image-1")
+
+
+def recipe(**fields: Any) -> CampaignRecipe:
+    return CampaignRecipe(form="yes-no", title="t", **fields)
+
+
+def blocks_of(items: list[WorkItem], **fields: Any) -> list[list[WorkItem]]:
+    """The blocks as items, each held against what always holds."""
+    made = recipe(design="blocks", **fields)
+    blocks = [[items[at] for at in block] for block in plan_blocks(items, made)]
+    work = Counter(item.id for block in blocks for item in block if item.role == "work")
+    assert work == {item.id: made.overlap for item in items if item.role == "work"}
+    for block in blocks:
+        assert len({item.apart for item in block}) == len(block)
+        golden = sum(item.role == "golden" for item in block)
+        assert golden == made.golden_per_block
+        assert len(block) in (made.per_person, made.per_person - 1)
+    return blocks
+
+
+def test_the_human_baseline_of_bivlc_is_exact() -> None:
+    items = [pair(f"{at}-{kind}", instance=str(at), kind=kind) for at in range(500) for kind in DIRECTIONS]
+    blocks = blocks_of(items, overlap=1, per_person=100)
+    assert len(blocks) == 20
+    for block in blocks:
+        assert Counter(item.kind for item in block) == dict.fromkeys(DIRECTIONS, 25)
+
+
+def test_the_tasks_of_eccv_caption_have_one_golden_item_of_each_answer() -> None:
+    items = [pair(str(at)) for at in range(180)]
+    items += [pair(f"{right}-{at}", "golden", right) for right in ("yes", "no") for at in range(7)]
+    blocks = blocks_of(items, overlap=3, per_person=20, golden_per_block=2)
+    assert len(blocks) == 30
+    for block in blocks:
+        rights = sorted(item.golden["match"][0] for item in block if item.golden)
+        assert rights == ["no", "yes"]
+    used = Counter(item.id for block in blocks for item in block if item.golden)
+    assert set(used.values()) <= {4, 5}
+    # Golden items are at no place more often than chance has it.
+    places = [at for block in blocks for at, item in enumerate(block) if item.golden]
+    assert len(set(places)) > 12
+
+
+def test_blocks_do_not_stay_alike() -> None:
+    # Dealt in turn, three people would judge the same items throughout, and nobody else with them.
+    blocks = blocks_of([pair(str(at)) for at in range(180)], overlap=3, per_person=18)
+    shared = [len({i.id for i in a} & {i.id for i in b}) for a, b in combinations(blocks, 2)]
+    assert max(shared) < 9
+
+
+def test_equal_seeds_give_equal_blocks_and_others_do_not() -> None:
+    items = [pair(str(at), kind="ab"[at % 2]) for at in range(40)]
+    plans = [plan_blocks(items, recipe(design="blocks", per_person=10, seed=seed)) for seed in (1, 1, 2)]
+    assert plans[0] == plans[1] != plans[2]
+
+
+@given(
+    sizes=st.lists(st.integers(1, 4), min_size=4, max_size=30),
+    overlap=st.integers(1, 3),
+    per_person=st.integers(2, 9),
+    seed=st.integers(0, 5),
+)
+def test_designs_hold_for_any_instances_or_are_refused(
+    sizes: list[int], overlap: int, per_person: int, seed: int
+) -> None:
+    items = [
+        pair(f"{at}-{k}", instance=str(at), kind="abcd"[(at + k) % 4])
+        for at, size in enumerate(sizes)
+        for k in range(size)
+    ]
+    n_blocks = -(-len(items) * overlap // per_person)
+    if max(sizes) * overlap > n_blocks:
+        with pytest.raises(InputError, match=r"needs \d+ blocks, one per answer"):
+            plan_blocks(items, recipe(design="blocks", overlap=overlap, per_person=per_person, seed=seed))
+        return
+    blocks = [
+        [items[at] for at in block]
+        for block in plan_blocks(
+            items, recipe(design="blocks", overlap=overlap, per_person=per_person, seed=seed)
+        )
+    ]
+    lengths = {len(block) for block in blocks}
+    assert max(lengths) - min(lengths) <= 1
+    assert max(lengths) <= per_person
+    found = Counter(item.id for block in blocks for item in block)
+    assert set(found.values()) == {overlap}
+    for block in blocks:
+        assert len({item.apart for item in block}) == len(block)
+    # Instances of several kinds can stand in the way of one more exchange, so kinds may be off by one more.
+    for kind in "abcd":
+        counts = [sum(item.kind == kind for item in block) for block in blocks]
+        assert max(counts) - min(counts) <= 2
+
+
+@pytest.mark.parametrize(
+    ("golden", "message"),
+    [([], "golden items do not go into blocks of 2"), ([pair("1g", "golden", "yes")], "given: 1 golden")],
+)
+def test_too_few_golden_items_are_refused(golden: list[WorkItem], message: str) -> None:
+    items = [pair(str(at)) for at in range(20)] + golden
+    with pytest.raises(InputError, match=message):
+        plan_blocks(items, recipe(design="blocks", per_person=12, golden_per_block=2, overlap=1))
+
+
+def test_golden_items_stay_apart_from_work_of_their_instance() -> None:
+    items = [pair(str(at), instance=str(at)) for at in range(10)]
+    items += [pair(f"g{at}", "golden", "yes", instance=str(at)) for at in range(10)]
+    blocks_of(items, overlap=1, per_person=6, golden_per_block=1)
+
+
+def test_the_queue_is_a_random_order_with_kinds_side_by_side() -> None:
+    items = [pair(str(at), kind="ab" if at < 90 else "c") for at in range(120)]
+    ranks = work_order(items, recipe())
+    assert sorted(ranks) == list(range(120))
+    order = np.argsort(ranks)
+    rare = [sum(items[at].kind == "c" for at in order[first : first + 20]) for first in range(0, 120, 20)]
+    assert set(rare) <= {4, 5, 6}
+    assert list(order[:10]) != sorted(order[:10])
+    assert (work_order(items, recipe(seed=1)) != ranks).any()
+
+
+def test_options_are_in_each_order_as_often() -> None:
+    orders = Counter(permutation(0, f"person {at}", "item", "best", 3) for at in range(3000))
+    assert len(orders) == 6
+    assert min(orders.values()) > 420
+    (best,) = BestOfK().page(WorkItem("1", {"caption": "A cat.", "images": ["a", "b", "c"]})).fields
+    assert {shown_order(0, f"person {at}", "item", best)[-1] for at in range(50)} == {3}
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.3, 1 / 3, 0.9])
+def test_golden_places_keep_their_share_at_all_lengths(share: float) -> None:
+    places = [is_golden_place(0, "p", at, share) for at in range(600)]
+    for length in (60, 200, 600):
+        assert abs(sum(places[:length]) - share * length) <= 1
+    assert places != [is_golden_place(0, "q", at, share) for at in range(600)]
+
+
+def test_right_answers_alternate_in_a_persons_own_order() -> None:
+    items = [pair(f"{right}{at}", "golden", right) for right in ("yes", "no") for at in range(5)]
+    order = [items[at].golden["match"][0] for at in own_order(items, 0, "p", "golden")]
+    assert all({order[at], order[at + 1]} == {"yes", "no"} for at in range(0, 10, 2))
+
+
+def test_the_posterior_is_that_of_bayes() -> None:
+    # Accuracies (9 + 4) / 15 and (0 + 4) / 10 of three options, by hand.
+    a, b = 13 / 15, 4 / 10
+    weights = {"x": a * (1 - b) / 2, "y": (1 - a) / 2 * b, "z": (1 - a) / 2 * (1 - b) / 2}
+    found = posterior([("x", 9, 1), ("y", 0, 5)], 3)
+    assert found == pytest.approx({k: weights[k] / sum(weights.values()) for k in ("x", "y")})
+
+
+def test_votes_of_people_who_fail_golden_items_weigh_less() -> None:
+    adaptive = recipe(design="adaptive", overlap=3, most=7, certainty=0.95)
+    able, careless = [("yes", 20, 0)] * 3, [("yes", 5, 5)] * 3
+    assert still_needed(able, 2, adaptive) == 3
+    assert still_needed(careless, 2, adaptive) == 4
+    assert still_needed([("yes", 5, 5)] * 7, 2, adaptive) == 7

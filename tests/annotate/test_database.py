@@ -1,0 +1,367 @@
+"""The database of a campaign: made, migrated, held against the campaign, refused in one line, never lost."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.small_campaigns import Worker, make, pair, pairs
+from counterfoil.annotate import database, work
+from counterfoil.annotate.answers import counts, judgement_table
+from counterfoil.annotate.campaign import DATABASE, RECIPE, Campaign, open_campaign
+from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.tables import METADATA, sa
+from counterfoil.errors import DataError, InputError, StorageError
+
+NewDatabase = Callable[[], str | None]
+
+
+def change(campaign: Campaign, **fields: Any) -> Campaign:
+    """The campaign with other fields in its recipe."""
+    (campaign.folder / RECIPE).write_text(replace(campaign.recipe, **fields).to_toml())
+    return open_campaign(campaign.folder)
+
+
+def test_the_revisions_make_the_tables_of_the_source(tmp_path: Path, new_database: NewDatabase) -> None:
+    db = open_database(make(tmp_path / "c", pairs(2)), new_database())
+    with db.reading() as connection:
+        made = sa.inspect(connection)
+        for name, table in METADATA.tables.items():
+            columns = {each["name"]: each["nullable"] for each in made.get_columns(name)}
+            assert columns == {column.name: column.nullable for column in table.columns}
+            assert {each["name"] for each in made.get_indexes(name)} >= {each.name for each in table.indexes}
+            unique = {tuple(each["column_names"]) for each in made.get_unique_constraints(name)}
+            wanted = {
+                tuple(column.name for column in each.columns)
+                for each in table.constraints
+                if isinstance(each, sa.UniqueConstraint)
+            }
+            assert unique == wanted
+        assert set(made.get_table_names()) == {*METADATA.tables, "alembic_version"}
+    db.close()
+
+
+def test_an_older_database_is_migrated_and_keeps_its_answers(
+    tmp_path: Path, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    campaign, address = make(tmp_path / "c", pairs(4), overlap=1), new_database()
+    url = database._address(campaign, address)
+    old = Database(url, database._engine(url))
+    database.migrate_to(old, "0001")
+    # A person of that time, halfway through.
+    with old.writing() as connection:
+        connection.execute(
+            sa.text(
+                "INSERT INTO people (id, state, platform, language, parameters, entered)"
+                " VALUES ('p', 'work', 'link', 'en', '{}', 1.0)"
+            )
+        )
+        for key, value in {
+            "campaign": database.digest(campaign.secrets["salt"].encode()),
+            "digest": campaign.digest,
+            "plan": json.dumps({name: getattr(campaign.recipe, name) for name in database._PLANNED}),
+        }.items():
+            database.set_value(connection, key, value)
+        database._write_items(connection, campaign, ())
+        connection.execute(
+            sa.text(
+                "INSERT INTO answers (person, item, attempt, role, key, lease, answer, seconds, submitted)"
+                """ VALUES ('p', 0, 0, 'work', 'k', 'l', '{"match": "yes"}', 1.0, 2.0)"""
+            )
+        )
+    old.close()
+    db = open_database(campaign, address)
+    assert judgement_table(db, campaign)["answer"].to_pylist() == ["yes"]
+    with db.reading() as connection:
+        version = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+        assert connection.execute(sa.text("SELECT wanted FROM people")).scalar() == 1
+    assert version == database.REVISIONS[-1]
+    db.close()
+
+
+def test_the_revisions_are_those_of_the_folder() -> None:
+    folder = Path(database.__file__).parent / "migrations" / "versions"
+    found = sorted(
+        re.findall(r'^revision = "(.*)"', path.read_text(), re.M)[0] for path in folder.glob("r*.py")
+    )
+    assert tuple(found) == database.REVISIONS
+
+
+def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path, new_database: NewDatabase) -> None:
+    campaign, address = make(tmp_path / "c", pairs(2)), new_database()
+    db = open_database(campaign, address)
+    with db.writing() as connection:
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0999'"))
+    db.close()
+    with pytest.raises(
+        DataError, match=r"newer version of counterfoil; given: revision 0999; allowed: up to"
+    ):
+        open_database(campaign, address)
+    monkey = Database(
+        database._address(campaign, address), database._engine(database._address(campaign, address))
+    )
+    with monkey.reading() as connection:
+        assert connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar() == "0999"
+    monkey.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"no database" * 500, "damaged database"), (None, "not a campaign's database")]
+)
+def test_what_is_no_campaigns_database_is_refused(
+    tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    campaign = make(tmp_path / "c", pairs(2))
+    path = campaign.folder / DATABASE
+    if content is None:
+        with sqlite3.connect(path) as other:
+            other.execute("CREATE TABLE holiday_photos (name TEXT)")
+        other.close()
+    else:
+        path.write_bytes(content)
+    before = path.read_bytes()
+    with pytest.raises(DataError, match=message):
+        open_database(campaign)
+    if content is not None:
+        assert path.read_bytes() == before
+
+
+def test_changed_items_are_refused_once_there_are_answers(tmp_path: Path, new_database: NewDatabase) -> None:
+    campaign, address = make(tmp_path / "c", pairs(2)), new_database()
+    open_database(campaign, address).close()
+    # Nothing was answered: the new items take the place of the old ones.
+    campaign = make(tmp_path / "c", pairs(3))
+    db = open_database(campaign, address)
+    assert counts(db).items == 3
+    Worker(db, campaign, 1).do(1)
+    db.close()
+    changed = make(tmp_path / "c", [*pairs(2), pair("new")])
+    with pytest.raises(DataError, match="items or form were changed after people had answered"):
+        open_database(changed, address)
+
+
+@pytest.mark.parametrize(
+    ("design", "fields", "message"),
+    [
+        ("queue", {"seed": 5}, r"key 'seed': the plan was changed .*given: 5; allowed: 0 as before"),
+        ("queue", {"overlap": 1}, r"key 'overlap'.*allowed: 2 as before or more"),
+        ("queue", {"overlap": 3}, None),
+        ("queue", {"per_person": 3, "lease_minutes": 1.0}, None),
+        ("blocks", {"per_person": 1}, "key 'per_person'"),
+        ("blocks", {"overlap": 3}, "key 'overlap'"),
+    ],
+)
+def test_only_the_overlap_of_a_queue_grows_under_answers(
+    tmp_path: Path, design: str, fields: dict[str, Any], message: str | None
+) -> None:
+    campaign = make(tmp_path / "c", pairs(4), design=design, overlap=2, per_person=2)
+    db = open_database(campaign)
+    Worker(db, campaign, 1).do(1)
+    db.close()
+    changed = change(campaign, **fields)
+    if message is None:
+        db = open_database(changed)
+        assert counts(db).wanted == 4 * changed.recipe.overlap - 1
+        db.close()
+    else:
+        with pytest.raises(DataError, match=message):
+            open_database(changed)
+
+
+def test_another_campaigns_database_is_refused(tmp_path: Path, new_database: NewDatabase) -> None:
+    campaign, address = make(tmp_path / "c", pairs(2)), new_database()
+    open_database(campaign, address).close()
+    other = make(tmp_path / "other", pairs(2))
+    if address is None:
+        address = f"sqlite:///{campaign.folder / DATABASE}"
+    with pytest.raises(DataError, match="another campaign's"):
+        open_database(other, address)
+
+
+def test_a_campaign_is_not_served_twice(tmp_path: Path, new_database: NewDatabase) -> None:
+    campaign, address = make(tmp_path / "c", pairs(2)), new_database()
+    first = open_database(campaign, address, serve=True)
+    with pytest.raises(InputError, match=r"this campaign is being served; stop the other server first"):
+        open_database(campaign, address, serve=True)
+    # Others may read and write beside the server.
+    open_database(campaign, address).close()
+    first.close()
+    open_database(campaign, address, serve=True).close()
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("mysql://u:secret@h/n", r"no address of a database; given: mysql://u@h/n"),
+        ("campaign.db", "no address"),
+        ("postgresql://", "no address"),
+        (
+            "postgresql://u:secret@127.0.0.1:1/n",
+            r"postgresql\+psycopg://u@127.0.0.1:1/n: the database cannot",
+        ),
+        ("sqlite:////nowhere/at/all/d.sqlite", r"/nowhere/at/all/d.sqlite: the database cannot be used"),
+    ],
+)
+def test_addresses_that_lead_nowhere_are_refused_without_the_password(
+    tmp_path: Path, url: str, message: str
+) -> None:
+    with pytest.raises((InputError, StorageError), match=message) as error:
+        open_database(make(tmp_path / "c", pairs(2)), url)
+    assert "secret" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_full_disk_refuses_answers_and_loses_none(tmp_path: Path) -> None:
+    campaign = make(tmp_path / "c", pairs(300), overlap=1)
+    db = open_database(campaign)
+    worker = Worker(db, campaign, 1)
+    with db.reading() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+
+    @sa.event.listens_for(db.engine, "begin")
+    def limit(connection: sa.Connection) -> None:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {limits[0]}")
+
+    limits = [pages + 4]
+    acknowledged: list[str] = []
+
+    def answer_all() -> None:
+        first = worker.standing().assigned[0]
+        while True:
+            receipt = worker.answer(first)
+            acknowledged.append(first.item.id)
+            first = receipt.standing.assigned[0]
+
+    with pytest.raises(StorageError, match=r"database\.sqlite: the disk is full; free some space"):
+        answer_all()
+    assert 0 < len(acknowledged) < 300
+    assert judgement_table(db, campaign)["item"].to_pylist() == acknowledged
+    # With space again the same answer is taken.
+    limits[0] = 2**30
+    assert worker.answer(worker.standing().assigned[0]).accepted
+    assert counts(db).answers == len(acknowledged) + 1
+    db.close()
+
+
+def test_many_people_at_once_take_no_item_too_often(tmp_path: Path, new_database: NewDatabase) -> None:
+    items = [pair(f"{at}{kind}", instance=str(at), kind=kind) for at in range(15) for kind in "ab"]
+    campaign = make(tmp_path / "c", [*items, *pairs(0, golden=3)], overlap=2, golden_share=0.2)
+    db = open_database(campaign, new_database(), serve=True)
+    errors: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            worker = Worker(db, campaign, number)
+            # The same answer comes twice, as from a page with a bad connection.
+            found = worker.standing()
+            while found.assigned:
+                receipt = worker.answer(found.assigned[0], key=f"{number}-{worker.sent}")
+                again = worker.answer(found.assigned[0], key=f"{number}-{worker.sent - 1}")
+                assert receipt.accepted
+                assert again.repeated
+                found = again.standing
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(1, 13)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    check_once(db, campaign, overlap=2)
+    assert counts(db).complete == 30
+    db.close()
+
+
+def check_once(db: Database, campaign: Campaign, *, overlap: int) -> None:
+    """No item has more answers than wanted, nobody answered an instance twice, and the counts are true."""
+    table = judgement_table(db, campaign, everything=True).to_pylist()
+    work_rows = [row for row in table if row["role"] == "work" and row["counted"]]
+    of_item = Counter(row["item"] for row in work_rows)
+    assert max(of_item.values(), default=0) <= overlap
+    apart = {item.id: item.apart for item in campaign.items}
+    had = Counter((row["person"], apart[row["item"]]) for row in table)
+    assert set(had.values()) <= {1}
+    with db.reading() as connection:
+        rows = connection.execute(sa.select(METADATA.tables["items"])).all()
+        live = connection.execute(
+            sa.text("SELECT item, COUNT(*) FROM leases WHERE state = 'live' AND role = 'work' GROUP BY item")
+        )
+        leased = {int(item): int(n) for item, n in live}
+    for row in rows:
+        assert row.answered == of_item.get(campaign.items[row.position].id, 0)
+        assert row.leased == leased.get(row.position, 0)
+
+
+#: A process that answers and prints each answer's number once it is acknowledged.
+ANSWERING = """
+import sys
+from pathlib import Path
+from annotate.small_campaigns import Worker
+from counterfoil.annotate.campaign import open_campaign
+from counterfoil.annotate.database import open_database
+campaign = open_campaign(Path(sys.argv[1]))
+db = open_database(campaign, sys.argv[2] or None, serve=True)
+workers = [Worker(db, campaign, int(sys.argv[3]) + at) for at in range(3)]
+found = [worker.standing() for worker in workers]
+while any(each.assigned for each in found):
+    for at, worker in enumerate(workers):
+        if found[at].assigned:
+            first = found[at].assigned[0]
+            found[at] = worker.answer(first, key=first.lease).standing
+            print(first.lease, flush=True)
+"""
+
+
+def kill_while_answering(campaign: Campaign, address: str | None, times: int) -> None:
+    """Processes that serve and answer are killed after some answers; all acknowledged ones must be there."""
+    acknowledged: list[str] = []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for kill in range(times):
+        arguments = [sys.executable, "-c", ANSWERING, str(campaign.folder), address or "", str(1 + 3 * kill)]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=environment) as process:
+            assert process.stdout is not None
+            for n, line in enumerate(process.stdout):
+                acknowledged.append(line.strip())
+                if n == 5 + 7 * kill % 11:
+                    # Not at an acknowledgement, but in the midst of what comes next.
+                    time.sleep(0.001 * (kill % 5))
+                    process.kill()
+        assert process.returncode == -signal.SIGKILL
+    db = open_database(campaign, address, serve=True)
+    with db.reading() as connection:
+        stored = set(connection.execute(sa.text("SELECT lease FROM answers")).scalars())
+    assert len(acknowledged) > 5 * times
+    assert set(acknowledged) <= stored
+    # What was stored and not acknowledged is at most the answers under way when a process was killed.
+    assert len(stored) - len(set(acknowledged)) <= times
+    check_once(db, campaign, overlap=3)
+    # What the dead had before them goes to others.
+    work.release_expired(db, 1e9)
+    for number in range(90, 93):
+        Worker(db, campaign, number, now=1e9).do()
+    check_once(db, campaign, overlap=3)
+    assert counts(db).complete == len(campaign.items)
+    db.close()
+
+
+def test_killed_servers_lose_no_acknowledged_answer(tmp_path: Path, new_database: NewDatabase) -> None:
+    kill_while_answering(make(tmp_path / "c", pairs(40), overlap=3), new_database(), times=2)
+
+
+@pytest.mark.slow
+def test_servers_killed_often_lose_no_acknowledged_answer(tmp_path: Path, new_database: NewDatabase) -> None:
+    kill_while_answering(make(tmp_path / "c", pairs(150), overlap=3), new_database(), times=20)

@@ -1,0 +1,145 @@
+"""Entry: who gets in, by what, and what the database knows of them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.small_campaigns import Worker, make, pairs
+from counterfoil.annotate import entry
+from counterfoil.annotate.campaign import DATABASE, Campaign
+from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.entry import Entered
+from counterfoil.annotate.tables import sa
+from counterfoil.errors import InputError
+
+
+@pytest.fixture
+def prolific(tmp_path: Path) -> Iterator[tuple[Database, Campaign]]:
+    campaign = make(tmp_path / "c", pairs(3), entry="prolific", languages=("de", "en"))
+    db = open_database(campaign)
+    yield db, campaign
+    db.close()
+
+
+def come(opened: tuple[Database, Campaign], worker: str, *, now: float = 1.0, **parameters: str) -> Entered:
+    db, campaign = opened
+    return entry.enter(db, campaign, worker=worker, platform="prolific", parameters=parameters, now=now)
+
+
+def test_the_same_worker_gets_in_again_and_is_one_person(prolific: tuple[Database, Campaign]) -> None:
+    first, again = come(prolific, "5f1b"), come(prolific, "5f1b", now=2.0)
+    assert first.person == again.person
+    assert first.token != again.token
+    for token in (first.token, again.token):
+        assert entry.person_of(prolific[0], token) == first.person
+    assert come(prolific, "5f1c").person.id != first.person.id
+
+
+def test_the_oldest_tokens_are_forgotten(prolific: tuple[Database, Campaign]) -> None:
+    tokens = [come(prolific, "w", now=float(at)).token for at in range(10)]
+    for token in tokens[-8:]:
+        entry.person_of(prolific[0], token)
+    for token in tokens[:2]:
+        with pytest.raises(InputError, match="no such page"):
+            entry.person_of(prolific[0], token)
+
+
+@pytest.mark.parametrize("token", ["", "x", "' OR 1=1 --", "\x00", "ü" * 500])
+def test_forged_tokens_are_refused(prolific: tuple[Database, Campaign], token: str) -> None:
+    come(prolific, "w")
+    with pytest.raises(InputError, match="no such page"):
+        entry.person_of(prolific[0], token)
+
+
+def test_neither_workers_nor_tokens_are_in_the_database(prolific: tuple[Database, Campaign]) -> None:
+    db, campaign = prolific
+    entered = come(prolific, "worker-5f1b77", PROLIFIC_PID="worker-5f1b77", SESSION_ID="session-9")
+    db.close()
+    content = b"".join(path.read_bytes() for path in campaign.folder.glob(f"{DATABASE}*"))
+    assert b"session-9" in content
+    assert entered.person.id.encode() in content
+    for secret in ("worker-5f1b77", entered.token, *campaign.secrets.values()):
+        assert secret.encode() not in content
+
+
+def test_ids_of_workers_differ_between_campaigns(prolific: tuple[Database, Campaign], tmp_path: Path) -> None:
+    other = make(tmp_path / "other", pairs(3))
+    mine = entry.person_id(prolific[1], "prolific", "w")
+    assert mine != entry.person_id(other, "prolific", "w")
+    assert mine != entry.person_id(prolific[1], "mturk", "w")
+
+
+def test_links_cannot_be_guessed(prolific: tuple[Database, Campaign], tmp_path: Path) -> None:
+    db, campaign = prolific
+    first, second = entry.make_links(campaign, 2)
+    other = entry.make_links(make(tmp_path / "other", pairs(3)), 1)[0]
+    made = entry.enter(db, campaign, worker=first, platform="link", parameters={}, now=1.0)
+    assert made.person.platform == "link"
+    for wrong in (f"2{first[1:]}", f"1{second[1:]}", other, "1-", "", "1", "²-x", "-1-x", first + " "):
+        with pytest.raises(InputError, match="no such link"):
+            entry.enter(db, campaign, worker=wrong, platform="link", parameters={}, now=1.0)
+
+
+def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(tmp_path: Path) -> None:
+    campaign = make(tmp_path / "c", pairs(3), entry="open", code="pärchen")
+    db = open_database(campaign)
+
+    def enter(**parameters: str) -> Entered:
+        return entry.enter(db, campaign, worker="", platform="open", parameters=parameters, now=1.0)
+
+    assert enter(code="pärchen").person.id != enter(code="pärchen").person.id
+    for wrong in ({}, {"code": ""}, {"code": "parchen"}):
+        with pytest.raises(InputError, match="not the code"):
+            enter(**wrong)
+    with db.reading() as connection:
+        kept = connection.execute(sa.text("SELECT parameters FROM people")).scalars().all()
+    assert kept == ["{}", "{}"]
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"platform": "mturk"}, "given: mturk; allowed: prolific, link"),
+        ({"worker": " "}, "no id of a worker; open the study from prolific"),
+        ({"worker": "w" * 201}, "too long"),
+        ({"parameters": {"x": "y" * 4000}}, "too long"),
+    ],
+)
+def test_what_is_no_entry_is_refused(
+    prolific: tuple[Database, Campaign], given: dict[str, Any], message: str
+) -> None:
+    db, campaign = prolific
+    usual: dict[str, Any] = {"worker": "w", "platform": "prolific", "parameters": {}, "now": 1.0}
+    with pytest.raises(InputError, match=message):
+        entry.enter(db, campaign, **{**usual, **given})
+
+
+@pytest.mark.parametrize(("asked", "found"), [("en-GB", "en"), ("de", "de"), ("fr", "de"), ("", "de")])
+def test_the_language_is_one_of_the_campaigns(
+    prolific: tuple[Database, Campaign], asked: str, found: str
+) -> None:
+    assert come(prolific, "w", language=asked).person.language == found
+
+
+def test_consent_is_noted_once_with_its_text(tmp_path: Path) -> None:
+    campaign = make(tmp_path / "c", pairs(3))
+    db = open_database(campaign)
+    worker = Worker(db, campaign, 1)
+    entry.consent(db, worker.person, 5_000.0, text="another text")
+    with db.reading() as connection:
+        notes = connection.execute(sa.text("SELECT at, detail FROM events WHERE kind = 'consented'")).all()
+        consented = connection.execute(sa.text("SELECT consented FROM people")).scalar()
+    assert consented == 1_000.0
+    assert [(at, len(detail)) for at, detail in notes] == [(1_000.0, 32)]
+    db.close()
+
+
+def test_nobody_works_before_they_agreed(prolific: tuple[Database, Campaign]) -> None:
+    from counterfoil.annotate import work
+
+    db, campaign = prolific
+    found = work.standing(db, campaign, come(prolific, "w").person, 1.0)
+    assert (found.state, found.assigned) == ("consent", ())
