@@ -1,0 +1,241 @@
+"""Careless people, found from their answers: speed, straight lines, golden items and disagreement.
+
+    found = careless(people, items, answers, n_classes=4, seconds=seconds, order=order, known=known)
+    found.flagged(level=0.05)                              # (people,)
+    found.p, found.adjusted                                # (people, signs): columns are SIGNS
+
+Each sign is a test of "this person answers as the pool does". People differ, also careful ones, so a person
+is compared with how far people are apart, not only with chance: the middle of the pool and its spread are the
+median and the median deviation, which up to half of the pool cannot move far. The tail is Student's, with the
+degrees of freedom that a median deviation is worth (0.37 of a standard deviation's). P-values of all people
+and signs are adjusted together by Holm's method, so that `level` is about the chance that any careful person
+is flagged.
+
+* `fast`: the median of the logarithm of seconds per answer against the pool, or more than 5 % of answers
+  below a floor;
+* `straight`: one answer more often than in the pool, or longer runs of equal answers than their number makes
+  likely in random order, where items come in random order;
+* `golden`: fewer golden items right than the pool, and than chance gives one of the pool's accuracy;
+* `disagree`: less agreement with what the others' answers make likely of each item.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from numpy import ndarray
+from numpy.typing import NDArray
+from scipy.special import bdtr, bdtrc, gammaln, stdtr
+
+from counterfoil.errors import InputError
+from counterfoil.stats.dawid_skene import one_coin
+from counterfoil.stats.label_models import Labels
+from counterfoil.stats.tests import holm
+
+#: What is looked at, in the order of columns.
+SIGNS = ("fast", "straight", "golden", "disagree")
+#: Below so many people there is no pool to compare with.
+FEWEST = 8
+#: Seconds that no judgement of a picture takes, and the share of answers below that slips may make.
+FLOOR, SLIPS = 0.4, 0.05
+#: For normal values: what a median deviation is worth of a standard deviation, and how far it falls short.
+_WORTH, _SCALE = 0.37, 1.4826
+#: Skill and speed of careful people have longer tails than normal values, also where people are many.
+_MOST = 15.0
+
+
+@dataclass(frozen=True, eq=False)
+class CarelessSigns:
+    """P-values of each person and sign, NaN where a person cannot be tested, and the same adjusted.
+
+    `value` is what was looked at: median seconds, the share of the commonest answer, the share of golden
+    items right, the mean chance that the others' answers give a person's.
+    """
+
+    p: Float[ndarray, "people signs"]
+    adjusted: Float[ndarray, "people signs"]
+    value: Float[ndarray, "people signs"]
+
+    def flagged(self, level: float = 0.05) -> Bool[ndarray, "people"]:
+        """Who shows a sign, with a chance of `level` that any careful person does."""
+        return np.asarray((self.adjusted <= level).any(axis=1))
+
+    def reasons(self, person: int, level: float = 0.05) -> tuple[str, ...]:
+        """Names of the signs that a person shows."""
+        return tuple(name for name, p in zip(SIGNS, self.adjusted[person], strict=True) if p <= level)
+
+
+def careless(
+    people: Int[ndarray, "n"],
+    items: Int[ndarray, "n"],
+    answers: Int[ndarray, "n"],
+    *,
+    n_classes: int,
+    seconds: Float[ndarray, "n"] | None = None,
+    order: Float[ndarray, "n"] | Int[ndarray, "n"] | None = None,
+    known: Int[ndarray, "items"] | None = None,
+    floor: float = FLOOR,
+) -> CarelessSigns:
+    """The signs of each person 0, 1, ..., from one row per answer.
+
+    `seconds` an answer took (NaN where not known), `order` anything that grows along a person's answers (by
+    default rows are in order), `known` the right answer of golden items, -1 elsewhere. Without `seconds` or
+    `known`, and with fewer than `FEWEST` people who can be compared, the sign is NaN throughout. Raises
+    `InputError` as `Labels.of`, and for no answers.
+
+    >>> rng = np.random.default_rng(0)
+    >>> people, items = np.tile(np.arange(10), 60), np.repeat(np.arange(60), 10)
+    >>> truth = rng.integers(0, 4, 60)[items]
+    >>> answers = np.where(rng.random(600) < 0.9, truth, rng.integers(0, 4, 600))
+    >>> answers[people == 7] = 2
+    >>> found = careless(people, items, answers, n_classes=4)
+    >>> np.flatnonzero(found.flagged()), found.reasons(7)
+    (array([7]), ('straight', 'disagree'))
+    """
+    given = Labels.of(
+        items, people, answers, n_classes=n_classes, n_items=None if known is None else len(known)
+    )
+    if not len(items):
+        raise InputError("no answers to look at", given="0 answers", allowed="1 or more")
+    nothing = np.full(given.n_people, np.nan)
+    columns = [
+        (nothing, nothing) if seconds is None else _fast(given, seconds, floor),
+        _straight(given, np.arange(len(items)) if order is None else order),
+        (nothing, nothing) if known is None else _golden(given, known),
+        _disagreement(given),
+    ]
+    p, value = (np.stack(each, axis=1) for each in zip(*columns, strict=True))
+    adjusted, tested = np.full(p.shape, np.nan), ~np.isnan(p)
+    adjusted[tested] = holm(p[tested])
+    return CarelessSigns(p, adjusted, value)
+
+
+def lower_tail(values: Float[ndarray, "people"], noise: Float[ndarray, "people"]) -> Float[ndarray, "people"]:
+    """How likely so low a value is in the pool of all values; NaN where it is, and for too small a pool.
+
+    `noise` is the variance with which each value is known. The spread of the pool is what its median
+    deviation has beyond the median noise.
+
+    >>> values = np.r_[np.linspace(-1, 1, 20), -9.0]
+    >>> p = lower_tail(values, np.full(21, 0.01))
+    >>> bool(p[20] < 0.0005 < 0.05 < p[:20].min())
+    True
+    """
+    there = ~np.isnan(values)
+    if there.sum() < FEWEST:
+        return np.full(len(values), np.nan)
+    middle = float(np.median(values[there]))
+    scale = _SCALE * float(np.median(np.abs(values[there] - middle)))
+    between = max(scale**2 - float(np.median(noise[there])), 0.0)
+    # The median itself is known to pi / 2 of the variance of a mean.
+    spread = (between + noise) + np.pi / 2 * (between + float(np.median(noise[there]))) / there.sum()
+    freedom = min(max(_WORTH * (int(there.sum()) - 1), 1.0), _MOST)
+    t = (values - middle) / np.sqrt(np.maximum(spread, 1e-300))
+    found: NDArray[np.float64] = np.where(there, stdtr(freedom, np.where(there, t, 0.0)), np.nan)
+    return found
+
+
+def _fast(given: Labels, seconds: NDArray[np.float64], floor: float) -> tuple[NDArray[np.float64], ...]:
+    n = given.n_people
+    middle, noise, p_floor = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    for person, rows in enumerate(_rows_by(given.people, n)):
+        own = seconds[rows]
+        own = own[~np.isnan(own)]
+        if len(own):
+            log = np.log(np.maximum(own, 1e-3))
+            middle[person] = np.median(log)
+            noise[person] = np.pi / 2 * max(float(log.var()), 1e-4) / len(own)
+            below = int((own < floor).sum())
+            p_floor[person] = bdtrc(below - 1, len(own), SLIPS) if below else 1.0
+    p = np.fmin(lower_tail(middle, noise), p_floor)
+    # The smaller of two p-values.
+    return np.minimum(2 * p, 1.0), np.exp(middle)
+
+
+def _straight(
+    given: Labels, order: NDArray[np.float64] | NDArray[np.int64]
+) -> tuple[NDArray[np.float64], ...]:
+    n, k = given.n_people, given.n_classes
+    counts = np.bincount(given.people * k + given.labels, minlength=n * k).reshape(n, k)
+    asked = counts.sum(axis=1)
+    p_share = np.full((n, k), np.nan)
+    for label in range(k):
+        p_share[:, label] = lower_tail(*_stable(asked - counts[:, label], asked))
+    p_run = np.full(n, np.nan)
+    for person, rows in enumerate(_rows_by(given.people, n)):
+        if len(rows):
+            p_run[person] = run_tail(given.labels[rows[np.argsort(order[rows], kind="stable")]], k)
+    p = np.fmin(k * np.fmin.reduce(p_share, axis=1), p_run)
+    share = np.where(asked > 0, counts.max(axis=1) / np.maximum(asked, 1), np.nan)
+    return np.minimum(2 * p, 1.0), share
+
+
+def run_tail(answers: Int[ndarray, "n"], n_classes: int) -> float:
+    """At most how likely a run of equal answers as long as the longest is, in random order of these answers.
+
+    The expected number of runs at least as long: windows of that length that hold one answer alone, less
+    those that are one longer. 1 where all answers are equal.
+
+    >>> round(run_tail(np.array([0, 0, 0, 0, 1, 1, 1, 1]), 2), 4)  # 8 orders of 70
+    0.1429
+    """
+    n = len(answers)
+    ends = np.flatnonzero(np.r_[answers[1:] != answers[:-1], True])
+    longest = int(np.diff(np.r_[-1, ends]).max())
+    counts = np.bincount(answers, minlength=n_classes).astype(np.float64)
+
+    def windows(length: int) -> float:
+        many = counts[counts >= length]
+        if length > n or not len(many):
+            return 0.0
+        # The chance that `length` places in a row hold one answer alone.
+        log = gammaln(many + 1) - gammaln(many - length + 1) - gammaln(n + 1) + gammaln(n - length + 1)
+        return float((n - length + 1) * np.exp(log).sum())
+
+    return min(1.0, windows(longest) - windows(longest + 1))
+
+
+def _golden(given: Labels, known: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
+    golden = known[given.items] >= 0
+    hit = golden & (known[given.items] == given.labels)
+    asked = np.bincount(given.people[golden], minlength=given.n_people).astype(np.float64)
+    right = np.bincount(given.people[hit], minlength=given.n_people).astype(np.float64)
+    share = np.divide(right, asked, out=np.full(len(asked), np.nan), where=asked > 0)
+    if not (asked > 0).any():
+        return share, share
+    # Nearly all right by nearly all is no reason to flag a slip: the middle is at most what one slip leaves.
+    pool = min(float(np.nanmedian(share)), 1 - 1 / (asked.sum() + 1))
+    by_chance = np.where(asked > 0, bdtr(right, np.maximum(asked, 1).astype(np.int64), pool), np.nan)
+    return np.maximum(lower_tail(*_stable(right, asked)), by_chance), share
+
+
+def _disagreement(given: Labels) -> tuple[NDArray[np.float64], ...]:
+    model = one_coin(given)
+    k, accuracy = given.n_classes, np.diagonal(model.confusion, axis1=1, axis2=2)[:, 0]
+    own = np.log(accuracy * (k - 1) / (1 - accuracy))[given.people]
+    log = np.log(np.maximum(model.posterior, 1e-300))[given.items]
+    rows = np.arange(len(log))
+    log[rows, given.labels] -= own
+    log -= log.max(axis=1, keepdims=True)
+    others = np.exp(log)
+    chance = others[rows, given.labels] / others.sum(axis=1)
+    # An item that no other person judged says nothing.
+    shared = given.votes.sum(axis=1)[given.items] >= 2
+    asked = np.bincount(given.people[shared], minlength=given.n_people).astype(np.float64)
+    agreed = np.bincount(given.people[shared], weights=chance[shared], minlength=given.n_people)
+    share = np.divide(agreed, asked, out=np.full(len(asked), np.nan), where=asked > 0)
+    return lower_tail(*_stable(agreed, asked)), share
+
+
+def _stable(
+    right: NDArray[np.float64] | NDArray[np.int64], asked: NDArray[np.float64] | NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shares on Anscombe's scale, where their variance depends on numbers alone; NaN for none."""
+    angle = np.arcsin(np.sqrt((right + 3 / 8) / (asked + 3 / 4)))
+    return np.where(asked > 0, angle, np.nan), 1 / (4 * asked + 2)
+
+
+def _rows_by(people: NDArray[np.int64], n: int) -> list[NDArray[np.int64]]:
+    """The rows of each person."""
+    order = np.argsort(people, kind="stable")
+    return np.split(order, np.searchsorted(people[order], np.arange(1, n)))

@@ -1,0 +1,266 @@
+"""Plans of labelling: how right labels will be, how wide intervals, for how many hours and what cost.
+
+    design = LabelDesign(items=3000, labels=3, accuracy=0.85, n_classes=6)
+    plan_labels(design)                                    # label_accuracy, and estimates with half-widths
+    labels_needed(design, 0.02, of="alpha")                # the plan with the fewest labels per item
+    noise_half_width(design, seed=0)                       # of label noise estimated without the truth
+    labelling_hours(3000, 3, 4.5), labelling_cost(11.25, 12.0, fee=1 / 3)
+
+An item's label is that of most people; ties are broken by a coin. People err independently of each other
+given the item's class. The ways in which an item can be answered are gone through one by one (or drawn, where
+they are too many), so label accuracy, agreement and their spread from item to item are exact. `people` who
+differ by `spread` add what all items have in common by them. Half-widths are those of the intervals that
+results get: Wilson's for a share, and that of `counterfoil.evaluation.agreement` for agreement.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.stats.intervals import Spread
+from counterfoil.stats.label_designs import MOST_LABELS, AnswerWays, LabelDesign, answer_ways
+from counterfoil.stats.latent_classes import FEWEST, Patterns, drawn_so
+
+#: How far accuracies are moved to see what depends on them.
+_STEP = 1e-4
+
+
+@dataclass(frozen=True)
+class PlannedEstimate:
+    """A number that is expected, and half of the width of its interval; NaN where it is not defined."""
+
+    value: float
+    half_width: float
+
+
+@dataclass(frozen=True)
+class LabelPlan:
+    """What to expect of a design.
+
+    `label_accuracy` is the chance that an item's label is right, `tied` that it is left to a coin. With
+    intervals: `score`, the share of items whose label is right (people's score against a reference);
+    `positive`, the share whose label is the last class (yes); `answers`, the share of single answers that
+    are right; `agreement` of pairs of answers, and `alpha`, both NaN for one label per item.
+    """
+
+    design: LabelDesign
+    label_accuracy: float
+    tied: float
+    score: PlannedEstimate
+    positive: PlannedEstimate
+    answers: PlannedEstimate
+    agreement: PlannedEstimate
+    alpha: PlannedEstimate
+    level: float
+
+
+#: Estimates of a plan whose half-width can be aimed at.
+TARGETS = ("score", "positive", "answers", "agreement", "alpha")
+
+
+def plan_labels(design: LabelDesign, *, level: float = 0.95, seed: int = 0) -> LabelPlan:
+    """What to expect of a design: see `LabelPlan`. `seed` counts where there are too many ways to answer.
+
+    >>> plan = plan_labels(LabelDesign(items=3000, labels=3, accuracy=0.85))
+    >>> round(plan.label_accuracy, 4)  # 0.85**3 + 3 * 0.85**2 * 0.15
+    0.9392
+    >>> print(f"{plan.alpha.value:.3f} +- {plan.alpha.half_width:.3f}")
+    0.490 +- 0.023
+    """
+    ways = answer_ways(design.labels, design.confusion(), seed=seed)
+    here = _facts(design, ways, 0.0)
+    slopes = {}
+    if design.spread:
+        up, down = _facts(design, ways, _STEP), _facts(design, ways, -_STEP)
+        slopes = {name: (up[name][0] - down[name][0]) / (2 * _STEP) for name in TARGETS}
+    expected = {name: _expected(design, *here[name], slopes.get(name, 0.0), level) for name in TARGETS}
+    return LabelPlan(design, here["score"][0], here["tied"][0], **expected, level=level)
+
+
+def labels_needed(
+    design: LabelDesign,
+    half_width: float,
+    *,
+    of: str,
+    level: float = 0.95,
+    most: int = 25,
+    seed: int = 0,
+) -> LabelPlan:
+    """The plan of the fewest labels per item whose interval of `of` is at most so wide on either side.
+
+    `of` is one of `TARGETS`; the design's own number of labels does not count. Raises `InputError` where
+    `most` labels per item do not suffice, since more labels narrow only what labels make uncertain: the
+    message says what they reach, and that more items are needed.
+
+    >>> design = LabelDesign(items=400, labels=1, accuracy=0.8)
+    >>> labels_needed(design, 0.03, of="agreement").design.labels
+    4
+    """
+    if of not in TARGETS:
+        raise UnknownNameError("estimate of a plan", of, TARGETS)
+    if not half_width > 0:
+        raise InputError("half-width to aim at", given=half_width, allowed="above 0")
+    reached = float("inf")
+    for labels in range(1, min(most, MOST_LABELS, design.people or MOST_LABELS) + 1):
+        plan = plan_labels(replace(design, labels=labels), level=level, seed=seed)
+        width: float = getattr(plan, of).half_width
+        if width <= half_width:
+            return plan
+        reached = min(reached, width)
+    raise InputError(
+        f"labels do not make the interval of {of} so narrow",
+        given=f"+- {half_width:g}",
+        allowed=f"+- {reached:.4f} and more with {design.items:,} items and up to {most} labels of each",
+        hint="plan more items" + (" or more people" if design.spread else ""),
+    )
+
+
+def accuracy_needed(
+    design: LabelDesign, label_accuracy: float, *, most: int = 25, seed: int = 0
+) -> LabelPlan:
+    """The plan of the fewest labels per item that make an item's label right with that chance.
+
+    Raises `InputError` where `most` labels do not, as where people guess.
+
+    >>> accuracy_needed(LabelDesign(items=100, labels=1, accuracy=0.85), 0.95).design.labels
+    5
+    """
+    plan = None
+    for labels in range(1, min(most, MOST_LABELS, design.people or MOST_LABELS) + 1):
+        plan = plan_labels(replace(design, labels=labels), seed=seed)
+        if plan.label_accuracy >= label_accuracy:
+            return plan
+    reached = plan.label_accuracy if plan else float("nan")
+    raise InputError(
+        "more labels do not make them so accurate",
+        given=f"{label_accuracy:g}",
+        allowed=f"up to {reached:.4f} with {most} labels per item",
+        hint="train or choose people",
+    )
+
+
+def noise_half_width(
+    design: LabelDesign, *, seed: int, level: float = 0.95, repeats: int = 10
+) -> PlannedEstimate:
+    """The share of wrong labels that will be estimated from answers alone, and its interval's half-width.
+
+    Simulated: the design's answers are drawn, and the share is estimated as `latent_classes.drawn_so` does,
+    the answers about an item counting as those of a first, a second, ... person. The means over `repeats`.
+    Raises `InputError` for more than two classes, fewer than three labels per item and more than ten.
+
+    >>> noise = noise_half_width(LabelDesign(items=500, labels=3, accuracy=0.9), seed=0, repeats=3)
+    >>> bool(abs(noise.value - 0.028) < 0.01), bool(0.005 < noise.half_width < 0.03)
+    (True, True)
+    """
+    if design.n_classes != 2 or not FEWEST <= design.labels <= 10:
+        raise InputError(
+            "label noise cannot be told without the truth",
+            given=f"{design.n_classes} classes, {design.labels} labels per item",
+            allowed=f"2 classes, {FEWEST} to 10 labels per item",
+        )
+    rng = np.random.default_rng(seed)
+    yes = np.array(list(product((False, True), repeat=design.labels)))
+    confusion = design.confusion()
+    chance = sum(
+        share * np.where(yes, row[1], row[0]).prod(axis=1)
+        for share, row in zip(design.shares, confusion, strict=True)
+    )
+    majority = np.sign(2 * yes.sum(axis=1) - design.labels)
+    tails = ((1 - level) / 2, (1 + level) / 2)
+    found = []
+    for _ in range(repeats):
+        counts = rng.multinomial(design.items, chance / np.sum(chance))
+        there = counts > 0
+        patterns = Patterns(yes[there], ~yes[there], counts[there], np.empty(0, dtype=np.int64))
+        so = drawn_so(patterns, rng, draws=1000)
+        # Half of the tied ones are wrong, by the coin.
+        wrong = np.where(majority[there] > 0, counts[there] - so, so)
+        wrong = np.where(majority[there] == 0, counts[there] / 2, wrong).sum(axis=1) / design.items
+        low, high = np.quantile(wrong, tails)
+        found.append((wrong.mean(), (high - low) / 2))
+    value, half = np.mean(found, axis=0)
+    return PlannedEstimate(float(value), float(half))
+
+
+def labelling_hours(items: int, labels: int, seconds: float) -> float:
+    """Hours of work: so many labels of each item, so many seconds each.
+
+    >>> labelling_hours(3000, 3, 4.5)
+    11.25
+    """
+    if items < 0 or labels < 0 or not seconds > 0:
+        raise InputError(
+            "work to do", given=f"{items} items, {labels} labels, {seconds} seconds", allowed="0 and above"
+        )
+    return items * labels * seconds / 3600
+
+
+def labelling_cost(hours: float, pay_per_hour: float, *, fee: float = 0.0) -> float:
+    """What the work costs, in the unit of the pay; `fee` is the platform's share on top of the pay.
+
+    >>> round(labelling_cost(11.25, 12.0, fee=1 / 3), 2)
+    180.0
+    """
+    if hours < 0 or pay_per_hour < 0 or fee < 0:
+        raise InputError(
+            "cost of work", given=f"{hours} hours at {pay_per_hour}, fee {fee}", allowed="0 and above"
+        )
+    return hours * pay_per_hour * (1 + fee)
+
+
+def _facts(design: LabelDesign, ways: AnswerWays, moved: float) -> dict[str, tuple[float, float, float]]:
+    """Of each estimate its value, its variance over items, and what makes a share of it (see `_expected`)."""
+    m, votes = design.labels, ways.votes
+    chance = ways.chance(design.confusion(moved)) * design.shares[:, None]
+    total = chance.sum(axis=0)
+    top = votes == votes.max(axis=1, keepdims=True)
+    won = top / top.sum(axis=1, keepdims=True)
+    score, positive = float((chance * won.T).sum()), float(total @ won[:, -1])
+    right = np.asarray(votes, dtype=np.float64).T / m
+    answers = float((chance * right).sum())
+    facts = {
+        "score": (score, score * (1 - score), 1.0),
+        "positive": (positive, positive * (1 - positive), 1.0),
+        "answers": (answers, float((chance * (right - answers) ** 2).sum()), 1.0),
+        "tied": (float(total @ (top.sum(axis=1) > 1)), 0.0, 1.0),
+    }
+    if m < 2:
+        nothing = (float("nan"), float("nan"), 1.0)
+        return facts | {"agreement": nothing, "alpha": nothing}
+    equal = (votes * (votes - 1)).sum(axis=1) / (m * (m - 1))
+    raw = float(total @ equal)
+    marginal = total @ votes / m
+    apart = 1 - float((marginal**2).sum())
+    if apart <= 1e-12:
+        return facts | {"agreement": (raw, 0.0, 1.0), "alpha": (float("nan"), float("nan"), 1.0)}
+    # What an item adds to the error of alpha, to first order.
+    by_chance = -2 * (votes / m - marginal) @ marginal
+    error = (equal - raw) / apart + (1 - raw) / apart**2 * by_chance
+    return facts | {
+        "agreement": (raw, float(total @ (equal - raw) ** 2), 1.0),
+        "alpha": (1 - (1 - raw) / apart, float(total @ error**2), apart),
+    }
+
+
+def _expected(
+    design: LabelDesign, value: float, variance: float, room: float, slope: float, level: float
+) -> PlannedEstimate:
+    """Half of Wilson's interval of 1 - (1 - value) * room, brought back, with what items and people add."""
+    if np.isnan(value):
+        return PlannedEstimate(value, value)
+    by_items, by_people = variance / design.items, 0.0
+    units, spent = design.items, by_items**2 / (design.items - 1)
+    if design.people is not None and design.spread:
+        by_people = (slope * design.spread) ** 2 / design.people
+        units, spent = min(units, design.people), spent + by_people**2 / max(design.people - 1, 1)
+    total = by_items + by_people
+    freedom = total**2 / spent if spent > 0 else float(design.items - 1)
+    low, high = Spread(
+        np.array([1 - (1 - value) * room]),
+        np.array([total * room**2]),
+        np.array([max(freedom, 1.0)]),
+        np.array([float(units)]),
+    ).wilson(level)
+    return PlannedEstimate(value, float(high[0] - low[0]) / 2 / room)

@@ -1,0 +1,198 @@
+"""Signs of careless people: false alarms and detection by simulation, and what each sign looks at."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import InputError
+from counterfoil.stats.careless import SIGNS, CarelessSigns, careless, lower_tail, run_tail
+
+KINDS = ("able", "hasty", "side", "careless", "adversarial", "bot")
+
+
+def campaign(
+    rng: np.random.Generator,
+    kinds: list[str],
+    *,
+    per_person: int = 60,
+    labels: int = 3,
+    classes: int = 4,
+    golden: int = 10,
+    skill: tuple[float, float] = (12, 1.5),
+) -> CarelessSigns:
+    """The signs of people who judge random items and all golden ones, in random order.
+
+    Able people differ in skill, speed and habits. Hasty ones take a fifth of the time and guess 30 % of it;
+    a side is clicked 70 % of the time; careless ones guess; adversarial ones are wrong; bots guess at once.
+    """
+    people = len(kinds)
+    items = per_person * people // labels
+    truth = rng.integers(0, classes, items + golden)
+    drawn = np.argsort(rng.random((items, people)), axis=1)[:, :labels].ravel()
+    item = np.r_[np.repeat(np.arange(items), labels), np.repeat(np.arange(items, items + golden), people)]
+    who = np.r_[drawn, np.tile(np.arange(people), golden)]
+    order = rng.permutation(len(item))
+    item, who = item[order], who[order]
+    kind, n = np.array(kinds)[who], len(item)
+    speed = 4 * np.exp(0.3 * rng.standard_normal(people))
+    habit = np.cumsum(rng.dirichlet(np.full(classes, 20.0), people), axis=1)
+    seconds = speed[who] * np.exp(0.5 * rng.standard_normal(n))
+    seconds = np.select([kind == "hasty", kind == "bot"], [seconds * 0.2, seconds * 0.1], seconds)
+    guess, even = (rng.random(n)[:, None] < habit[who]).argmax(axis=1), rng.integers(0, classes, n)
+    chance = rng.beta(*skill, people)[who]
+    answer = np.where(rng.random(n) < chance, truth[item], guess)
+    answer = np.where((kind == "hasty") & (rng.random(n) < 0.3), even, answer)
+    answer = np.where((kind == "side") & (rng.random(n) < 0.7), 0, answer)
+    answer = np.where((kind == "careless") | (kind == "bot"), even, answer)
+    wrong = (truth[item] + rng.integers(1, classes, n)) % classes
+    answer = np.where(kind == "adversarial", wrong, answer)
+    known = np.where(np.arange(items + golden) >= items, truth, -1)
+    return careless(who, item, answer, n_classes=classes, seconds=seconds, known=known)
+
+
+def false_alarms(repetitions: int, people: int, **settings) -> float:
+    """How often any of a pool of able people is flagged."""
+    rng = np.random.default_rng(0)
+    return float(
+        np.mean([campaign(rng, ["able"] * people, **settings).flagged().any() for _ in range(repetitions)])
+    )
+
+
+def detected(repetitions: int, **settings) -> dict[str, float]:
+    """How often people of each kind are flagged, one or two of each among 24 able ones."""
+    rng = np.random.default_rng(1)
+    kinds = ["able"] * 24 + list(KINDS[1:])
+    flags = np.array([campaign(rng, kinds, **settings).flagged() for _ in range(repetitions)])
+    return {kind: float(flags[:, np.array(kinds) == kind].mean()) for kind in KINDS}
+
+
+def test_able_people_are_rarely_flagged_and_careless_ones_mostly() -> None:
+    # 5 % are promised; 60 repetitions know that to 2.8 points.
+    assert false_alarms(60, 30) <= 0.05 + 2 * 0.028
+    found = detected(15)
+    assert found["able"] <= 0.01
+    assert found["bot"] > 0.9
+    assert found["adversarial"] > 0.9
+    assert found["side"] > 0.8
+    assert found["careless"] > 0.5
+    assert found["hasty"] > 0.15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("people", "settings"),
+    [
+        (10, {"classes": 2, "golden": 10}),
+        (30, {"golden": 10}),
+        (30, {"golden": 20, "skill": (60, 4)}),
+        (50, {"classes": 2, "per_person": 18, "golden": 6}),
+        (200, {"labels": 5, "per_person": 100}),
+        (200, {"golden": 20, "skill": (8, 2), "per_person": 30}),
+    ],
+)
+def test_false_alarms_are_as_rare_as_promised(people: int, settings: dict) -> None:
+    # 200 repetitions know 5 % to 1.5 points.
+    assert false_alarms(200, people, **settings) <= 0.05 + 2 * 0.015
+
+
+@pytest.mark.slow
+def test_detection_of_each_kind() -> None:
+    found = detected(150)
+    assert found["able"] <= 0.005
+    for kind, least in {"bot": 0.97, "adversarial": 0.97, "side": 0.9, "careless": 0.6, "hasty": 0.3}.items():
+        assert found[kind] >= least, kind
+
+
+def test_each_sign_sees_what_it_is_for() -> None:
+    rng = np.random.default_rng(2)
+    people, items = np.tile(np.arange(20), 80), np.repeat(np.arange(80), 20)
+    truth = np.repeat(rng.integers(0, 3, 80), 20)
+    answers = np.where(rng.random(1600) < 0.9, truth, rng.integers(0, 3, 1600))
+    seconds = 4 * np.exp(0.4 * rng.standard_normal(1600))
+    known = np.where(np.arange(80) < 20, truth[::20], -1)
+
+    def signs(answers: np.ndarray, seconds: np.ndarray) -> dict[int, tuple[str, ...]]:
+        found = careless(people, items, answers, n_classes=3, seconds=seconds, known=known)
+        return {int(p): found.reasons(int(p)) for p in np.flatnonzero(found.flagged())}
+
+    assert signs(answers, seconds) == {}
+    assert signs(answers, np.where(people == 3, seconds * 0.05, seconds)) == {3: ("fast",)}
+    assert "straight" in signs(np.where(people == 5, 1, answers), seconds)[5]
+    # Only on the golden items: not often enough to disagree throughout.
+    wrong = np.where((people == 7) & (items < 20), (answers + 1) % 3, answers)
+    assert "golden" in signs(wrong, seconds)[7]
+    wrong = np.where((people == 9) & (items >= 20), (answers + 1) % 3, answers)
+    assert "disagree" in signs(wrong, seconds)[9]
+    # Right in number, but all of one answer in a row, where items come in random order.
+    order = np.arange(1600.0)
+    mine = people == 11
+    order[mine] = np.argsort(np.argsort(answers[mine], kind="stable"))
+    found = careless(people, items, answers, n_classes=3, order=order)
+    assert found.reasons(11) == ("straight",)
+
+
+def test_one_slow_answer_or_an_unknown_time_makes_no_difference() -> None:
+    rng = np.random.default_rng(3)
+    people, items = np.tile(np.arange(10), 30), np.repeat(np.arange(30), 10)
+    seconds = np.exp(rng.standard_normal(300))
+    answers = rng.integers(0, 2, 300)
+    first = careless(people, items, answers, n_classes=2, seconds=seconds)
+    gone = seconds.copy()
+    gone[people == 4] = np.nan
+    second = careless(people, items, answers, n_classes=2, seconds=gone)
+    assert np.isnan(second.p[4, 0])
+    assert np.isnan(second.value[4, 0])
+    assert not np.isnan(first.p[4, 0])
+    assert not np.isnan(second.adjusted[4, 1])
+
+
+def test_answers_below_the_floor_are_seen_even_where_all_are_fast() -> None:
+    people, items = np.tile(np.arange(10), 40), np.repeat(np.arange(40), 10)
+    found = careless(people, items, items % 3, n_classes=3, seconds=np.full(400, 0.1))
+    assert all(found.reasons(person) == ("fast",) for person in range(10))
+
+
+def test_few_people_have_no_pool() -> None:
+    people, items = np.tile(np.arange(5), 30), np.repeat(np.arange(30), 5)
+    known = np.zeros(30, dtype=np.int64)
+    found = careless(people, items, items % 2, n_classes=2, seconds=np.full(150, 3.0), known=known)
+    assert np.isnan(found.p[:, SIGNS.index("golden")]).all()
+    assert np.isnan(found.p[:, SIGNS.index("disagree")]).all()
+    assert not found.flagged().any()
+
+
+def test_run_tail_is_never_below_how_often_such_runs_come() -> None:
+    for answers in ([0, 0, 0, 1, 1, 2], [0, 0, 0, 0, 1, 2], [1, 1, 1, 1, 1, 0], [0, 1, 0, 1, 0, 1]):
+
+        def longest(row) -> int:
+            ends = [i for i in range(len(row)) if i + 1 == len(row) or row[i + 1] != row[i]]
+            return max(b - a for a, b in zip([-1, *ends], ends, strict=False))
+
+        orders = list(permutations(answers))
+        exact = np.mean([longest(row) >= longest(answers) for row in orders])
+        bound = run_tail(np.array(answers), 3)
+        assert exact - 1e-12 <= bound <= 1
+    assert run_tail(np.zeros(9, dtype=np.int64), 2) == 1
+    assert run_tail(np.r_[np.zeros(30, dtype=np.int64), np.ones(30, dtype=np.int64)], 2) < 1e-15
+
+
+def test_tails_of_a_normal_pool_are_uniform_enough() -> None:
+    rng = np.random.default_rng(4)
+    noise = np.full(40, 0.5)
+    p = np.concatenate(
+        [
+            lower_tail(rng.standard_normal(40) + np.sqrt(noise) * rng.standard_normal(40), noise)
+            for _ in range(300)
+        ]
+    )
+    for level in (0.05, 0.2, 0.5):
+        assert (p <= level).mean() == pytest.approx(level, abs=0.02)
+    assert (p <= 0.001).mean() < 0.002
+    assert np.isnan(lower_tail(np.r_[np.zeros(7), np.nan], np.ones(8))).all()
+
+
+def test_refuses_no_answers() -> None:
+    none = np.empty(0, dtype=np.int64)
+    with pytest.raises(InputError, match="no answers"):
+        careless(none, none, none, n_classes=2)

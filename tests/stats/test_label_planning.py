@@ -1,0 +1,230 @@
+"""Plans against exact sums by hand, against simulation, and against the intervals that results get."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import InputError
+from counterfoil.evaluation.agreement import people_agreement
+from counterfoil.stats.estimates import wilson
+from counterfoil.stats.label_designs import LabelDesign, answer_ways
+from counterfoil.stats.label_planning import (
+    accuracy_needed,
+    labelling_cost,
+    labelling_hours,
+    labels_needed,
+    noise_half_width,
+    plan_labels,
+)
+
+
+def drawn(design: LabelDesign, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Truth, people and answers (items, labels) of a design."""
+    k, people = design.n_classes, design.people or design.labels
+    truth = rng.choice(k, design.items, p=design.shares)
+    # Each person is asked about equally often.
+    who = np.argsort(rng.random((design.items, people)), axis=1)[:, : design.labels]
+    better = np.clip(rng.normal(0, design.spread, people), -0.2, 0.2) if design.spread else np.zeros(people)
+    right = np.clip(np.diag(design.confusion())[truth][:, None] + better[who], 0, 1)
+    wrong = (truth[:, None] + rng.integers(1, k, who.shape)) % k
+    return truth, who, np.where(rng.random(who.shape) < right, truth[:, None], wrong)
+
+
+def by_hand(design: LabelDesign) -> tuple[float, float]:
+    """Label accuracy and pairs that agree, going through all sequences of answers."""
+    confusion, k = design.confusion(), design.n_classes
+    accuracy = agreement = 0.0
+    for truth in range(k):
+        for answers in product(range(k), repeat=design.labels):
+            chance = design.shares[truth] * np.prod(confusion[truth, list(answers)])
+            votes = np.bincount(answers, minlength=k)
+            top = np.flatnonzero(votes == votes.max())
+            accuracy += chance * (truth in top) / len(top)
+            agreement += (
+                chance * sum(v * (v - 1) for v in votes) / max(design.labels * (design.labels - 1), 1)
+            )
+    return accuracy, agreement
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        LabelDesign(items=50, labels=3, accuracy=0.85),
+        LabelDesign(items=50, labels=4, accuracy=(0.9, 0.7), share=0.2),
+        LabelDesign(items=50, labels=5, accuracy=0.6, n_classes=3),
+        LabelDesign(items=50, labels=2, accuracy=0.7, n_classes=4, share=(0.1, 0.2, 0.3, 0.4)),
+        LabelDesign(items=50, labels=3, accuracy=1.0),
+        LabelDesign(items=50, labels=1, accuracy=0.8, n_classes=5),
+    ],
+)
+def test_plans_are_sums_over_all_answers(design: LabelDesign) -> None:
+    plan = plan_labels(design)
+    accuracy, agreement = by_hand(design)
+    assert plan.label_accuracy == pytest.approx(accuracy, abs=1e-12)
+    if design.labels > 1:
+        assert plan.agreement.value == pytest.approx(agreement, abs=1e-12)
+    else:
+        assert np.isnan(plan.agreement.value)
+        assert np.isnan(plan.alpha.half_width)
+
+
+def test_ways_that_are_drawn_agree_with_ways_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 3,003 ways for 10 answers of 6 classes.
+    design = LabelDesign(items=500, labels=10, accuracy=0.4, n_classes=6)
+    exact = plan_labels(design)
+    assert len(answer_ways(10, design.confusion()).votes) == 3003
+    monkeypatch.setattr("counterfoil.stats.label_designs._EXACT", 3000)
+    drawn_ways = plan_labels(design)
+    assert drawn_ways == plan_labels(design)
+    assert drawn_ways != exact
+    for name in ("score", "positive", "answers", "agreement", "alpha"):
+        here, there = getattr(drawn_ways, name), getattr(exact, name)
+        assert here.value == pytest.approx(there.value, abs=0.03), name
+        assert here.half_width == pytest.approx(there.half_width, rel=0.1), name
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        LabelDesign(items=300, labels=3, accuracy=(0.9, 0.75), share=0.3),
+        LabelDesign(items=200, labels=4, accuracy=0.7, n_classes=4),
+    ],
+)
+def test_half_widths_are_two_standard_errors_of_what_comes_out(design: LabelDesign) -> None:
+    plan, rng = plan_labels(design), np.random.default_rng(0)
+    scores, positives, answers, agreements, alphas = [], [], [], [], []
+    for _ in range(300):
+        truth, _, said = drawn(design, rng)
+        votes = (said[:, :, None] == np.arange(design.n_classes)).sum(axis=1)
+        top = (votes == votes.max(axis=1, keepdims=True)) * (1 + 0.01 * rng.random(votes.shape))
+        label = top.argmax(axis=1)
+        scores.append((label == truth).mean())
+        positives.append((label == design.n_classes - 1).mean())
+        answers.append((said == truth[:, None]).mean())
+        raw = (votes * (votes - 1)).sum(axis=1).mean() / (design.labels * (design.labels - 1))
+        agreements.append(raw)
+        apart = 1 - ((votes.sum(axis=0) / votes.sum()) ** 2).sum()
+        alphas.append(1 - (1 - raw) / apart)
+    for found, drawn_values in (
+        (plan.score, scores),
+        (plan.positive, positives),
+        (plan.answers, answers),
+        (plan.agreement, agreements),
+        (plan.alpha, alphas),
+    ):
+        assert found.value == pytest.approx(
+            np.mean(drawn_values), abs=4 * np.std(drawn_values) / 300**0.5 + 1e-3
+        )
+        # 300 repetitions know a standard deviation to 4 %.
+        assert found.half_width == pytest.approx(1.96 * np.std(drawn_values), rel=0.15)
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        LabelDesign(items=400, labels=3, accuracy=0.8, n_classes=3, people=40),
+        LabelDesign(items=400, labels=3, accuracy=0.8, n_classes=3, people=40, spread=0.1),
+        LabelDesign(items=1000, labels=2, accuracy=0.85, people=25, spread=0.08),
+    ],
+)
+def test_the_promised_interval_is_the_one_that_results_get(design: LabelDesign) -> None:
+    plan, rng = plan_labels(design), np.random.default_rng(1)
+    raws, alphas = [], []
+    for seed in range(20):
+        _, who, said = drawn(design, rng)
+        item = np.repeat(np.arange(design.items), design.labels)
+        found = people_agreement(item, who.ravel(), said.ravel(), draws=200, seed=seed)
+        raws.append((found.raw.high - found.raw.low) / 2)
+        alphas.append((found.alpha.high - found.alpha.low) / 2)
+    assert plan.agreement.half_width == pytest.approx(np.mean(raws), rel=0.25)
+    assert plan.alpha.half_width == pytest.approx(np.mean(alphas), rel=0.25)
+
+
+def test_a_score_gets_wilsons_interval() -> None:
+    plan = plan_labels(LabelDesign(items=100, labels=1, accuracy=0.8))
+    low, high = wilson(80, 100)
+    # Student's quantile for 99 degrees of freedom.
+    assert plan.score.half_width == pytest.approx((high - low) / 2, rel=0.02)
+    sure = plan_labels(LabelDesign(items=100, labels=3, accuracy=1.0))
+    assert sure.score.value == 1
+    assert sure.score.half_width > 0.01
+
+
+def test_people_who_differ_widen_intervals_and_more_people_narrow_them() -> None:
+    alike = plan_labels(LabelDesign(items=2000, labels=3, accuracy=0.8))
+    ten = plan_labels(LabelDesign(items=2000, labels=3, accuracy=0.8, people=10, spread=0.1))
+    hundred = plan_labels(LabelDesign(items=2000, labels=3, accuracy=0.8, people=100, spread=0.1))
+    assert alike.alpha.half_width < hundred.alpha.half_width < ten.alpha.half_width
+    assert ten.alpha.half_width > 3 * alike.alpha.half_width
+    assert ten.alpha.value == alike.alpha.value
+
+
+def test_label_noise_has_the_interval_that_is_promised() -> None:
+    design = LabelDesign(items=600, labels=4, accuracy=(0.9, 0.85), share=0.4)
+    promised = noise_half_width(design, seed=0, repeats=6)
+    again = noise_half_width(design, seed=0, repeats=6)
+    assert promised == again
+    wrong = 1 - plan_labels(design).label_accuracy
+    assert promised.value == pytest.approx(wrong, abs=0.015)
+    assert 0.005 < promised.half_width < 0.04
+    more = noise_half_width(
+        LabelDesign(items=6000, labels=4, accuracy=(0.9, 0.85), share=0.4), seed=0, repeats=3
+    )
+    assert more.half_width < promised.half_width / 2
+
+
+def test_the_fewest_labels_are_those_that_just_suffice() -> None:
+    design = LabelDesign(items=500, labels=1, accuracy=0.75)
+    plan = labels_needed(design, 0.03, of="agreement")
+    assert plan.agreement.half_width <= 0.03
+    fewer = plan_labels(LabelDesign(items=500, labels=plan.design.labels - 1, accuracy=0.75))
+    assert fewer.agreement.half_width > 0.03
+    accurate = accuracy_needed(design, 0.9)
+    assert accurate.design.labels == 7
+    assert plan_labels(LabelDesign(items=500, labels=6, accuracy=0.75)).label_accuracy < 0.9
+
+
+def test_what_labels_cannot_do_is_refused_with_what_they_can() -> None:
+    design = LabelDesign(items=50, labels=1, accuracy=0.75)
+    with pytest.raises(InputError, match=r"agreement so narrow; given: \+- 0.001; .*plan more items"):
+        labels_needed(design, 0.001, of="agreement")
+    with pytest.raises(InputError, match="unknown estimate"):
+        labels_needed(design, 0.1, of="kappa")
+    with pytest.raises(InputError, match="above 0"):
+        labels_needed(design, 0.0, of="alpha")
+    with pytest.raises(InputError, match=r"up to 0\.5000"):
+        accuracy_needed(LabelDesign(items=50, labels=1, accuracy=0.5), 0.9)
+    with pytest.raises(InputError, match="3 to 10 labels"):
+        noise_half_width(LabelDesign(items=50, labels=2, accuracy=0.5), seed=0)
+
+
+def test_hours_and_cost() -> None:
+    assert labelling_hours(500, 1, 36) == 5
+    assert labelling_cost(5, 9.0) == 45
+    assert labelling_cost(5, 9.0, fee=0.4) == pytest.approx(63)
+    for wrong in (
+        lambda: labelling_hours(-1, 3, 4),
+        lambda: labelling_hours(1, 3, 0),
+        lambda: labelling_cost(1, -1),
+    ):
+        with pytest.raises(InputError):
+            wrong()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"items": 1}, "items to label"),
+        ({"labels": 0}, "labels per item"),
+        ({"accuracy": 1.2}, "accuracy; given: 1.2; allowed: 0 to 1"),
+        ({"accuracy": (0.9, 0.8), "n_classes": 3}, "one, or two of two classes"),
+        ({"share": 0.0}, "shares of classes"),
+        ({"share": (0.5, 0.4)}, "shares of classes"),
+        ({"people": 2}, "at least the labels per item"),
+        ({"spread": 0.1}, "give people"),
+    ],
+)
+def test_refuses_designs_that_are_none(settings: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        LabelDesign(**{"items": 100, "labels": 3, "accuracy": 0.8, **settings})
