@@ -1,6 +1,7 @@
 """Steps that choose among candidates and that drop ambiguous questions, with their calibration."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -266,9 +267,27 @@ def test_an_ensemble_of_scorers(drawn, questions: pa.Table) -> None:
     assert 0 < len(both.kept) < 12
 
 
+def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions: pa.Table) -> None:
+    folder, _ = drawn
+    asked: dict[str, dict[str, str]] = {}
+
+    def loaded(name: str, settings: dict[str, str]):
+        asked[name] = dict(settings)
+        return catalog.scorer(name, Options(device="cpu"))
+
+    step = FilterAmbiguous(
+        scorers=("pixels:colours", "blind:random"), set=("depth=2", "blind.seed=7=8"), threshold=0.5
+    )
+    step.run(questions.slice(0, 12), replace(work(folder), scorer=loaded))
+    assert asked == {"pixels:colours": {"depth": "2"}, "blind:random": {"depth": "2", "seed": "7=8"}}
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"scorers": ("blind:random",), "set": ("lm.end=in",)}, "a scorer that is not named"),
+        ({"scorers": ("blind:random",), "set": ("end",)}, "setting of the scorer"),
+        ({"set": ("end=in",)}, "a scorer that is not named; given: end=in; allowed: none"),
         ({"simulate": 3, "people": "a.csv"}, "several ways"),
         ({"simulate": 3, "threshold": 0.5}, "one of scores"),
         ({"simulate": -1}, "0 or more"),

@@ -112,6 +112,64 @@ def test_folders_and_files_of_others_are_not_touched(counterfoil, tmp_path: Path
     assert [counterfoil(*own).code for _ in range(2)] == [0, 0]
 
 
+def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp_path: Path) -> None:
+    rows, made = tmp_path / "rows.csv", tmp_path / "made"
+    read = ("build", "read", "--n", 7, "--size", 32, "--out", rows, "--no-cache", "-q")
+    assert counterfoil(*read).code == 0
+    step = ("build", "imagine", rows, "--k", 2, "--size", 32, "--out", made, "--no-cache", "--workers", 0)
+
+    def files() -> dict[str, tuple[int, int]]:
+        found = {path: path.stat() for path in made.rglob("*") if path.is_file()}
+        return {str(path): (its.st_ino, its.st_mtime_ns) for path, its in found.items()}
+
+    first = counterfoil(*step, "--json", "-")
+    assert first.code == 0, first.err
+    before = files()
+    assert len([name for name in before if name.endswith(".jpg")]) == 14
+    again = counterfoil(*step, "--json", "-")
+    assert again.code == 0, again.err
+    assert "was finished there on these rows" in " ".join(again.err.split())
+    assert json.loads(again.out) == json.loads(first.out)
+    assert files() == before
+    # Another setting, other rows or an image that is gone: it is done, and needs no leave to replace its own.
+    image = next(path for path in made.rglob("*.jpg"))
+    for change in (
+        lambda: image.unlink(),
+        lambda: rows.write_text("\n".join(rows.read_text().splitlines()[:-1]) + "\n"),
+        lambda: counterfoil(*step[:4], 1, *step[5:]),
+    ):
+        change()
+        said = counterfoil(*step)
+        assert said.code == 0, said.err
+        assert "was finished" not in said.err
+    assert image.is_file()
+    # What lies in a folder of somebody else's is not replaced.
+    (made / "manifest.json").write_text("{}")
+    said = counterfoil(*step)
+    assert (said.code, len(said.err.splitlines())) == (2, 1)
+    assert "the folder holds files that no build made" in said.err
+
+
+def test_scorers_of_a_step_have_settings(counterfoil, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.parquet"
+    read = ("build", "read", "--n", 7, "--size", 32, "--out", rows, "--no-cache", "-q")
+    assert counterfoil(*read).code == 0
+    refine = ("build", "refine", rows, "--against", "blind:bag-of-words", "--held-out", "blind:length")
+    refine = (*refine, "--least", 1, "--no-cache", "-q")
+    for setting, words in (
+        ("speed=3", "speed"),
+        ("blind.speed=3", "speed"),
+        (
+            "lm.speed=3",
+            "a setting of a scorer that is not named; given: lm.speed=3; allowed: blind:bag-of-words, ",
+        ),
+        ("speed", "setting of the scorer; given: speed; allowed: KEY=VALUE"),
+    ):
+        said = counterfoil(*refine, "--set", setting, "--out", tmp_path / "x.csv")
+        assert (said.code, len(said.err.splitlines())) == (2, 1), said.err
+        assert words in said.err
+
+
 def test_help_lists_recipes_and_steps_and_the_settings_of_a_step(counterfoil) -> None:
     listed = counterfoil("build", "--help").out
     for name in ("bivlc", "trohn-img", "imagine", "refine", "assemble"):

@@ -28,13 +28,18 @@ def digests_of_files(step: Step) -> dict[str, str]:
         if path.is_file():
             found[name] = digest_file(path)
         elif path.is_dir():
-            found[name] = digest_value([[each, file.stat().st_size] for each, file in _inside(path)])
+            found[name] = listing(path)
     for path in existing_paths(_models(step)):
         if path.is_file():
             found[str(path)] = _content(path)
         elif path.is_dir():
             found[str(path)] = digest_value([[each, _content(file)] for each, file in _inside(path)])
     return found
+
+
+def listing(folder: Path) -> str:
+    """The digest of the names and sizes of the files in a folder."""
+    return digest_value([[each, file.stat().st_size] for each, file in _inside(folder)])
 
 
 def check_files(step: Step, *, where: object) -> None:

@@ -70,9 +70,13 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class StepFolder:
-    """The folder of a step; `label` is the step's place and name."""
+    """The folder of a step; `label` is the step's place and name.
+
+    It lies in the folder `steps` of its build, or is itself that of the `build`, of one step alone.
+    """
 
     folder: Path
+    build: Path | None = None
 
     @property
     def label(self) -> str:
@@ -81,7 +85,7 @@ class StepFolder:
 
     @property
     def _build(self) -> Path:
-        return self.folder.parent.parent
+        return self.folder.parent.parent if self.build is None else self.build
 
     @property
     def is_own(self) -> bool:

@@ -1,9 +1,10 @@
 """Building of a benchmark or a training set: a recipe run to its end, or one step on a table of one's own."""
 
 import shlex
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -12,20 +13,31 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil import catalog
-from counterfoil.build.named_files import check_files
+from counterfoil.build.named_files import check_files, listing
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.rows import read_rows
 from counterfoil.build.run import Build, run_recipe, run_step
-from counterfoil.build.step import Output, Work, check_columns
-from counterfoil.build.step_folder import ROWS, StepFolder
+from counterfoil.build.step import Output, Step, Work, check_columns
+from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder
 from counterfoil.build.steps.registry import STEPS
+from counterfoil.data.training_rows import IMAGE_ROLES
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text
 from counterfoil.outputs import Folder
 from counterfoil.report.markup import Cell, Column, Table, text_table
 from counterfoil.scorers.base import Options
-from counterfoil.store import begin, begun, check_writable, end, write_csv, write_parquet, write_text
+from counterfoil.store import (
+    begin,
+    begun,
+    check_writable,
+    digest_table,
+    digest_value,
+    end,
+    write_csv,
+    write_parquet,
+    write_text,
+)
 from counterfoil.tasks.build_report import report
 from counterfoil.tasks.evaluate import processes
 from counterfoil.tasks.feedback import SILENT, Feedback
@@ -34,7 +46,7 @@ from counterfoil.tasks.results import Tabular
 
 #: What lies in the folder of a build; other files in it are not counterfoil's.
 REPORT = "report.html"
-FILES = ("steps", "images", "benchmark", "unfinished", "sheet.csv", REPORT)
+FILES = ("steps", "images", "benchmark", "unfinished", "sheet.csv", REPORT, DROPPED, MANIFEST)
 _FORMAT = "counterfoil build"
 #: Kinds of file that rows are written to.
 TABLES = (".csv", ".parquet")
@@ -253,8 +265,9 @@ def apply_step(
     """One step on a table of one's own (CSV, TSV, JSON, JSON Lines, Parquet, or an Arrow table).
 
     Images that the step makes go to `images` in `folder`. The rows are written to `out`, a table or a folder
-    that gets `rows.parquet` and takes the place of `folder`. Raises `UnknownNameError` for an unknown step,
-    and what the step raises.
+    that gets `rows.parquet`, `dropped.parquet` and a manifest, and takes the place of `folder`; where it
+    holds this very step on these rows, finished and whole, nothing is done again. Raises `UnknownNameError`
+    for an unknown step, and what the step raises.
     """
     options = options or BuildOptions()
     entry = STEPS.find(name)
@@ -270,12 +283,35 @@ def apply_step(
         if not isinstance(rows, pa.Table):
             rows = read_rows(Path(rows), work)
         check_columns(step, rows, where=f"step {name}")
-        own = out is not None and not out.suffix
-        with _under_way(folder) if own else nullcontext():
-            output = run_step(step, rows, work)
-            if out is not None:
-                save_rows(output.kept, out / ROWS if own else out)
+        if out is not None and not out.suffix:
+            with _under_way(folder):
+                return StepResult(name, len(rows), _kept(step, rows, work, feedback))
+        output = run_step(step, rows, work)
+        if out is not None:
+            save_rows(output.kept, out)
     return StepResult(name, len(rows), output)
+
+
+def _kept(step: Step, rows: pa.Table, work: Work, feedback: Feedback) -> Output:
+    """What the step gives, written to its folder; as it lies there where this very step was finished."""
+    place = StepFolder(work.folder, build=work.folder)
+    source = digest_value([digest_table(rows), None if work.photos is None else listing(work.photos)])
+    found = place.finished(step, seed=work.seed, rows_from=source)
+    if found is None or not _has_images(step, place.rows(), work):
+        output = run_step(step, rows, work)
+        place.save(step, rows, output, seed=work.seed, rows_from=source)
+        shutil.rmtree(work.keep, ignore_errors=True)
+        with suppress(OSError):
+            work.keep.parent.rmdir()
+        return output
+    feedback.note(f"{work.folder}: this step was finished there on these rows; nothing is done again")
+    return Output(place.rows(), place.dropped(), found.facts, waits=found.waits)
+
+
+def _has_images(step: Step, rows: pa.Table, work: Work) -> bool:
+    """Whether the images that a step made are there."""
+    named = {cell for column in set(step.makes) & set(IMAGE_ROLES) for cell in rows[column].to_pylist()}
+    return all(work.image(cell, missing=True).source is not None for cell in named if cell)
 
 
 @contextmanager
@@ -317,6 +353,8 @@ def save_rows(table: pa.Table, path: Path) -> None:
 def why_foreign(folder: Path) -> str | None:
     """Why the folder is no build's, None where it is one's, or empty, or missing."""
     if not folder.is_dir() or begun(folder) == _FORMAT:
+        return None
+    if StepFolder(folder).is_finished:
         return None
     inside = [each.name for each in folder.iterdir()]
     steps = (folder / "steps").iterdir() if (folder / "steps").is_dir() else ()

@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 
 from counterfoil.build.filtering import RowFilter, texts_and_cells, truth_facts
 from counterfoil.build.rating import numbers_of, pair_scores
+from counterfoil.build.scorer_settings import settings_by_scorer
 from counterfoil.build.step import Output, Work, split_rows
 from counterfoil.build.verification import sound
 from counterfoil.errors import InputError
@@ -36,11 +37,22 @@ class FilterAmbiguous(RowFilter):
     scorers: tuple[str, ...] = field(
         default=(), metadata={"help": "Scorers of images with captions.", "model": ()}
     )
+    set: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).",
+            "model": (),
+        },
+    )
     column: str | None = field(
         default=None, metadata={"help": "A column of scores; higher where a row is likelier sound."}
     )
 
     WAYS: ClassVar[tuple[str, ...]] = ("scorers", "column")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settings_by_scorer(self.scorers, self.set)
 
     @property
     def reads(self) -> Sequence[str]:
@@ -98,8 +110,8 @@ class FilterAmbiguous(RowFilter):
         names = ["image", "caption", "negative_caption", *(["negative_image"] if both else [])]
         image, own, other, *rest = texts_and_cells(rows, names, where=f"step {work.step}")
         margins = []
-        for name in self.scorers:
-            scorer = work.scorer(name, {})
+        for name, settings in settings_by_scorer(self.scorers, self.set).items():
+            scorer = work.scorer(name, settings)
             cells = [*image, *image, *rest[0], *rest[0]] if both else [*image, *image]
             texts = [*own, *other, *other, *own] if both else [*own, *other]
             found = pair_scores(scorer, cells, texts, work).reshape(-1, 2, len(rows))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.build.filtering import RowFilter, texts_and_cells, truth_facts
 from counterfoil.build.rating import numbers_of, pair_scores
+from counterfoil.build.scorer_settings import settings_by_scorer
 from counterfoil.build.step import REASON, Output, Work, with_column
 from counterfoil.build.verification import fits, read_choices
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
@@ -64,9 +65,7 @@ class Choose(RowFilter):
         for name, allowed in (("image", IMAGE_ROLES), ("caption", CAPTION_ROLES), ("against", CAPTION_ROLES)):
             if getattr(self, name) not in (*allowed, *((None,) if name == "against" else ())):
                 raise InputError(name, given=getattr(self, name), allowed=allowed)
-        odd = [each for each in self.set if "=" not in each]
-        if odd:
-            raise InputError("setting of the scorer", given=odd[0], allowed="KEY=VALUE")
+        settings_by_scorer([self.scorer or ""], self.set)
 
     @property
     def reads(self) -> Sequence[str]:
@@ -155,7 +154,7 @@ class Choose(RowFilter):
         """The scorer's number for each candidate with its caption, less that with the other one."""
         names = [name for name in (self.image, self.caption, self.against) if name]
         cells, *texts = texts_and_cells(rows, names, where=f"step {work.step}")
-        scorer = work.scorer(name, dict(each.split("=", 1) for each in self.set))
+        scorer = work.scorer(name, settings_by_scorer([name], self.set)[name])
         found = pair_scores(scorer, cells * len(texts), [text for each in texts for text in each], work)
         own, *other = found.reshape(len(texts), len(rows))
         return own - other[0] if other else own

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
+from counterfoil.build.scorer_settings import settings_by_scorer
 from counterfoil.build.step import REASON, Output, Work
 from counterfoil.build.steps.assemble import pair_gallery
 from counterfoil.data.benchmark import Benchmark, Card
@@ -43,6 +44,13 @@ class MissingPositives:
     scorers: tuple[str, ...] = field(
         default=("pixels:colours", "blind:random"), metadata={"help": "The models that propose.", "model": ()}
     )
+    set: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).",
+            "model": (),
+        },
+    )
     rounds: int = field(default=3, metadata={"help": "How many rounds, at most."})
     k: int = field(default=5, metadata={"help": "New items of each model per query and round."})
     people: str | None = field(
@@ -59,6 +67,7 @@ class MissingPositives:
             raise InputError("accuracy", given=self.accuracy, allowed="0 to 1")
         if not self.scorers:
             raise InputError("no models that propose", allowed="one or more scorers")
+        settings_by_scorer(self.scorers, self.set)
 
     @property
     def reads(self) -> Sequence[str]:
@@ -82,8 +91,8 @@ class MissingPositives:
         truth = self._truth(rows, gallery)
         judge = self._judge(rows, gallery, truth, work)
         models = []
-        for name in self.scorers:
-            answers = run(gallery, work.scorer(name, {}), session=work.session)
+        for name, settings in settings_by_scorer(self.scorers, self.set).items():
+            answers = run(gallery, work.scorer(name, settings), session=work.session)
             models.append(of_rankings(name, gallery, answers))  # type: ignore[arg-type]
         chosen: dict[Direction, tuple[str, ...]] = {"i2t": models[0].image_ids, "t2i": models[0].caption_ids}
         tasks = Tasks()

@@ -17,6 +17,7 @@ from counterfoil.build.rating import (
     score_column,
     texts_of,
 )
+from counterfoil.build.scorer_settings import settings_by_scorer
 from counterfoil.build.step import Output, Work, with_column
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
@@ -57,9 +58,7 @@ class Rate:
             raise InputError("columns of captions", given=odd[0] if odd else "none", allowed=CAPTION_ROLES)
         if self.image not in IMAGE_ROLES:
             raise InputError("column of images", given=self.image, allowed=IMAGE_ROLES)
-        for each in self.set:
-            if not each.partition("=")[0] or "=" not in each:
-                raise InputError("setting of the scorer", given=each, allowed="KEY=VALUE")
+        settings_by_scorer([self.scorer], self.set)
         if {*self.makes} & {"id", "of", *CAPTION_ROLES, *IMAGE_ROLES}:
             raise InputError("name of the scores", given=self.called, allowed="another than that of a role")
 
@@ -86,7 +85,7 @@ class Rate:
         Raises what loading the scorer raises, `InputError` for one that scores no new captions, `DataError`
         where a caption, or an image that it looks at, is not at hand.
         """
-        scorer = work.scorer(self.scorer, dict(each.split("=", 1) for each in self.set))
+        scorer = work.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
         if not {"learns", "embeds", "scores_pairs"}.intersection(abilities(scorer)):
             raise InputError(
                 "gives no scores of new captions",

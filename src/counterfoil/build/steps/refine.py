@@ -21,6 +21,7 @@ from counterfoil.build.rating import (
     texts_of,
 )
 from counterfoil.build.refinement import BINS, EDGE_BINS, cells, filter_predictable, largest_gaps, refine
+from counterfoil.build.scorer_settings import settings_by_scorer
 from counterfoil.build.step import Output, Work, split_rows
 from counterfoil.data.tables import DataTable, floats, names, read_table
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
@@ -76,6 +77,13 @@ class Refine:
         default=("blind:length", "blind:bag-of-words"),
         metadata={"help": "Blind scorers that take no part and are measured before and after.", "model": ()},
     )
+    set: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (lm).",
+            "model": (),
+        },
+    )
     sample: int = field(
         default=20_000, metadata={"help": "Rows on which blind scorers other than 'scores' are measured."}
     )
@@ -91,6 +99,12 @@ class Refine:
         if not 0 < self.share < 1:
             raise InputError("share", given=self.share, allowed="between 0 and 1")
         self._scales()
+        settings_by_scorer(self._blind, self.set)
+
+    @property
+    def _blind(self) -> list[str]:
+        """The blind scorers that read captions: the one that is filtered against, and those held out."""
+        return [*([self.against] if self.against else []), *self.held_out]
 
     @property
     def reads(self) -> Sequence[str]:
@@ -222,8 +236,8 @@ class Refine:
     def _others(
         self, rows: pa.Table, scored: NDArray[np.int64], clusters: NDArray[np.int64], work: Work
     ) -> dict[str, BlindGaps]:
-        """The blind scorers that read captions: the one that is filtered against, and those held out."""
-        named = [*([self.against] if self.against else []), *self.held_out]
+        """The gaps of rows by each of the blind scorers that read captions."""
+        named = self._blind
         if len(set(named)) < len(named):
             raise InputError(
                 "a scorer that takes part is not held out", where="--held-out", given=self.against
@@ -231,7 +245,10 @@ class Refine:
         if not named or not len(scored):
             return {}
         right, wrong = (texts_of(rows, each) for each in ("caption", "negative_caption"))
-        return {name: BlindGaps(work.scorer(name, {}), name, right, wrong, clusters, work) for name in named}
+        return {
+            name: BlindGaps(work.scorer(name, settings), name, right, wrong, clusters, work)
+            for name, settings in settings_by_scorer(named, self.set).items()
+        }
 
     def _filtered(
         self, gap: BlindGaps, scored: NDArray[np.int64], clusters: NDArray[np.int64], work: Work
