@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from counterfoil.cli import annotate_agreement, usage
+from counterfoil.cli import annotate_agreement, annotate_exchange, annotate_prolific, usage
 from counterfoil.cli.list import Json, print_facts, print_json, print_table
 
 app = typer.Typer(
@@ -52,11 +52,21 @@ FORMS_EPILOG = """Examples:
 COMMANDS: tuple[tuple[Any, str], ...] = (
     (forms, FORMS_EPILOG),
     (annotate_agreement.agreement, annotate_agreement.EPILOG),
+    (annotate_exchange.import_, annotate_exchange.IMPORT_EPILOG),
+    (annotate_exchange.questions, annotate_exchange.QUESTIONS_EPILOG),
+    (annotate_exchange.mturk_review, annotate_exchange.MTURK_REVIEW_EPILOG),
 )
 for function, epilog in COMMANDS:
-    app.command(cls=usage.Command, help=usage.flowing(function.__doc__ or ""), epilog=usage.flowing(epilog))(
-        usage.with_levels(function)
-    )
+    app.command(
+        # A name that Python has a meaning for ends in "_".
+        function.__name__.rstrip("_").replace("_", "-"),
+        cls=usage.Command,
+        help=usage.flowing(function.__doc__ or ""),
+        epilog=usage.flowing(epilog),
+    )(usage.with_levels(function))
+
+
+app.add_typer(annotate_prolific.app, name="prolific")
 
 
 @app.callback()

@@ -1,0 +1,152 @@
+"""A campaign on Prolific: the study that is made for it, and its people beside the study's submissions."""
+
+import math
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from counterfoil.annotate.campaign import RECIPE, Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.entry import person_id
+from counterfoil.annotate.leasing import log, set_aside
+from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
+from counterfoil.annotate.platforms.prolific import ProlificPlatform
+from counterfoil.annotate.platforms.prolific_study import DEVICES, StudyPlan
+from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, reconcile
+from counterfoil.annotate.platforms.registry import campaign_platform
+from counterfoil.annotate.tables import people, sa
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import Stored, read_model, read_text
+from counterfoil.store import write_json, write_text
+
+#: The file in a campaign's folder that says which study is its own.
+STUDY = "prolific.json"
+NAME = "prolific"
+
+
+class _StudyOf(Stored):
+    study: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyChoices:
+    """What a researcher decides of a study; None where it follows from the campaign."""
+
+    address: str
+    places: int | None = None
+    minutes: int | None = None
+    description: str | None = None
+    approve: bool = False
+    project: str = ""
+    devices: tuple[str, ...] = DEVICES
+    filters: tuple[Mapping[str, Any], ...] = ()
+    filter_set: str = ""
+
+
+def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, str]) -> StudyPlan:
+    """The study for a campaign, with completion codes by outcome.
+
+    By default there are as many places as people are needed for all answers, and as many minutes as the form
+    takes for what one of them does.
+    """
+    recipe = campaign.recipe
+    work = sum(item.role == "work" for item in campaign.items)
+    each = min(recipe.per_person or work, work)
+    golden = recipe.golden_per_block if recipe.design == "blocks" else round(each * recipe.golden_share)
+    minutes = math.ceil((each + recipe.onboarding) * campaign.form.seconds / 60)
+    return StudyPlan(
+        name=recipe.title,
+        description=choices.description or f"{campaign.form.summary[:1].upper()}{campaign.form.summary[1:]}.",
+        address=choices.address.rstrip("/") + "/enter",
+        codes=codes,
+        places=choices.places or math.ceil(work * recipe.overlap / max(1, each - golden)),
+        minutes=choices.minutes or max(1, minutes),
+        pay_per_hour=recipe.pay_per_hour,
+        approve=choices.approve,
+        project=choices.project,
+        devices=choices.devices,
+        filters=choices.filters,
+        filter_set=choices.filter_set,
+    )
+
+
+def codes_of(campaign: Campaign) -> Mapping[Outcome, str]:
+    """The completion codes of a campaign by outcome; none where its recipe has no completion.
+
+    Raises `InputError` where people enter the campaign another way.
+    """
+    recipe = campaign.recipe
+    if recipe.entry != NAME:
+        raise InputError(
+            "people enter this campaign another way",
+            where=campaign.folder / RECIPE,
+            given=f"entry = {recipe.entry}",
+            hint=f'write entry = "{NAME}" into it',
+        )
+    found = campaign_platform(recipe.entry, recipe.completion)
+    return found.codes if isinstance(found, ProlificPlatform) else {}
+
+
+def new_codes() -> dict[Outcome, str]:
+    """A completion code for every outcome, which cannot be guessed."""
+    # Codes are typed by people now and then: no letters or digits that look alike.
+    letters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+    return {each: "".join(secrets.choice(letters) for _ in range(8)) for each in OUTCOMES}
+
+
+def write_codes(campaign: Campaign, codes: Mapping[Outcome, str]) -> None:
+    """Write completion codes into the recipe of a campaign, which is otherwise left as it is."""
+    text = ", ".join(f"{outcome}={code}" for outcome, code in codes.items())
+    path = campaign.folder / RECIPE
+    line, before = f'completion = "{text}"', read_text(path)
+    after, count = re.subn(r'^completion[ \t]*=[ \t]*"[^"\n]*"', line, before, count=1, flags=re.MULTILINE)
+    write_text(path, after if count else f"{line}\n{before}")
+
+
+def write_study(campaign: Campaign, study: str) -> None:
+    """Note which study is the campaign's."""
+    write_json(campaign.folder / STUDY, {"study": study})
+
+
+def read_study(campaign: Campaign) -> str:
+    """The campaign's study; raises `DataError` where it has none yet."""
+    path = campaign.folder / STUDY
+    if not path.exists():
+        raise DataError(
+            "no study on Prolific yet",
+            where=campaign.folder,
+            hint=f"make one with: counterfoil annotate prolific create {campaign.folder} --url https://...",
+        )
+    return read_model(path, _StudyOf).study
+
+
+def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificSubmission]) -> Reconciled:
+    """Submissions of the study beside those who entered the campaign from Prolific."""
+    with db.reading() as connection:
+        rows = connection.execute(
+            sa.select(people.c.id, people.c.finished).where(
+                people.c.platform == NAME, people.c.state != "withdrawn"
+            )
+        ).all()
+    return reconcile(
+        tuple(submissions),
+        {id: finished is not None for id, finished in rows},
+        lambda worker: person_id(campaign, NAME, worker),
+    )
+
+
+def give_back(db: Database, campaign: Campaign, free: Iterable[str], now: float) -> int:
+    """Let others do what these people left; how many of their answers no longer count.
+
+    Answers of a person who gave the place back are not paid for, so they do not count either; they stay in
+    the database.
+    """
+    answers = 0
+    with db.writing() as connection:
+        for person in free:
+            aside = set_aside(connection, campaign, person)
+            log(connection, now, "place given back", person, f"{aside} answers set aside")
+            answers += aside
+    return answers

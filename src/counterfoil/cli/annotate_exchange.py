@@ -1,0 +1,156 @@
+"""`counterfoil annotate import | questions | mturk-review`: judgements and questions of other tools."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from counterfoil.cli.options import Json, Overwrite, Quiet
+
+IMPORT_EPILOG = """Examples:
+
+  counterfoil annotate import results.csv --from mturk --item "Input.image{n}" --item "Input.caption{n}"
+  --question "match=Answer.match{n}" --out judgements.parquet
+
+  counterfoil annotate import export.json --from label-studio --config labelling.xml --out judgements.csv
+
+  counterfoil annotate import answers.csv --from table --campaign campaign/ --out judgements.parquet
+
+The table that comes out has a row per item, person and question (columns item, person, question, answer,
+seconds, golden); all that analyses judgements reads it. {n} stands for the number of an item in its HIT."""
+
+
+def import_(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Results, an export, or a table.")],
+    source: Annotated[
+        Literal["mturk", "label-studio", "table"], typer.Option("--from", help="The tool that it came from.")
+    ],
+    out: Annotated[Path, typer.Option(help="Write the judgements here (.csv or .parquet).")],
+    item: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Mechanical Turk: input columns that together name an item."),
+    ] = None,
+    question: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=COLUMN", help="Mechanical Turk: a question and its answer column."),
+    ] = None,
+    many: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Mechanical Turk: a question with several options as an answer."),
+    ] = None,
+    golden: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Mechanical Turk: the right answer of the first question."),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="XML", help="Label Studio: the labelling configuration.")
+    ] = None,
+    campaign: Annotated[
+        Path | None,
+        typer.Option(help="Hash ids as this campaign does, and judge its golden items."),
+    ] = None,
+    keep_ids: Annotated[
+        bool, typer.Option("--keep-ids", help="Leave ids of people as they are; else they are numbered.")
+    ] = False,
+    json: Json = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Read judgements of Mechanical Turk, Label Studio or a table into the one table of judgements.
+
+    Ids of people are not kept unless asked for: those of Mechanical Turk lead to profiles.
+    """
+    from counterfoil.annotate.platforms.mturk_files import HitLayout
+    from counterfoil.cli import paths, terminal
+    from counterfoil.cli.list import print_facts
+    from counterfoil.errors import InputError
+    from counterfoil.tasks.annotate_exchange import import_judgements, write_judgements
+
+    paths.check(table=out, json=json)
+    questions: dict[str, str] = {}
+    for each in question or ():
+        name, sign, column = each.partition("=")
+        if not name.strip() or not sign or not column.strip():
+            raise InputError("no question", where="--question", given=each, allowed="NAME=COLUMN")
+        questions[name.strip()] = column.strip()
+    usual = HitLayout()
+    layout = HitLayout(tuple(item or usual.item), questions or usual.questions, frozenset(many or ()), golden)
+    found = import_judgements(
+        path, source, layout=layout, config=config, campaign=campaign, keep_ids=keep_ids
+    )
+    write_judgements(found, out)
+    if json is not None:
+        terminal.write_result(json, found.facts)
+    if json != "-" and not quiet:
+        print_facts({name: f"{count:,}" for name, count in found.facts.items()})
+
+
+QUESTIONS_EPILOG = """Examples:
+
+  counterfoil annotate questions campaign/ --for label-studio --out label-studio/
+
+  counterfoil annotate questions campaign/ --for label-studio --images /srv/files --out label-studio/
+
+  counterfoil annotate questions campaign/ --for mturk --url https://study.example.org --out mturk/
+
+Label Studio gets a labelling configuration (paste labelling.xml into the project's settings) and tasks.json
+to import. Mechanical Turk gets question.xml, the external question of a HIT."""
+
+
+def questions(
+    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="The campaign's folder.")],
+    tool: Annotated[
+        Literal["mturk", "label-studio"], typer.Option("--for", help="The tool that they are for.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Write the files here.")],
+    images: Annotated[
+        str,
+        typer.Option(
+            metavar="embed|FOLDER",
+            help="Label Studio: images in the tasks, or as files below the folder that it serves.",
+        ),
+    ] = "embed",
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Mechanical Turk: public address of the server.")
+    ] = None,
+    height: Annotated[
+        int, typer.Option(min=0, max=100_000, help="Mechanical Turk: pixels of the frame; 0 lets it decide.")
+    ] = 0,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a campaign's questions for Label Studio or Mechanical Turk; no answer is in any file."""
+    from counterfoil.cli import paths, terminal
+    from counterfoil.tasks.annotate_exchange import CONFIG, QUESTION, TASKS, write_questions
+
+    files = (QUESTION,) if tool == "mturk" else (CONFIG, TASKS)
+    for name in files:
+        paths.check(csv=out / name)
+    for path in write_questions(campaign, tool, out, images=images, url=url, height=height):
+        if not quiet:
+            terminal.note(f"written: {path}")
+
+
+MTURK_REVIEW_EPILOG = """Example:
+
+  counterfoil annotate mturk-review results.csv --decisions decisions.csv --out upload.csv
+
+decisions.csv has columns assignment and reason: an empty reason approves, any other one rejects. Upload what
+is written on the page of the batch."""
+
+
+def mturk_review(
+    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="The batch's results (CSV).")],
+    decisions: Annotated[Path, typer.Option(metavar="TABLE", help="What was decided.")],
+    out: Annotated[Path, typer.Option(help="Write the table to upload here (.csv).")],
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a batch's results with approvals and rejections, to upload to Mechanical Turk."""
+    from counterfoil.cli import paths, terminal
+    from counterfoil.tasks.annotate_exchange import review_results
+
+    paths.check(csv=out)
+    approved, rejected = review_results(results, decisions, out)
+    if not quiet:
+        terminal.note(f"{approved:,} approved and {rejected:,} rejected: {out}")

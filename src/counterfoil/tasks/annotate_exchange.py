@@ -1,0 +1,167 @@
+"""Jobs that exchange judgements and questions with other tools: Mechanical Turk, Label Studio, tables."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.annotate.campaign import IMAGES, Campaign, open_campaign
+from counterfoil.annotate.forms.base import is_right
+from counterfoil.annotate.judgement_table import answer_value, read_judgement_table, write_judgement_table
+from counterfoil.annotate.platforms import label_studio
+from counterfoil.annotate.platforms.label_studio_answers import read_export
+from counterfoil.annotate.platforms.mturk import ExternalQuestion
+from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results, write_review
+from counterfoil.data.tables import labels, read_table
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import read_text
+from counterfoil.store import csv_text, write_text
+
+#: Where judgements can come from, and for which tools questions are written.
+SOURCES = ("mturk", "label-studio", "table")
+TOOLS = ("mturk", "label-studio")
+#: Files of questions.
+CONFIG, TASKS, QUESTION = "labelling.xml", "tasks.json", "question.xml"
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedJudgements:
+    """Judgements of another tool as a table, and what was left out, by what it was."""
+
+    table: pa.Table
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """Rows, items and people of the table, and what was left out."""
+        counts = {name: len(self.table.column(name).unique()) for name in ("item", "person")}
+        found = {"judgements": len(self.table), "items": counts["item"], "people": counts["person"]}
+        return {**found, **{name: count for name, count in self.left_out.items() if count}}
+
+
+def import_judgements(
+    path: Path,
+    source: str,
+    *,
+    layout: HitLayout | None = None,
+    config: Path | None = None,
+    campaign: Path | None = None,
+    keep_ids: bool = False,
+) -> ImportedJudgements:
+    """The judgements in a batch of Mechanical Turk, an export of Label Studio, or a table.
+
+    People are numbered (p1, p2, ...) in the order in which they come; with `campaign` their ids are hashed as
+    those of the campaign's own people are, and golden items of the campaign are held to their answers; with
+    `keep_ids` they stay as they are. Raises `InputError` for what cannot be read, and for items and questions
+    that the campaign does not have.
+    """
+    opened = None if campaign is None else open_campaign(campaign)
+    if source == "table":
+        found = ImportedJudgements(read_judgement_table(path))
+    else:
+        identify = str if keep_ids else _numbered() if opened is None else _hashed(opened, source)
+        if source == "mturk":
+            results = read_results(path, layout, identify=identify)
+            left_out = {"rejected assignments": results.rejected, "judged again": results.repeated}
+            found = ImportedJudgements(results.judgements, left_out)
+        else:
+            tags = None if config is None else label_studio.read_config(read_text(config), where=config)
+            export = read_export(path, tags, identify=identify)
+            left_out = {"cancelled": export.cancelled, "annotated again": export.repeated}
+            found = ImportedJudgements(export.judgements, left_out)
+    return found if opened is None else ImportedJudgements(_held(found.table, opened, path), found.left_out)
+
+
+def write_judgements(found: ImportedJudgements, out: Path) -> None:
+    """Write imported judgements, as CSV or Parquet by the suffix."""
+    write_judgement_table(out, found.table)
+
+
+def write_questions(
+    folder: Path, tool: str, out: Path, *, images: str = "embed", url: str | None = None, height: int = 0
+) -> tuple[Path, ...]:
+    """Write the questions of a campaign for another tool, and return the files.
+
+    For Label Studio a labelling configuration and tasks, with images embedded or, where `images` is the
+    folder that is its document root, as files below it. For Mechanical Turk the external question with the
+    page of the campaign's server at `url`. Golden items are tasks like others, and no answer is in any file.
+    """
+    campaign = open_campaign(folder)
+    if tool == "mturk":
+        if url is None:
+            raise InputError(
+                "no address of the campaign's server", hint="say where it is reached: --url https://..."
+            )
+        write_text(out / QUESTION, ExternalQuestion(url.rstrip("/") + "/enter", height).xml())
+        return (out / QUESTION,)
+
+    def address(name: str) -> str:
+        path = folder / IMAGES / name
+        return (
+            label_studio.embedded(path) if images == "embed" else label_studio.local_file(path, Path(images))
+        )
+
+    pages = [(item.id, campaign.form.page(item)) for item in campaign.items if item.role != "onboarding"]
+    config, tasks = label_studio.tasks_of(pages, address)
+    write_text(out / CONFIG, config.xml())
+    write_text(out / TASKS, json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
+    return out / CONFIG, out / TASKS
+
+
+def review_results(results: Path, decisions: Path, out: Path) -> tuple[int, int]:
+    """Write a batch of Mechanical Turk with decisions, to upload there; how many are approved and rejected.
+
+    `decisions` is a table with columns `assignment` and `reason`: empty to approve, else why it is rejected.
+    """
+    table = read_table(decisions)
+    found: dict[str, str] = {}
+    rows = zip(labels(table, "assignment"), labels(table, "reason"), strict=True)
+    for row, (assignment, reason) in enumerate(rows):
+        assignment = csv_text(assignment)
+        if not assignment or assignment in found:
+            what = "occurs twice" if assignment else "empty"
+            raise DataError(what, where=table.where(row, "assignment"), given=assignment or None)
+        found[assignment] = csv_text(reason)
+    return write_review(out, results, found)
+
+
+def _numbered() -> Callable[[str], str]:
+    known: dict[str, str] = {}
+    return lambda worker: known.setdefault(worker, f"p{len(known) + 1}")
+
+
+def _hashed(campaign: Campaign, source: str) -> Callable[[str], str]:
+    # Only this needs the library of the database.
+    from counterfoil.annotate.entry import person_id
+
+    return lambda worker: person_id(campaign, source, worker)
+
+
+def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:
+    """The table with its golden items held to the answers that the campaign knows."""
+    fields = {
+        item.id: {each.name: each for each in campaign.form.page(item).fields} for item in campaign.items
+    }
+    answers: dict[tuple[str, str], dict[str, Any]] = {}
+    for row, judged in enumerate(table.to_pylist()):
+        item, question = judged["item"], judged["question"]
+        if item not in fields or question not in fields[item]:
+            raise DataError(
+                "no such item in the campaign" if item not in fields else "no such question of this item",
+                where=f"{path}, judgement {row + 1}",
+                given=item if item not in fields else question,
+                allowed=None if item not in fields else list(fields[item]),
+            )
+        value = answer_value(judged["answer"], fields[item][question].kind, where=f"{path}, item {item}")
+        answers.setdefault((item, judged["person"]), {})[question] = value
+    golden = [
+        is_right(campaign.items[campaign.places[item]], answers[item, person])
+        for item, person in zip(
+            table.column("item").to_pylist(), table.column("person").to_pylist(), strict=True
+        )
+    ]
+    at = table.column_names.index("golden")
+    return table.set_column(at, "golden", pa.array(golden, pa.bool_()))

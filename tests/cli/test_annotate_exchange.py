@@ -1,0 +1,168 @@
+"""Judgements of other tools and questions for them, from the command line."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sqlalchemy")
+
+from annotate.small_campaigns import make, pairs
+from annotate.test_mturk_files import hit
+from counterfoil.annotate import entry
+from counterfoil.annotate.judgement_table import read_judgement_table
+from counterfoil.annotate.platforms.label_studio import read_config
+from counterfoil.annotate.platforms.label_studio_answers import annotated
+from counterfoil.annotate.platforms.mturk import read_external_question
+
+
+def batch(path: Path) -> Path:
+    rows = [hit(1, "A1"), hit(1, "A2", AssignmentStatus="Rejected"), hit(2, "A1"), hit(2, "A3")]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+LAYOUT = ("--item", "Input.image{n}", "--item", "Input.caption{n}", "--question", "match=Answer.match{n}")
+
+
+def test_a_batch_of_mechanical_turk(counterfoil, tmp_path: Path) -> None:
+    out, facts = tmp_path / "judgements.csv", tmp_path / "facts.json"
+    more = ("--question", "why=Answer.why{n}", "--many", "why", "--golden", "Input.golden{n}")
+    said = counterfoil(
+        "annotate", "import", batch(tmp_path / "results.csv"), "--from", "mturk", *LAYOUT, *more,
+        "--out", out, "--json", facts,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    found = json.loads(facts.read_text())
+    assert found.pop("written_by").startswith("counterfoil annotate import ")
+    assert found == {
+        "judgements": 75,
+        "items": 40,
+        "people": 2,
+        "rejected assignments": 1,
+    }
+    table = read_judgement_table(out)
+    # Ids of workers lead to profiles, and are not kept.
+    assert set(table["person"].to_pylist()) == {"p1", "p2"}
+    assert "A1" not in "".join(table["person"].to_pylist())
+    assert table["golden"].to_pylist().count(False) == 6
+    kept = counterfoil(
+        "annotate", "import", tmp_path / "results.csv", "--from", "mturk", *LAYOUT, "--keep-ids",
+        "--out", tmp_path / "kept.parquet",
+    )  # fmt: skip
+    assert kept.code == 0, kept.err
+    assert set(read_judgement_table(tmp_path / "kept.parquet")["person"].to_pylist()) == {"A1", "A3"}
+
+
+def test_a_review_to_upload(counterfoil, tmp_path: Path) -> None:
+    decisions, out = tmp_path / "decisions.csv", tmp_path / "upload.csv"
+    decisions.write_text('assignment,reason\n3A1A1,\n3A2A1,"Both golden pairs are wrong."\n')
+    said = counterfoil(
+        "annotate", "mturk-review", batch(tmp_path / "results.csv"), "--decisions", decisions, "--out", out
+    )
+    assert said.code == 0, said.err
+    assert "1 approved and 1 rejected" in said.err
+    with out.open(newline="") as file:
+        found = [(row["Approve"], row["Reject"]) for row in csv.DictReader(file)]
+    assert found == [("x", ""), ("", ""), ("", "Both golden pairs are wrong."), ("", "")]
+    decisions.write_text("assignment,reason\n3A1A2,\n")
+    said = counterfoil(
+        "annotate", "mturk-review", tmp_path / "results.csv", "--decisions", decisions, "--out", out,
+        "--overwrite",
+    )  # fmt: skip
+    assert "was decided before; given: Rejected" in said.err
+
+
+def test_label_studio_both_ways(counterfoil, tmp_path: Path) -> None:
+    campaign = make(tmp_path / "campaign", pairs(3, golden=2, onboarding=1))
+    out = tmp_path / "ls"
+    said = counterfoil("annotate", "questions", campaign.folder, "--for", "label-studio", "--out", out)
+    assert said.code == 0, said.err
+    config = read_config((out / "labelling.xml").read_text())
+    text = (out / "tasks.json").read_text()
+    tasks = json.loads(text)
+    assert [task["data"]["item"] for task in tasks] == ["0", "1", "2", "golden-0", "golden-1"]
+    assert tasks[0]["data"]["image"].startswith("data:image/png;base64,")
+    # People work in Label Studio: golden 0 is answered right (yes), golden 1 wrongly (it is no).
+    judged = read_judgement_table(answers(tmp_path / "answers.csv", tasks))
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps(annotated(tasks, judged, config)[0]))
+    back = tmp_path / "judgements.parquet"
+    said = counterfoil(
+        "annotate", "import", export, "--from", "label-studio", "--config", out / "labelling.xml",
+        "--campaign", campaign.folder, "--out", back,
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    rows = read_judgement_table(back).to_pylist()
+    assert {row["item"]: row["golden"] for row in rows} == {
+        "0": None,
+        "1": None,
+        "2": None,
+        "golden-0": True,
+        "golden-1": False,
+    }
+    assert {row["person"] for row in rows} == {entry.person_id(campaign, "label-studio", "1")}
+
+
+def answers(path: Path, tasks: list[dict[str, dict[str, str]]]) -> Path:
+    lines = [f"{task['data']['item']},ann,match,yes" for task in tasks]
+    path.write_text("\n".join(["item,person,question,answer", *lines]))
+    return path
+
+
+def test_images_below_the_folder_that_label_studio_serves(counterfoil, tmp_path: Path) -> None:
+    campaign = make(tmp_path / "files" / "campaign", pairs(1))
+    arguments = ("annotate", "questions", campaign.folder, "--for", "label-studio", "--out", tmp_path / "ls")
+    said = counterfoil(*arguments, "--images", tmp_path / "files")
+    assert said.code == 0, said.err
+    (task,) = json.loads((tmp_path / "ls" / "tasks.json").read_text())
+    assert task["data"]["image"] == "/data/local-files/?d=campaign/images/a.png"
+    said = counterfoil(*arguments, "--images", tmp_path / "elsewhere", "--overwrite")
+    assert (said.code, "not below Label Studio's document root" in said.err) == (2, True)
+
+
+def test_the_question_of_a_hit(counterfoil, tmp_path: Path) -> None:
+    campaign = make(tmp_path / "campaign", pairs(1))
+    arguments = ("annotate", "questions", campaign.folder, "--for", "mturk", "--out", tmp_path / "mturk")
+    said = counterfoil(*arguments, "--url", "https://study.example.org/", "--height", 800)
+    assert said.code == 0, said.err
+    question = read_external_question((tmp_path / "mturk" / "question.xml").read_text())
+    assert (question.address, question.height) == ("https://study.example.org/enter", 800)
+    for more, words in (
+        ((), "no address of the campaign's server; say where it is reached: --url https://..."),
+        (("--url", "http://study.example.org"), "not an address over https"),
+    ):
+        said = counterfoil(*arguments, "--overwrite", *more)
+        assert said.code == 2
+        assert words in said.err
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("x,ann,match,yes", "judgement 1: no such item in the campaign; given: x"),
+        ("0,ann,odd,yes", "judgement 1: no such question of this item; given: odd; allowed: match"),
+    ],
+)
+def test_judgements_of_other_campaigns(counterfoil, tmp_path: Path, rows: str, words: str) -> None:
+    campaign = make(tmp_path / "campaign", pairs(1))
+    (tmp_path / "answers.csv").write_text(f"item,person,question,answer\n{rows}\n")
+    said = counterfoil(
+        "annotate", "import", tmp_path / "answers.csv", "--from", "table", "--campaign", campaign.folder,
+        "--out", tmp_path / "out.csv",
+    )  # fmt: skip
+    assert said.code == 2
+    assert words in said.err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_question_has_a_name_and_a_column(counterfoil, tmp_path: Path) -> None:
+    said = counterfoil(
+        "annotate", "import", batch(tmp_path / "r.csv"), "--from", "mturk", "--question", "match",
+        "--out", tmp_path / "out.csv",
+    )  # fmt: skip
+    assert "--question: no question; given: match; allowed: NAME=COLUMN" in said.err
