@@ -48,6 +48,7 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/ratings.py
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/pooling.py
+	$(BIN)/python benchmarks/annotation.py
 	$(BIN)/python benchmarks/world.py --size 48
 	$(BIN)/python benchmarks/training_step.py
 	$(BIN)/python benchmarks/captions.py

@@ -38,7 +38,7 @@ def pairs(n: int, *, golden: int = 0, onboarding: int = 0, kinds: str = "a") -> 
 
 def make(folder: Path, items: list[WorkItem], **recipe: Any) -> Campaign:
     """The campaign of these items."""
-    made = CampaignRecipe(form="yes-no", title="Pairs", **recipe)
+    made = CampaignRecipe(**{"form": "yes-no", "title": "Pairs", **recipe})
     return create_folder(folder, made, items, {"a.png": pixel()})
 
 

@@ -1,5 +1,6 @@
 """Work: who gets which item, which answers are taken, and what ends a person's work."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +10,9 @@ import pytest
 from annotate.small_campaigns import Worker, make, pair, pairs
 from counterfoil.annotate import entry, work
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.campaign import SECRETS, Campaign
 from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.errors import InputError
 
 
@@ -176,6 +178,28 @@ def test_withdrawal_deletes_answers_and_gives_items_back(queue: tuple[Database, 
         db, campaign, worker=entry.make_links(campaign, 1)[0], platform="link", parameters={}, now=2.0
     )
     assert again.person.state == "withdrawn"
+
+
+@pytest.mark.parametrize("design", ["queue", "blocks"])
+def test_nobody_judges_what_they_made(tmp_path: Path, design: str) -> None:
+    # The same salt gives the same person the same id in both campaigns.
+    first = make(tmp_path / "first", pairs(2))
+    author = entry.person_id(first, "link", entry.make_links(first, 1)[0])
+    form = {"first_caption": "a", "second_caption": "b", "first_image": "a.png", "second_image": "a.png"}
+    items = [WorkItem(str(at), {**form, "author": author if at else "another"}) for at in range(3)]
+    (tmp_path / "second").mkdir()
+    shutil.copy(first.folder / SECRETS, tmp_path / "second" / SECRETS)
+    campaign = make(
+        tmp_path / "second", items, form="quad-validation", design=design, overlap=1, per_person=1
+    )
+    db = open_database(campaign)
+    for number, expected in ((1, ["0"]), (2, ["1", "2"])):
+        worker = Worker(db, campaign, number)
+        before = worker.standing()
+        assert before.assigned[0].item.id in expected
+    assert worker.person.id != author
+    assert Worker(db, campaign, 1).person.id == author
+    db.close()
 
 
 def test_a_person_does_no_more_than_the_limit(tmp_path: Path) -> None:

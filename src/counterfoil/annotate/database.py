@@ -330,6 +330,7 @@ def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[t
             "rank": rank,
             # Items of known answer are anybody's: they want no number of answers.
             "target": overlap if item.role == "work" else 0,
+            "author": item.cells.get("author"),
         }
         for at, (item, rank) in enumerate(zip(campaign.items, ranks, strict=True))
     ]

@@ -53,8 +53,9 @@ _UNANSWERED = (
     .order_by(leases.c.place)
 )
 _HAD = sa.select(leases.c.id).where(leases.c.person == _PERSON, leases.c.instance == items.c.instance)
-_NEXT = sa.select(items.c.position).where(items.c.open == 1, ~_HAD.exists()).order_by(items.c.rank).limit(1)
-_GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", ~_HAD.exists())
+_FREE = ~_HAD.exists(), sa.or_(items.c.author.is_(None), items.c.author != _PERSON)
+_NEXT = sa.select(items.c.position).where(items.c.open == 1, *_FREE).order_by(items.c.rank).limit(1)
+_GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_FREE)
 _EXPIRED = sa.select(leases.c.id, leases.c.item, leases.c.role).where(
     leases.c.state == "live", leases.c.expires < _NOW, leases.c.block.is_(None)
 )
@@ -266,17 +267,18 @@ def _of_block(
 
 
 def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now: float) -> int | None:
-    """A block without an instance that the person has had: a free one, else one that is overdue."""
-    had = (
+    """A block without what the person had or made: a free one, else one that is overdue."""
+    members = (
         sa.select(block_items.c.item)
         .join(items, items.c.position == block_items.c.item)
-        .join(leases, sa.and_(leases.c.person == person, leases.c.instance == items.c.instance))
         .where(block_items.c.block == blocks.c.id)
     )
+    of_person = sa.and_(leases.c.person == person, leases.c.instance == items.c.instance)
+    had, own = members.join(leases, of_person), members.where(items.c.author == person)
     late = sa.and_(blocks.c.expires < now, blocks.c.person != person, ~blocks.c.done)
     row = connection.execute(
         sa.select(blocks.c.id, blocks.c.person)
-        .where(sa.or_(blocks.c.person.is_(None), late), ~had.exists())
+        .where(sa.or_(blocks.c.person.is_(None), late), ~had.exists(), ~own.exists())
         .order_by(blocks.c.person.is_not(None), blocks.c.expires, blocks.c.id)
         .limit(1)
     ).first()

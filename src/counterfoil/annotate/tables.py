@@ -69,7 +69,8 @@ tokens = sa.Table(
 )
 
 #: `position` is the place in the campaign's items, `instance` a number that items share which are kept apart,
-#: `target` how many answers are wanted, `leased` how many people have the item before them.
+#: `target` how many answers are wanted, `leased` how many people have the item before them; its `author`,
+#: where it has one, does not judge it.
 items = sa.Table(
     "items",
     METADATA,
@@ -80,6 +81,7 @@ items = sa.Table(
     sa.Column("target", sa.Integer, nullable=False),
     sa.Column("answered", sa.Integer, nullable=False, server_default="0"),
     sa.Column("leased", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("author", sa.Text),
     sa.Column("open", sa.Integer, sa.Computed(OPEN, persisted=True)),
     sa.CheckConstraint("answered >= 0 AND leased >= 0 AND answered + leased <= target", name="items_wanted"),
 )

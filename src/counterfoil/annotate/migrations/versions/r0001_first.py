@@ -36,6 +36,7 @@ def upgrade() -> None:
         _text("role"),
         *(sa.Column(name, sa.Integer, nullable=False) for name in ("instance", "rank", "target")),
         *(sa.Column(name, sa.Integer, nullable=False, server_default="0") for name in ("answered", "leased")),
+        sa.Column("author", sa.Text),
         sa.Column(
             "open",
             sa.Integer,
