@@ -4,7 +4,7 @@
 
 Both are of the drawn world. Prints the group measure of the demo's networks on both, with intervals, and the
 order of the networks. What is trained and built is kept in FOLDER, so that a second run goes on where one
-stopped. About four minutes on one core.
+stopped. About five minutes on one core.
 """
 
 import argparse

@@ -141,6 +141,24 @@ def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(
 
 
 @pytest.mark.models
+@pytest.mark.parametrize(
+    "name", ["git", "paligemma", "qwen2-vl", "llava-onevision", "gemma3", "internvl", "idefics3"]
+)
+def test_images_together_get_the_captions_that_they_get_alone(
+    name: str, captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
+) -> None:
+    from counterfoil.scorers.generative.writing import load_writer
+
+    writer, (_, work) = load_writer(str(captioner(name)), prompt="a dog?"), pictures
+    # Of different sizes, so that prompts with their pictures differ in length.
+    images = [work.image(f"{number}.png") for number in range(4)]
+    for beams in (1, 3):
+        together = writer.write(images, most=6, beams=beams)
+        assert together == [writer.write([image], most=6, beams=beams)[0] for image in images]
+        assert not any("a dog?" in text for text in together) or name == "git"
+
+
+@pytest.mark.models
 def test_words_are_drawn_with_the_seed_that_is_written_down(
     captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
 ) -> None:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,9 @@ import pytest
 Digests = Callable[[Path], dict[str, str]]
 
 
-def _start(out: Path, cache: Path, rows: int) -> subprocess.Popen[bytes]:
-    command = ["build", "bivlc", "--n", rows, "--set", "read.size=32", "--set", "imagine.size=32"]
-    arguments = [*command, "--out", out, "--cache", cache, "--workers", 0, "--quiet"]
+def _start(out: Path, cache: Path, command: Sequence[object]) -> subprocess.Popen[bytes]:
+    arguments = ["build", *command, "--set", "read.size=32", "--set", "imagine.size=32"]
+    arguments += ["--out", out, "--cache", cache, "--workers", 0, "--quiet"]
     return subprocess.Popen(
         [sys.executable, "-m", "counterfoil", *map(str, arguments)],
         stdout=subprocess.DEVNULL,
@@ -31,15 +31,15 @@ def _finish(process: subprocess.Popen[bytes]) -> None:
     assert process.returncode == 0, errors.decode()
 
 
-def _check(tmp_path: Path, digests: Digests, *, kills: int, rows: int) -> None:
+def _check(tmp_path: Path, digests: Digests, command: Sequence[object], *, kills: int) -> None:
     whole, killed = tmp_path / "whole" / "b", tmp_path / "killed" / "b"
     began = time.monotonic()
-    _finish(_start(whole, tmp_path / "cache-whole", rows))
+    _finish(_start(whole, tmp_path / "cache-whole", command))
     seconds = time.monotonic() - began
     rng = np.random.default_rng(0)
     struck = 0
     for _ in range(kills):
-        process = _start(killed, tmp_path / "cache-killed", rows)
+        process = _start(killed, tmp_path / "cache-killed", command)
         try:
             process.communicate(timeout=rng.uniform(0.25, 1.0) * seconds)
             # It was through: the next one begins anew.
@@ -49,17 +49,32 @@ def _check(tmp_path: Path, digests: Digests, *, kills: int, rows: int) -> None:
             process.send_signal(signal.SIGKILL)
             process.communicate()
             struck += 1
-    _finish(_start(killed, tmp_path / "cache-killed", rows))
+    _finish(_start(killed, tmp_path / "cache-killed", command))
     assert struck
     assert digests(killed) == digests(whole)
 
 
 def test_a_killed_build_goes_on_to_identical_bytes(tmp_path: Path, digests: Digests) -> None:
-    _check(tmp_path, digests, kills=3, rows=14)
+    _check(tmp_path, digests, ["bivlc", "--n", 14], kills=3)
 
 
 @pytest.mark.slow
 def test_a_build_killed_at_twenty_moments_goes_on_to_identical_bytes(
     tmp_path: Path, digests: Digests
 ) -> None:
-    _check(tmp_path, digests, kills=20, rows=70)
+    _check(tmp_path, digests, ["bivlc", "--n", 70], kills=20)
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_a_build_killed_while_a_model_writes_captions_goes_on_to_identical_bytes(
+    tmp_path: Path, digests: Digests
+) -> None:
+    pytest.importorskip("transformers")
+    import tiny_generative
+
+    folder = tiny_generative.save("blip", tmp_path / "blip")
+    settings = [f"caption.by=captioner:{folder}", "caption.batch=1", "caption.beams=1"]
+    settings.append("caption.temperature=0.5")
+    command = ["pac", "--n", 140, *(part for each in settings for part in ("--set", each))]
+    _check(tmp_path, digests, command, kills=8)
