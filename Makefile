@@ -54,6 +54,7 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/captions.py
 	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/meteor.py
+	$(BIN)/python benchmarks/agreement.py
 
 metrics: $(READY)  ## size, type tests, circles and start-up times of the source, beside their limits
 	cd tests && ../$(BIN)/python -m contracts.metrics

@@ -2,6 +2,7 @@
 
     found = people_agreement(items, people, values, scale=Scale.ORDINAL)
     print(found.alpha)                                    # 0.7312 [0.6904, 0.7689]
+    options_agreement(items, people, chosen).alpha        # of sets of options, as rationales are
 
 Answers about one item are alike, and so are those of one person, so both are reweighted. With V(items) the
 variance of the statistic over reweightings of items, V(people) over those of people and V(answers) over those
@@ -29,7 +30,7 @@ D. Eckles, Bootstrapping data arrays of arbitrary order, 2012; D. Rubin, The Bay
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,6 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.agreement import (
     ReliabilityData,
     Scale,
-    WeightedAgreement,
     cohen_kappa_draws,
     weighted_agreement,
 )
@@ -110,44 +110,19 @@ def people_agreement(
     >>> found.raw.low < 0.9**2 + 0.1**2 < found.raw.high, found.alpha.low < 0.64 < found.alpha.high
     (True, True)
     """
-    every = ReliabilityData.of(items, people, values)
-    paired = np.bincount(every.item, minlength=every.n_items)[every.item] >= 2
-    if not paired.any():
-        none = Estimate(float("nan"), float("nan"), float("nan"), 0, None)
+    data = _paired(items, people, values)
+    if data is None:
+        none = _undefined()
         return PeopleAgreement(scale, none, none, none, None, 0, 0, 0, False, draws, seed, level)
-    data = ReliabilityData.of(
-        every.item[paired], every.person[paired], every.categories[every.category[paired]]
-    )
-    over_people = data.n_people >= FEWEST_PEOPLE
 
-    def plain(weights: NDArray[np.float64]) -> WeightedAgreement:
-        return weighted_agreement(data, scale, items=weights)
-
-    def weighted(weights: NDArray[np.float64]) -> WeightedAgreement:
-        return weighted_agreement(data, scale, answers=weights)
-
-    def stacked(found: WeightedAgreement) -> NDArray[np.float64]:
+    def statistics(**weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = weighted_agreement(data, scale, **weights)
         return np.stack([found.raw, found.kappa, found.alpha])
 
-    centre = plain(np.ones((data.n_items, 1)))
+    centre = weighted_agreement(data, scale)
     room = np.array([1.0, centre.unequal[0], centre.distance[0]])
-    n, answers = data.n_items, len(data.item)
-    parts, by_answer = [(_variance(lambda w: stacked(plain(w)), n, answers, draws, seed, 0), n)], None
-    if over_people:
-        by_person, by_answer = (
-            _variance(lambda w, of=of: stacked(weighted(w[of])), many, answers, draws, seed, factor)  # type: ignore[misc]
-            for factor, (many, of) in enumerate(
-                ((data.n_people, data.person), (answers, slice(None))), start=1
-            )
-        )
-        parts.append((by_person, data.n_people))
-    value = stacked(centre)[:, 0]
-    raw, fleiss, alpha = (
-        Estimate(float(v), float(low), float(high), n, chance)
-        for v, low, high, chance in zip(
-            value, *_intervals(value, room, parts, by_answer, level), (None, 0.0, 0.0), strict=True
-        )
-    )
+    parts = _parts(data, statistics, draws, seed)
+    raw, fleiss, alpha = _estimates(data, statistics()[:, 0], room, parts, level, (None, 0.0, 0.0))
     cohen = _cohen(data, draws, seed, level) if data.n_people == 2 else None
     return PeopleAgreement(
         scale,
@@ -155,14 +130,98 @@ def people_agreement(
         fleiss,
         alpha,
         cohen,
-        items=n,
+        items=data.n_items,
         people=data.n_people,
-        answers=answers,
-        over_people=over_people,
+        answers=len(data.item),
+        over_people=len(parts) > 1,
         draws=draws,
         seed=seed,
         level=level,
     )
+
+
+@dataclass(frozen=True)
+class OptionsAgreement:
+    """Alpha of answers that are sets of options: of each option, and the mean over those that have one."""
+
+    alpha: Estimate
+    options: tuple[Estimate, ...]
+    items: int
+    people: int
+    answers: int
+    over_people: bool
+
+
+def options_agreement(
+    items: Sequence[object] | NDArray[Any],
+    people: Sequence[object] | NDArray[Any],
+    chosen: NDArray[np.bool_],
+    *,
+    draws: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> OptionsAgreement:
+    """`multilabel_alpha` with intervals as `people_agreement` has them; all options share the draws.
+
+    `chosen` is (answers, options). An option that all answers have, or none, is NaN and left out of the mean.
+
+    >>> rng = np.random.default_rng(0)
+    >>> people = np.argsort(rng.random((100, 9)), axis=1)[:, :3].ravel()
+    >>> truth = np.repeat(rng.random((100, 2)) < 0.5, 3, axis=0)
+    >>> found = options_agreement(np.repeat(np.arange(100), 3), people, truth ^ (rng.random((300, 2)) < 0.1))
+    >>> found.alpha.low < 0.64 < found.alpha.high, len(found.options)
+    (True, 2)
+    """
+    every = [_paired(items, people, column) for column in chosen.T.astype(np.int64)]
+    data = next(iter(every), None)
+    if data is None:
+        none = _undefined()
+        return OptionsAgreement(none, (none,) * len(every), 0, 0, 0, False)
+    of_option = [each for each in every if each is not None]
+    plain = [weighted_agreement(each, Scale.NOMINAL) for each in of_option]
+    known = [k for k, each in enumerate(plain) if not np.isnan(each.alpha[0])]
+
+    def statistics(**weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = []
+        for each in (of_option[k] for k in known):
+            own = dict(weights)
+            if "answers" in own:
+                # Each option has its answers in an order of its own.
+                by_row = np.empty_like(own["answers"])
+                by_row[data.row] = own["answers"]
+                own["answers"] = by_row[each.row]
+            found.append(weighted_agreement(each, Scale.NOMINAL, **own).alpha)
+        return np.stack([*found, np.mean(found, axis=0)])
+
+    estimates = [replace(_undefined(), n=data.n_items)] * (len(plain) + 1)
+    parts: list[tuple[NDArray[np.float64], int]] = []
+    if known:
+        parts = _parts(data, statistics, draws, seed)
+        room = np.array([plain[k].distance[0] for k in known])
+        room = np.append(room, room.mean())
+        found = _estimates(data, statistics()[:, 0], room, parts, level, (0.0,) * len(room))
+        for k, estimate in zip([*known, -1], found, strict=True):
+            estimates[k] = estimate
+    return OptionsAgreement(
+        estimates[-1], tuple(estimates[:-1]), data.n_items, data.n_people, len(data.item), len(parts) > 1
+    )
+
+
+def _paired(
+    items: Sequence[object] | NDArray[Any], people: Sequence[object] | NDArray[Any], values: NDArray[Any]
+) -> ReliabilityData | None:
+    """The answers about items with two answers or more; None without any."""
+    every = ReliabilityData.of(items, people, values)
+    paired = np.bincount(every.item, minlength=every.n_items)[every.item] >= 2
+    if not paired.any():
+        return None
+    back = np.argsort(every.row)
+    back = back[paired[back]]
+    return ReliabilityData.of(every.item[back], every.person[back], every.categories[every.category[back]])
+
+
+def _undefined() -> Estimate:
+    return Estimate(float("nan"), float("nan"), float("nan"), 0, None)
 
 
 def _cohen(data: ReliabilityData, draws: int, seed: int, level: float) -> Estimate:
@@ -175,9 +234,30 @@ def _cohen(data: ReliabilityData, draws: int, seed: int, level: float) -> Estima
 
     n = data.n_items
     kappa, room = cohen_kappa_draws(first, second, np.ones((n, 1)))
-    variance = _variance(drawn, n, n, draws, seed, 0)
-    low, high = _intervals(kappa, room, [(variance, n)], None, level)
-    return Estimate(float(kappa[0]), float(low[0]), float(high[0]), n, 0.0)
+    parts = [(_variance(drawn, n, n, draws, seed, 0), n)]
+    return _estimates(data, kappa, room, parts, level, (0.0,))[0]
+
+
+def _parts(
+    data: ReliabilityData, statistics: Callable[..., NDArray[np.float64]], draws: int, seed: int
+) -> list[tuple[NDArray[np.float64], int]]:
+    """Variances over items and, of people who are enough, over people and over single answers.
+
+    Each with its number of units. `statistics(items=, answers=)` are those of reweightings, a row each.
+    """
+    n, answers = data.n_items, len(data.item)
+    parts = [(_variance(lambda w: statistics(items=w), n, answers, draws, seed, 0), n)]
+    if data.n_people >= FEWEST_PEOPLE:
+
+        def by_person(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+            return statistics(answers=weights[data.person])
+
+        def by_answer(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+            return statistics(answers=weights)
+
+        parts.append((_variance(by_person, data.n_people, answers, draws, seed, 1), data.n_people))
+        parts.append((_variance(by_answer, answers, answers, draws, seed, 2), answers))
+    return parts
 
 
 def _variance(
@@ -200,26 +280,26 @@ def _variance(
     return spread / _PULL**2 * ((n + 1) / max(n - 1, 1))
 
 
-def _intervals(
+def _estimates(
+    data: ReliabilityData,
     value: NDArray[np.float64],
     room: NDArray[np.float64],
     parts: Sequence[tuple[NDArray[np.float64], int]],
-    by_answer: NDArray[np.float64] | None,
     level: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Wilson's intervals of 1 - (1 - value) * room, brought back (see the module).
-
-    `parts` are the variances over items and, if `by_answer` is given, over people, each with the number of
-    units that it is known from.
-    """
+    chance: Sequence[float | None],
+) -> list[Estimate]:
+    """With Wilson's intervals of 1 - (1 - value) * room, brought back (see the module); parts of `_parts`."""
     total = parts[0][0]
-    if by_answer is not None:
-        total = total + np.maximum(parts[1][0] - by_answer, 0.0)
-    spent = np.sum([v**2 / max(n - 1, 1) for v, n in parts], axis=0)
+    if len(parts) > 1:
+        total = total + np.maximum(parts[1][0] - parts[2][0], 0.0)
+    spent = np.sum([v**2 / max(n - 1, 1) for v, n in parts[:2]], axis=0)
     freedom = np.maximum(total**2 / np.maximum(spent, 1e-300), 1.0)
     units = np.full(len(value), float(min(n for _, n in parts)))
     share = np.clip(1 - (1 - value) * room, 0.0, 1.0)
-    found = Spread(share, total * room**2, freedom, units)
     with np.errstate(invalid="ignore"):
-        low, high = (1 - (1 - end) / room for end in found.wilson(level))
-    return np.minimum(low, value), np.maximum(high, value)
+        ends = Spread(share, total * room**2, freedom, units).wilson(level)
+        low, high = (1 - (1 - end) / room for end in ends)
+    return [
+        Estimate(float(v), float(min(a, v)), float(max(b, v)), data.n_items, by_chance)
+        for v, a, b, by_chance in zip(value, low, high, chance, strict=True)
+    ]

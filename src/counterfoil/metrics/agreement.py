@@ -35,12 +35,13 @@ class ReliabilityData:
     """Answers of people about items, sorted by item and value; positions of items, people and categories.
 
     `categories` are the distinct values, ascending. Items and people are numbered in the ascending order of
-    their names.
+    their names. `row` is where each answer stood in what it was made from.
     """
 
     item: Int[ndarray, "answers"]
     person: Int[ndarray, "answers"]
     category: Int[ndarray, "answers"]
+    row: Int[ndarray, "answers"]
     categories: ndarray
     n_items: int
     n_people: int
@@ -83,7 +84,9 @@ class ReliabilityData:
                 given=f"{names[twice[0] % len(names)]}, {item_names[twice[0] // len(names)]}",
                 allowed="one answer of each person about each item",
             )
-        return cls(item[order], person[order], category[order], categories, len(item_names), len(names))
+        return cls(
+            item[order], person[order], category[order], order, categories, len(item_names), len(names)
+        )
 
     @property
     def votes(self) -> Int[ndarray, "items categories"]:

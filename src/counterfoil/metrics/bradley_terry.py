@@ -15,6 +15,8 @@ def bradley_terry(
     """The maximum-likelihood strengths p where i is preferred to j with probability p_i / (p_i + p_j).
 
     `wins[i, j]` votes preferred i to j; the diagonal (a thing against itself) says nothing and is left out.
+    Votes may be fractions: an answer of no preference is half a vote each way. (R. Davidson's model of ties,
+    1970, would also estimate how often they come.)
     Strengths are above 0 and sum to `total`. Found by the minorise-maximise rounds of Hunter: p_i becomes the
     wins of i over the sum over j of n_ij / (p_i + p_j), until no strength changes by more than `tolerance` of
     itself.

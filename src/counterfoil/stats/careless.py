@@ -9,7 +9,16 @@ is compared with how far people are apart, not only with chance: the middle of t
 median and the median deviation, which up to half of the pool cannot move far. The tail is Student's, with the
 degrees of freedom that a median deviation is worth (0.37 of a standard deviation's). P-values of all people
 and signs are adjusted together by Holm's method, so that `level` is about the chance that any careful person
-is flagged.
+is flagged. In a simulation (tests/stats/test_careless.py) at a level of 5 %:
+
+    able people (skill beta(12, 1.5))      10, two classes   30   50, two classes   200, skill beta(8, 2)
+    campaigns with any of them flagged               0.5 %  6.5 %            0.0 %                 3.0 %
+
+    flagged of, among 24 able people         hasty   one side   guessing   wrong on purpose   bots
+    70 answers, 10 of them golden             38 %       96 %       78 %              100 %  100 %
+    170 answers, 20 of them golden            57 %      100 %       89 %              100 %  100 %
+
+Hasty people, who take a fifth of the time and guess 30 % of it, are hardest to tell from quick ones.
 
 * `fast`: the median of the logarithm of seconds per answer against the pool, or more than 5 % of answers
   below a floor;
