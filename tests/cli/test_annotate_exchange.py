@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("sqlalchemy")
 
+from annotate.mturk_batches import hit, written
 from annotate.small_campaigns import make, pairs
-from annotate.test_mturk_files import hit
 from counterfoil.annotate import entry
 from counterfoil.annotate.judgement_table import read_judgement_table
 from counterfoil.annotate.platforms.label_studio import read_config
@@ -19,11 +19,7 @@ from counterfoil.annotate.platforms.mturk import read_external_question
 
 def batch(path: Path) -> Path:
     rows = [hit(1, "A1"), hit(1, "A2", AssignmentStatus="Rejected"), hit(2, "A1"), hit(2, "A3")]
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
+    return written(path, rows)
 
 
 LAYOUT = ("--item", "Input.image{n}", "--item", "Input.caption{n}", "--question", "match=Answer.match{n}")

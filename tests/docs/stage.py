@@ -53,6 +53,7 @@ def build(folder: Path, shared: Path) -> None:
     winoground_questions(folder / "data" / "winoground")
     bivlc_parquet(folder / "data" / "bivlc" / "test-00000-of-00001.parquet", folder)
     own_pairs(folder)
+    campaigns(folder)
     caption_files(folder)
     for name in ("good_captions.json", "refs.json"):
         shutil.copy(shared / "clipscore_example" / name, folder / name)
@@ -305,3 +306,25 @@ def training_files(folder: Path) -> None:
         for n in range(ROWS):
             tar.write({"__key__": f"{n:06d}", "jpg": pictures[n % 6], "txt": f"{WORDS[n % 6]} number {n}"})
     (folder / "recipe.toml").write_text('recipe = "coco"\nbatch_size = 16\nepochs = 1\n')
+
+
+def campaigns(folder: Path) -> None:
+    """A campaign for Prolific; a batch of Mechanical Turk, an export of Label Studio."""
+    from annotate.mturk_batches import hit, written
+    from annotate.small_campaigns import make, pairs
+    from counterfoil.annotate.judgement_table import judgement_rows
+    from counterfoil.annotate.platforms.label_studio import tasks_of
+    from counterfoil.annotate.platforms.label_studio_answers import annotated
+
+    campaign = make(folder / "pairs", pairs(40, golden=4), entry="prolific", overlap=3, per_person=20)
+    written(folder / "results.csv", [hit(number, worker) for number in (1, 2) for worker in ("A1", "A2")])
+    (folder / "decisions.csv").write_text("assignment,reason\n3A1A1,\n3A1A2,Both golden pairs are wrong.\n")
+    config, tasks = tasks_of([(item.id, campaign.form.page(item)) for item in campaign.items], str)
+    rows = [
+        {"item": item.id, "person": person, "question": "match", "answer": answer}
+        for item in campaign.items
+        for person, answer in (("ann", "yes"), ("bob", "no"))
+    ]
+    (folder / "labelling.xml").write_text(config.xml())
+    made, _ = annotated(tasks, judgement_rows(rows, where="the stage"), config)
+    (folder / "export.json").write_text(json.dumps(made))

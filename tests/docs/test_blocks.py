@@ -24,6 +24,16 @@ ELSEWHERE = {
     ("pip",): "installs",
     ("counterfoil", "fetch"): "the network: tests/cli/test_fetch.py",
     ("torchrun",): "two processes: tests/train/test_gather.py",
+    **{
+        (
+            "counterfoil",
+            "annotate",
+            "prolific",
+            word,
+            "pairs/",
+        ): "a server: tests/cli/test_annotate_prolific.py"
+        for word in ("create", "publish", "status", "approve", "reject", "bonus")
+    },
     ("counterfoil", "demo"): "minutes: tests/studies and tests/cli/test_demo.py",
 }
 #: Benchmarks from the hub, or from what was fetched, to the local data that stand for them.
