@@ -258,12 +258,15 @@ def test_a_full_disk_refuses_answers_and_loses_none(tmp_path: Path) -> None:
 def test_many_people_at_once_take_no_item_too_often(tmp_path: Path, new_database: NewDatabase) -> None:
     items = [pair(f"{at}{kind}", instance=str(at), kind=kind) for at in range(15) for kind in "ab"]
     campaign = make(tmp_path / "c", [*items, *pairs(0, golden=3)], overlap=2, golden_share=0.2)
-    db = open_database(campaign, new_database(), serve=True)
+    address = new_database()
+    db = open_database(campaign, address, serve=True)
+    # With a connection of its own each, as two processes have.
+    beside = open_database(campaign, address)
     errors: list[BaseException] = []
 
     def run(number: int) -> None:
         try:
-            worker = Worker(db, campaign, number)
+            worker = Worker(beside if number % 4 == 0 else db, campaign, number)
             # The same answer comes twice, as from a page with a bad connection.
             found = worker.standing()
             while found.assigned:
@@ -283,6 +286,7 @@ def test_many_people_at_once_take_no_item_too_often(tmp_path: Path, new_database
     assert errors == []
     check_once(db, campaign, overlap=2)
     assert counts(db).complete == 30
+    beside.close()
     db.close()
 
 

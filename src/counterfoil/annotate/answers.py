@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
+from counterfoil.annotate.judgement_table import SCHEMA, answer_cell
 from counterfoil.annotate.tables import answers, blocks, items, people, sa
 
 #: Answers that are read at once.
@@ -16,12 +17,7 @@ _ROWS = 10_000
 #: Columns of the table of judgements from a database.
 _SCHEMA = pa.schema(
     [
-        pa.field("item", pa.string(), nullable=False),
-        pa.field("person", pa.string(), nullable=False),
-        pa.field("question", pa.string(), nullable=False),
-        pa.field("answer", pa.string(), nullable=False),
-        pa.field("seconds", pa.float64()),
-        pa.field("golden", pa.bool_()),
+        *SCHEMA,
         pa.field("kind", pa.string()),
         pa.field("role", pa.string()),
         pa.field("submitted", pa.float64()),
@@ -127,9 +123,19 @@ def _batch(campaign: Campaign, rows: Any) -> pa.RecordBatch:
     for at, person, role, text, seconds, submitted, right, counted in rows:
         item = campaign.items[at]
         for question, value in json.loads(text).items():
-            found = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             golden = right if role == "golden" else None
-            row = (item.id, person, question, found, seconds, golden, item.kind, role, submitted, counted)
+            row = (
+                item.id,
+                person,
+                question,
+                answer_cell(value),
+                seconds,
+                golden,
+                item.kind,
+                role,
+                submitted,
+                counted,
+            )
             for name, cell in zip(_SCHEMA.names, row, strict=True):
                 columns[name].append(cell)
     return pa.record_batch([pa.array(columns[field.name], field.type) for field in _SCHEMA], schema=_SCHEMA)

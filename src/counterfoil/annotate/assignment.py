@@ -4,7 +4,6 @@ Items of one instance would give each other away, so that a block holds at most 
 are spread evenly, in blocks as in a queue.
 """
 
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -16,23 +15,12 @@ from numpy import ndarray
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.errors import InputError
+from counterfoil.stats.seeds import random_numbers
 
 #: Exchanges per place of a plan: enough that which items meet in a block is left to chance.
 _EXCHANGES = 4
 #: What is believed of a person's accuracy before golden answers: its mean, and the answers it is worth.
 _ACCURACY, _WEIGHT = 0.8, 5.0
-
-
-def random_numbers(seed: int, *names: object) -> np.random.Generator:
-    """Random numbers of their own for each seed and names, whatever was drawn before.
-
-    >>> random_numbers(1, "a").random() == random_numbers(1, "a").random()
-    True
-    """
-    text = "\x1f".join([str(seed), *map(str, names)])
-    return np.random.default_rng(
-        int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
-    )
 
 
 def permutation(seed: int, person: str, item: str, question: str, n: int) -> tuple[int, ...]:

@@ -53,7 +53,7 @@ class Database:
         Raises `StorageError` where the disk is full or the database cannot be reached.
         """
         # Threads of a server wait here and not in the database, which would have them ask again and again.
-        with self._lock, _refusals(self.url), self._begin() as connection:
+        with self._lock, _refusals(self.url), self._begin(writing=True) as connection:
             if not self.is_sqlite:
                 connection.exec_driver_sql("LOCK TABLE alembic_version IN EXCLUSIVE MODE")
             yield connection
@@ -61,7 +61,7 @@ class Database:
     @contextmanager
     def changing_tables(self) -> Iterator[sa.Connection]:
         """A writing transaction in which tables are made; that they are there is not taken for granted."""
-        with self._lock, _refusals(self.url), self._begin() as connection:
+        with self._lock, _refusals(self.url), self._begin(writing=True) as connection:
             if not self.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SERVED + 1)))
             yield connection
@@ -69,12 +69,14 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """One reading transaction, which sees one state of the database throughout and holds up no writer."""
-        with _refusals(self.url), self.engine.connect() as connection, connection.begin():
+        # SQLite's reading transactions see one state as they are.
+        options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        with _refusals(self.url), self._begin(**options) as connection:
             yield connection
 
     @contextmanager
-    def _begin(self) -> Iterator[sa.Connection]:
-        connected = self.engine.connect().execution_options(writing=True)
+    def _begin(self, **options: Any) -> Iterator[sa.Connection]:
+        connected = self.engine.connect().execution_options(**options)
         with connected as connection, connection.begin():
             yield connection
 

@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from counterfoil.annotate import entry, work
 from counterfoil.annotate.answers import Counts, counts, judgement_table
-from counterfoil.annotate.assignment import random_numbers
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.simulated_people import SimulatedPerson, respond, right_answer
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
+from counterfoil.stats.seeds import random_numbers
 
 #: Seconds between two arrivals on average, and after which one who found nothing looks again, so often.
 _ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20

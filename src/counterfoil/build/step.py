@@ -12,7 +12,6 @@ Rows are an Arrow table. Its columns are the roles of training data (`image`, `c
 A cell of an image column is the name of a file in the build's folder of images, or of one of the user's.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -26,6 +25,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import FileSource, Image
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
+from counterfoil.stats.seeds import seed_of
 
 #: The column that says why a row was dropped.
 REASON = "reason"
@@ -80,8 +80,7 @@ class Work:
 
     def number(self, *names: object) -> int:
         """A seed below 2**63 from the build's seed, the step and names."""
-        text = "\x1f".join([str(self.seed), self.step, *map(str, names)])
-        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+        return seed_of(self.seed, self.step, *names)
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Report how far a stage is."""
