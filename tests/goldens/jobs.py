@@ -97,6 +97,9 @@ def _tables() -> Iterator[Job]:
     galleries = "runs/gallery/gallery-a runs/gallery/gallery-b runs/gallery/gallery-c"
     yield Job("rankings", f"rankings {galleries} {_FEW} --csv r.csv --html r.html", ("r.csv", "r.html"))
     yield Job("pool", f"pool {galleries} --k 3 --out pool.csv", ("pool.csv",))
+    yield Job(
+        "annotate-create", "annotate create choose --from world-quads --sample 5 --overlap 2 --out campaign"
+    )
     yield Job("preferences", f"preferences votes.csv {_FEW} --json votes.json", ("votes.json",))
     yield Job(
         "annotate-agreement",
@@ -151,6 +154,7 @@ def _lists() -> Iterator[Job]:
             "captions systems",
             "world",
         ),
+        *("annotate", "annotate forms", "annotate create"),
         *("world build", "list", "list benchmarks", "cache", "cache list", "cache limit", "cache clear"),
         "annotate agreement",
     ):

@@ -5,6 +5,7 @@ items.parquet     items: id, role, golden, instance, kind, truth, and the column
 images/           the images of the items, by digest
 instructions.md   what people read before they begin
 consent.md        what people agree to
+source.parquet    the rows that the items are of, as they were given
 secrets.json      salt of worker ids and token of the researcher; readable by its owner alone
 database.sqlite   answers, where the campaign uses no other database
 """
@@ -31,8 +32,9 @@ from counterfoil.store import digest_file, digest_value, write_bytes, write_parq
 
 RECIPE, ITEMS, IMAGES, SECRETS = "campaign.toml", "items.parquet", "images", "secrets.json"
 INSTRUCTIONS, CONSENT, DATABASE = "instructions.md", "consent.md", "database.sqlite"
+SOURCE = "source.parquet"
 #: What lies in the folder of a campaign; other files in it are not counterfoil's.
-FILES = (RECIPE, ITEMS, IMAGES, SECRETS, INSTRUCTIONS, CONSENT, DATABASE, "export")
+FILES = (RECIPE, ITEMS, IMAGES, SECRETS, INSTRUCTIONS, CONSENT, SOURCE, DATABASE, "export")
 #: Columns of the table of items that are not the form's.
 _FIXED = ("id", "role", "golden", "instance", "kind", "truth")
 
@@ -55,7 +57,7 @@ class CampaignRecipe:
     """
 
     form: str
-    title: str
+    title: str = field(metadata={"help": "What the campaign is called; people see it."})
     seed: int = field(default=0, metadata={"help": "Seed of assignment, sides and order."})
     design: Design = field(default="queue", metadata={"help": "blocks, queue or adaptive."})
     overlap: int = field(default=3, metadata={"help": "Answers per item, each of another person."})
@@ -161,6 +163,12 @@ class Campaign:
             )
         return found
 
+    @cached_property
+    def source(self) -> pa.Table | None:
+        """The rows that the items are of, with a column `item`; None where nothing was kept of them."""
+        path = self.folder / SOURCE
+        return read_parquet(path) if path.is_file() else None
+
     @property
     def instructions(self) -> str:
         """What people read before they begin, in Markdown."""
@@ -222,11 +230,15 @@ def create_folder(
     *,
     instructions: str = "",
     consent: str = "",
+    source: pa.Table | None = None,
+    salt: str = "",
 ) -> Campaign:
     """Write the folder of a campaign, `campaign.toml` last, so that a half-written one is none.
 
-    `images` are the bytes of every image that items name, by that name. Raises `InputError` for no items, an
-    id twice, an image that is not given, and an item that the form cannot show.
+    `images` are the bytes of every image that items name, by that name; one is read at a time. `source` are
+    the rows that items are of. A `salt` is that of another campaign whose people are to be known again.
+    Raises `InputError` for no items, an id twice, an image that is not given, an item that the form cannot
+    show, and where the folder has answers to other items.
     """
     form = form_of(recipe, where="the campaign")
     table = items_table(items, form)
@@ -235,13 +247,19 @@ def create_folder(
         if lacking is not None:
             raise DataError("no image of this name", where=f"item '{item.id}'", given=lacking)
         form.page(item)
-    for name, content in images.items():
-        write_bytes(folder / IMAGES / name, content)
+    if (folder / DATABASE).exists():
+        raise InputError("a campaign with answers is there", where=folder, hint="name another folder")
+    for name in images:
+        # Images are named by their content, so one that is there is the same one.
+        if not (folder / IMAGES / name).is_file():
+            write_bytes(folder / IMAGES / name, images[name])
     write_parquet(folder / ITEMS, table)
+    if source is not None:
+        write_parquet(folder / SOURCE, source)
     write_text(folder / INSTRUCTIONS, instructions or form.instructions)
     write_text(folder / CONSENT, consent or USUAL_CONSENT)
     if not (folder / SECRETS).exists():
-        _write_secrets(folder / SECRETS)
+        _write_secrets(folder / SECRETS, salt or secrets.token_hex(32))
     write_text(folder / RECIPE, recipe.to_toml())
     return open_campaign(folder)
 
@@ -339,9 +357,9 @@ def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
     return tuple(found)
 
 
-def _write_secrets(path: Path) -> None:
+def _write_secrets(path: Path, salt: str) -> None:
     """New secrets, in a file that its owner alone can read from its first byte on."""
-    content = json.dumps({"salt": secrets.token_hex(32), "token": secrets.token_urlsafe(32)}).encode()
+    content = json.dumps({"salt": salt, "token": secrets.token_urlsafe(32)}).encode()
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(content)

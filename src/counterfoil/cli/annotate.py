@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from counterfoil.cli import annotate_agreement, annotate_exchange, annotate_prolific, usage
+from counterfoil.cli import annotate_agreement, annotate_create, annotate_exchange, annotate_prolific, usage
 from counterfoil.cli.list import Json, print_facts, print_json, print_table
 
 app = typer.Typer(
@@ -51,6 +51,7 @@ FORMS_EPILOG = """Examples:
 #: Every command with its examples; a module of its own holds each that is more than a few lines.
 COMMANDS: tuple[tuple[Any, str], ...] = (
     (forms, FORMS_EPILOG),
+    (annotate_create.create, annotate_create.EPILOG),
     (annotate_agreement.agreement, annotate_agreement.EPILOG),
     (annotate_exchange.import_, annotate_exchange.IMPORT_EPILOG),
     (annotate_exchange.questions, annotate_exchange.QUESTIONS_EPILOG),

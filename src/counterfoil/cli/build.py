@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from counterfoil.cli import pool_rounds, usage
+from counterfoil.cli.field_options import field_options, text_of
 from counterfoil.cli.options import Device, Json, Overwrite, Precision, Quiet, WorkOptions, key_values
 from counterfoil.inputs.limits import most
 
@@ -232,7 +233,6 @@ def _summary(name: str) -> str:
 def _step_function(name: str) -> Any:
     """The function of a step: its settings become options."""
     from counterfoil.build.steps.registry import STEPS
-    from counterfoil.inputs.fields import field_types
 
     kind = STEPS[name].kind
     reads_rows = name != "read"
@@ -254,7 +254,7 @@ def _step_function(name: str) -> Any:
             if given[each.name] is not None and given[each.name] != []
         }
         options = task.BuildOptions(
-            settings={key: _text(value) for key, value in settings.items()},
+            settings={key: text_of(value) for key, value in settings.items()},
             seed=given["seed"],
             images=given.get("images_"),
             device=given["device"],
@@ -281,26 +281,7 @@ def _step_function(name: str) -> Any:
         options["rows"] = (Annotated[Path, rows], inspect.Parameter.empty)
     out = typer.Option(help="The table to write (.csv or .parquet), or a folder.")
     options["out"] = (Annotated[Path, out], inspect.Parameter.empty)
-    types = field_types(kind)
-    for each in fields(kind):
-        text = str(each.metadata.get("help", ""))
-        default = each.default
-        shown = default if isinstance(default, str | int | float) and default != "" else None
-        if isinstance(default, tuple):
-            shown = ",".join(default) or None
-        if types[each.name] is bool:
-            flag = f"--{each.name.replace('_', '-')}"
-            option = typer.Option(f"{flag}/--no-{flag[2:]}", help=text, show_default=str(default))
-            options[each.name] = (Annotated[bool | None, option], None)
-            continue
-        several = isinstance(default, tuple)
-        option = typer.Option(
-            f"--{each.name.replace('_', '-')}",
-            help=text,
-            metavar=_metavar(types[each.name]),
-            show_default=str(shown) if shown is not None else False,
-        )
-        options[each.name] = (Annotated[list[str] | None if several else str | None, option], None)
+    options |= field_options(kind)
     if "images" not in options:
         images = typer.Option("--images", metavar="FOLDER", help="Folder of the images that rows name.")
         options["images_"] = (Annotated[Path | None, images], None)
@@ -322,19 +303,3 @@ def _step_function(name: str) -> Any:
     )
     run.__doc__ = kind.__doc__
     return run
-
-
-def _metavar(hint: Any) -> str:
-    from typing import Literal, get_args, get_origin
-
-    if get_origin(hint) is Literal:
-        return "|".join(get_args(hint))
-    if float in (hint, *get_args(hint)):
-        return "NUMBER"
-    return "N" if int in (hint, *get_args(hint)) else "TEXT"
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ",".join(value) if isinstance(value, list) else str(value)

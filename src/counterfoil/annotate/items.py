@@ -1,0 +1,295 @@
+"""Items of a campaign from a table: cells of the form's columns, right answers, and where a row came from.
+
+A table (CSV, TSV, JSON, JSON Lines, Parquet) has the columns of the form (`counterfoil annotate forms NAME`),
+called so or as other tables call them (`filename` for `image`, `text` for `caption`). A column of several
+images or texts is a list, texts with "|" between them, or numbered columns (`image_1`, `image_2`). Beside
+these: `id` (else the number of the row), `golden` (values of the form's main question with "|" between them,
+or a JSON object of question to values), `role`, `instance`, `kind` and `truth`, as `WorkItem` has them.
+
+Two kinds of table have a layout of their own: a pool of candidate pairs (`data.judgements.pool_table`), of
+which each pair becomes one item, and candidates of a build (`of`, from `build imagine`), of which those of
+one row become one item.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.annotate.campaign import CampaignRecipe
+from counterfoil.annotate.forms.base import ROLES, Role, WorkForm, WorkItem
+from counterfoil.annotate.pictures import Pictures
+from counterfoil.data.readers.own import named
+from counterfoil.data.readers.rows import Photos
+from counterfoil.data.records import BytesSource, Image, Source
+from counterfoil.data.tables import DataTable, labels, shown
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import parse_json
+
+#: Between several values in one cell.
+SEPARATOR = "|"
+#: Columns of the images that `build imagine` makes, each with the column of captions they are made for.
+_CANDIDATES = (("negative_image", "negative_caption"), ("generated_image", "caption"))
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignItems:
+    """Items, and `rows`: of each item, by the column `item`, the row or rows of the source that it is of."""
+
+    items: tuple[WorkItem, ...]
+    rows: pa.Table
+
+
+@dataclass(frozen=True, eq=False)
+class KnownItems:
+    """Images and captions that a table may name by their ids, those of a benchmark."""
+
+    images: Mapping[str, Image]
+    captions: Mapping[str, str | None]
+
+
+def items_of_table(
+    table: DataTable,
+    form: WorkForm,
+    pictures: Pictures,
+    *,
+    folder: Path | None = None,
+    known: KnownItems | None = None,
+    role: Role = "work",
+) -> CampaignItems:
+    """The items of a table, all of one role unless its column `role` says otherwise; see the module.
+
+    Images lie in `folder`, else beside the table, or are named by their id in `known`. Raises `DataError`
+    naming row and column for what the form cannot show, for golden answers that it does not have, and for
+    images that are not there.
+    """
+    source = table
+    if {"pair", "direction", "image", "caption"} <= set(table.columns):
+        table, groups = _of_pool(table, known)
+    elif "of" in table and set(form.columns) == {"caption", "images"}:
+        table, groups = _of_candidates(table)
+    else:
+        table, groups = named(table, tuple(form.columns)), [[row] for row in range(len(table))]
+    place = folder or (Path(source.source).parent if Path(source.source).is_file() else None)
+    cells = {name: _column(table, name, kind) for name, kind in form.columns.items()}
+    pick = _finder(table, place, known, pictures)
+    ids = labels(table, "id") if "id" in table else ("",) * len(table)
+    texts = {name: _plain(table, name) for name in ("role", "instance", "kind", "truth")}
+    found = []
+    for row in range(len(table)):
+        own: dict[str, Any] = {}
+        for name, kind in form.columns.items():
+            value = cells[name][row]
+            if kind == "image":
+                value = pick(row, name, value) if value else None
+            elif kind == "images":
+                value = [pick(row, name, each) for each in value]
+            own[name] = value
+        its = texts["role"][row] or role
+        if its not in ROLES:
+            raise DataError("no such role", where=table.where(row, "role"), given=its, allowed=ROLES)
+        item = WorkItem(
+            ids[row] or (str(row) if its == "work" else f"{its}-{row}"),
+            own,
+            its,
+            instance=texts["instance"][row],
+            kind=texts["kind"][row],
+            truth=texts["truth"][row],
+        )
+        found.append(_with_golden(item, form, table, row))
+    return CampaignItems(tuple(found), source_rows(found, groups, source))
+
+
+def source_rows(items: Sequence[WorkItem], groups: Sequence[Sequence[int]], table: DataTable) -> pa.Table:
+    """Rows of the source with the item that each belongs to, texts as the source has them, no images."""
+    order = [(item.id, row) for item, rows in zip(items, groups, strict=True) for row in rows]
+    columns = {"item": pa.array([name for name, _ in order], pa.string())}
+    for name, cells in table.columns.items():
+        if name != "item" and all(cell is None or isinstance(cell, str | int | float) for cell in cells):
+            texts = [None if cells[row] is None else str(cells[row]) for _, row in order]
+            columns[name] = pa.array(texts, pa.string())
+    return pa.table(columns)
+
+
+def _column(table: DataTable, name: str, kind: str) -> Sequence[Any]:
+    """The cells of a column; of several images or texts lists; Nones and empty lists where there is none."""
+    if kind in ("image", "text"):
+        if name not in table:
+            return (None,) * len(table)
+        return labels(table, name) if kind == "text" else table[name]
+    if name in table:
+        return [_several(table, name, row) for row in range(len(table))]
+    number = re.compile(rf"{re.escape(name.removesuffix('s'))}_?(\d+)")
+    numbered = {int(m[1]): each for each in table.columns if (m := number.fullmatch(each))}
+    order = [numbered[at] for at in sorted(numbered)]
+    return [[cell for each in order if (cell := table[each][row])] for row in range(len(table))]
+
+
+def _several(table: DataTable, name: str, row: int) -> list[Any]:
+    cell = table[name][row]
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        cell = parse_json(cell, where=table.where(row, name))
+    if isinstance(cell, str):
+        cell = [part.strip() for part in cell.split(SEPARATOR) if part.strip()]
+    if cell is None:
+        return []
+    if not isinstance(cell, list | tuple):
+        raise DataError("not a list", where=table.where(row, name), given=shown(cell))
+    return [each for each in cell if each]
+
+
+def _plain(table: DataTable, name: str) -> Sequence[str]:
+    return labels(table, name) if name in table else ("",) * len(table)
+
+
+def _finder(
+    table: DataTable, folder: Path | None, known: KnownItems | None, pictures: Pictures
+) -> Callable[[int, str, Any], str]:
+    """What finds the image of a cell and says its name in the campaign."""
+    photos = Photos(folder)
+
+    def pick(row: int, column: str, value: Any) -> str:
+        where = table.where(row, column) if column in table else table.where(row)
+        if known is not None and isinstance(value, str) and value in known.images:
+            return pictures.add(known.images[value])
+        data = value.get("bytes") if isinstance(value, dict) else value
+        source: Source | None = photos.source(data) if isinstance(data, str) else None
+        if isinstance(data, bytes) and data:
+            source = BytesSource(data, where)
+        if source is None:
+            raise DataError(
+                "no such image",
+                where=where,
+                given=shown(value),
+                hint="name the folder of images with --images"
+                + ("" if known is None else ", or the benchmark that they are of with --benchmark"),
+            )
+        return pictures.add(Image(str(value)[:200], source))
+
+    return pick
+
+
+def _of_pool(table: DataTable, known: KnownItems | None) -> tuple[DataTable, list[list[int]]]:
+    """A row per pair of a pool, whichever direction it was proposed in, with the caption's words."""
+    groups = _groups(table, "pair")
+    first = [rows[0] for rows in groups.values()]
+    images, captions = labels(table, "image"), labels(table, "caption")
+    if "text" in table:
+        texts = labels(table, "text")
+        words = [texts[row] for row in first]
+    elif known is not None:
+        words = [known.captions.get(captions[row]) or "" for row in first]
+    else:
+        raise DataError(
+            "captions are named by their ids and have no words",
+            where=table.source,
+            hint="name the benchmark that they are of with --benchmark",
+        )
+    columns: dict[str, Sequence[Any]] = {
+        "id": list(groups),
+        "image": [images[row] for row in first],
+        "caption": words,
+    }
+    for name in ("golden", "role", "instance", "kind", "truth"):
+        if name in table:
+            columns[name] = [table[name][row] for row in first]
+    return DataTable(columns, table.source, table.kind), list(groups.values())
+
+
+def _groups(table: DataTable, column: str) -> dict[str, list[int]]:
+    """The rows of each label of a column, in order of first appearance."""
+    groups: dict[str, list[int]] = {}
+    for row, name in enumerate(labels(table, column)):
+        groups.setdefault(name, []).append(row)
+    return groups
+
+
+def _of_candidates(table: DataTable) -> tuple[DataTable, list[list[int]]]:
+    """A row per row of a build, with all its candidates."""
+    pair = next((pair for pair in _CANDIDATES if set(pair) <= set(table.columns)), None)
+    if pair is None:
+        raise DataError(
+            "candidates without images",
+            where=table.source,
+            given=", ".join(table.columns),
+            allowed=" or ".join(f"{image} and {caption}" for image, caption in _CANDIDATES),
+        )
+    groups = _groups(table, "of")
+    columns: dict[str, Sequence[Any]] = {
+        "id": list(groups),
+        "caption": [table[pair[1]][rows[0]] for rows in groups.values()],
+        "images": [[table[pair[0]][row] for row in rows] for rows in groups.values()],
+    }
+    return DataTable(columns, table.source, table.kind), list(groups.values())
+
+
+def _with_golden(item: WorkItem, form: WorkForm, table: DataTable, row: int) -> WorkItem:
+    """The item with its right answer, held against the page that shows it."""
+    try:
+        page = form.page(item)
+    except InputError as error:
+        lacking = [name for name in form.columns if name not in table]
+        raise DataError(
+            f"an item that the form '{form.name}' cannot show: {str(error).partition(': ')[2] or error}",
+            where=table.where(row),
+            hint=f"the table has no column {', '.join(lacking)}" if lacking else None,
+        ) from None
+    cell = table["golden"][row] if "golden" in table else None
+    where = table.where(row, "golden")
+    if cell in (None, ""):
+        if item.role != "work":
+            raise DataError(
+                f"no right answer of an item for {item.role}", where=where, hint="give its column 'golden'"
+            )
+        return item
+    if isinstance(cell, str) and cell.lstrip().startswith("{"):
+        cell = parse_json(cell, where=where)
+    if not isinstance(cell, dict):
+        values = cell if isinstance(cell, list) else [p.strip() for p in str(cell).split(SEPARATOR)]
+        cell = {form.main: values}
+    golden: dict[str, list[str]] = {}
+    asked = {each.name: each for each in page.fields if each.kind in ("one", "many")}
+    for name, values in cell.items():
+        if name not in asked:
+            raise DataError("golden answer of another form", where=where, given=name, allowed=sorted(asked))
+        golden[name] = [str(value) for value in (values if isinstance(values, list) else [values])]
+        odd = next((value for value in golden[name] if value not in asked[name].values), None)
+        if odd is not None:
+            raise DataError(
+                "golden answer of another form",
+                where=where,
+                given=odd,
+                allowed=asked[name].values,
+            )
+    return WorkItem(item.id, item.cells, item.role, golden, item.instance, item.kind, item.truth)
+
+
+def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:
+    """Raise `InputError` where there are fewer items than the design needs.
+
+    A person judges one item of an instance at most, so a block needs as many instances as it has items.
+    """
+    count = {role: len({item.apart for item in items if item.role == role}) for role in ROLES}
+    if not count["work"]:
+        raise InputError("a campaign needs items to work on", given="none")
+    wanted: list[tuple[str, int, Role, str]] = [("onboarding", recipe.onboarding, "onboarding", "onboarding")]
+    if recipe.design == "blocks":
+        work = recipe.per_person - recipe.golden_per_block
+        wanted += [
+            ("per_person", work, "work", "work in a block"),
+            ("golden_per_block", recipe.golden_per_block, "golden", "golden in a block"),
+        ]
+    elif recipe.golden_share or recipe.golden_misses:
+        wanted.append(("golden_share", max(1, recipe.golden_misses), "golden", "golden"))
+    for key, needed, role, words in wanted:
+        if count[role] < needed:
+            raise InputError(
+                f"fewer items than the design needs ({words})",
+                where=f"key '{key}'",
+                given=f"{count[role]:,} that one person can judge",
+                allowed=f"{needed:,} or more",
+                hint="give more items, or a smaller number",
+            )

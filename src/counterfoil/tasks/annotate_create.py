@@ -1,0 +1,316 @@
+"""Campaigns made from tables, pools, benchmarks, builds and other campaigns."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from math import ceil
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil import catalog
+from counterfoil.annotate.benchmark_items import drawn_golden, items_of_benchmark, known_items
+from counterfoil.annotate.campaign import (
+    DATABASE,
+    FILES,
+    RECIPE,
+    Campaign,
+    CampaignRecipe,
+    create_folder,
+    form_of,
+)
+from counterfoil.annotate.forms.base import ROLES, WorkItem
+from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
+from counterfoil.annotate.pictures import Pictures
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.folder import is_benchmark_folder
+from counterfoil.data.tables import EXTENSIONS, read_table
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.fields import from_text, values_of
+from counterfoil.inputs.files import read_text
+from counterfoil.outputs import Folder
+from counterfoil.report.labels import amount
+from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import guarded
+from counterfoil.tasks.results import Tabular
+
+#: Golden items are drawn where a table of them is asked for by this name.
+AUTO = "auto"
+#: Where golden items are given and the recipe says nothing of them: their share in a queue and in a block.
+_GOLDEN_SHARE = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateOptions:
+    """What a campaign is made from beside its source, as `counterfoil.create_campaign` describes it."""
+
+    #: Fields of the recipe and settings of the form, as texts or as values.
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    golden: str | Path | None = None
+    onboarding: str | Path | None = None
+    images: str | Path | None = None
+    #: The benchmark whose images and captions a table names by their ids, and where its data is.
+    benchmark: str | None = None
+    data: str | Path | None = None
+    sample: int | None = None
+    instructions: str | Path | None = None
+    consent: str | Path | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CreatedCampaign(Tabular):
+    """A campaign that was made: how many items of which role, and what its work comes to.
+
+    Rows by "role" are one per role that items have: `role`, `items`, `instances` (of which a person judges
+    one item each), `answers` that are asked for (null but for work), `hours` and `cost` at the form's usual
+    time per item.
+    """
+
+    campaign: Campaign
+
+    rows_by = ("role",)
+
+    def _rows(self, by: str) -> pa.Table:
+        recipe, seconds = self.campaign.recipe, self.campaign.form.seconds
+        rows = []
+        for role in ROLES:
+            its = [item for item in self.campaign.items if item.role == role]
+            if not its:
+                continue
+            answers = len(its) * recipe.overlap if role == "work" else None
+            hours = None if answers is None else answers * seconds / 3600
+            rows.append(
+                {
+                    "role": role,
+                    "items": len(its),
+                    "instances": len({item.apart for item in its}),
+                    "answers": answers,
+                    "hours": hours,
+                    "cost": None if hours is None else hours * recipe.pay_per_hour,
+                }
+            )
+        return pa.Table.from_pylist(rows)
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """A row per role."""
+        currency = self.campaign.recipe.currency
+        columns = tuple(
+            Column(name, style="text") for name in ("items", "instances", "answers", "hours", currency)
+        )
+        rows = []
+        for each in self.to_arrow().to_pylist():
+            cells = [f"{each['items']:,}", f"{each['instances']:,}"]
+            if each["answers"] is None:
+                cells += ["", "", ""]
+            else:
+                cells += [f"{each['answers']:,}", f"{each['hours']:.1f}", f"{each['cost']:,.2f}"]
+            rows.append(Row(each["role"], tuple(map(Cell, cells))))
+        heading = f"{self.campaign.recipe.title} ({self.campaign.form.name})"
+        return (Table(heading, columns, tuple(rows), "role"),)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the numbers rest on, and what comes next."""
+        form = self.campaign.form
+        return [
+            f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}; fees "
+            "of platforms, golden items and onboarding are not in them",
+            f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
+            f"{self.campaign.folder}",
+        ]
+
+    def __repr__(self) -> str:
+        return f"<CreatedCampaign {self.campaign.folder}: {amount(len(self.campaign.items), 'item')}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as plain values, as `annotate create --json` writes them."""
+        return {
+            "campaign": str(self.campaign.folder),
+            "form": self.campaign.form.name,
+            "digest": self.campaign.digest,
+            "roles": self.to_arrow().to_pylist(),
+        }
+
+
+def why_foreign(folder: Path) -> str | None:
+    """Why a folder is not to be written over: it has answers, or files that are no campaign's."""
+    if (folder / DATABASE).exists():
+        return "the campaign there has answers"
+    if not (folder / RECIPE).exists():
+        return "the folder holds files of these names that are no campaign"
+    return "a campaign is there"
+
+
+def create_campaign(
+    form: str,
+    source: str | Path,
+    out: str | Path,
+    options: CreateOptions = CreateOptions(),
+    *,
+    overwrite: bool = False,
+    feedback: Feedback = SILENT,
+) -> CreatedCampaign:
+    """Make a campaign's folder at `out` from `source`: a table, a benchmark's name or folder, or a campaign.
+
+    Nothing is written before all items are read and checked. Raises `InputError` for settings and designs
+    that cannot be, `DataError` naming row and column for items that the form cannot show, and for images
+    that are not there.
+    """
+    out = Path(out)
+    recipe = _recipe(form, source, options)
+    with guarded("annotate create", overwrite=overwrite, reads=[source, *_read(options)]) as outputs:
+        outputs.folder(Folder(out, FILES, why_foreign))
+        pictures = Pictures()
+        rng = np.random.default_rng([recipe.seed, 0])
+        with feedback.busy("reading items"):
+            found, known, salt = _items(recipe, str(source), options, pictures, rng)
+            items = [*found.items]
+            for role, path in (("golden", options.golden), ("onboarding", options.onboarding)):
+                if path is None:
+                    continue
+                if str(path) == AUTO and role == "golden":
+                    items += _drawn(recipe, found, known, options, pictures, rng)
+                else:
+                    its = items_of_table(
+                        read_table(Path(path)),
+                        form_of(recipe, where="the campaign"),
+                        pictures,
+                        folder=_folder(options),
+                        known=None if known is None else known_items(known),
+                        role=cast(Any, role),
+                    )
+                    items += its.items
+        recipe = _with_roles(recipe, items)
+        check_items(items, recipe)
+        with feedback.busy("copying images"):
+            campaign = create_folder(
+                out,
+                recipe,
+                items,
+                pictures,
+                instructions="" if options.instructions is None else read_text(Path(options.instructions)),
+                consent="" if options.consent is None else read_text(Path(options.consent)),
+                source=found.rows,
+                salt=salt,
+            )
+    return CreatedCampaign(campaign)
+
+
+def _read(options: CreateOptions) -> list[object]:
+    return [options.golden, options.onboarding, options.images, options.instructions, options.consent]
+
+
+def _folder(options: CreateOptions) -> Path | None:
+    return None if options.images is None else Path(options.images)
+
+
+def _recipe(form: str, source: str | Path, options: CreateOptions) -> CampaignRecipe:
+    """The recipe, its fields and the form's settings read as texts of a command line or as values."""
+    entry = WORK_FORMS.find(form)
+    values = {
+        key: from_text(CampaignRecipe, key, value) if isinstance(value, str) else value
+        for key, value in options.recipe.items()
+    }
+    own = {
+        key: from_text(entry.kind, key, value) if isinstance(value, str) else value
+        for key, value in options.settings.items()
+    }
+    entry.form(own, where=f"settings of '{form}'")
+    title = values.pop("title", None) or f"{entry.summary[:1].upper()}{entry.summary[1:]}"
+    may_be_empty = {each.name for each in fields(CampaignRecipe) if each.default == ""}
+    empty = {key: value for key, value in values.items() if value == "" and key in may_be_empty}
+    typed = values_of(CampaignRecipe, {k: v for k, v in values.items() if k not in empty}, where="the recipe")
+    return CampaignRecipe(form=form, title=title, **typed, **empty, settings=own)
+
+
+def _items(
+    recipe: CampaignRecipe,
+    source: str,
+    options: CreateOptions,
+    pictures: Pictures,
+    rng: np.random.Generator,
+) -> tuple[CampaignItems, Benchmark | None, str]:
+    """The items of the source, the benchmark that is known beside it, and the salt of another campaign."""
+    form = form_of(recipe, where="the campaign")
+    path = Path(source)
+    if path.suffix.lower() in EXTENSIONS and source not in catalog.benchmarks():
+        if options.sample is not None:
+            raise InputError("--sample is of a benchmark's questions", given=source)
+        known = None
+        if options.benchmark is not None:
+            known = _benchmark(options.benchmark, options)
+        found = items_of_table(
+            read_table(path),
+            form,
+            pictures,
+            folder=_folder(options),
+            known=None if known is None else known_items(known),
+        )
+        return found, known, ""
+    if source not in catalog.benchmarks() and not is_benchmark_folder(path):
+        raise DataError(
+            "no table, benchmark or campaign of this name",
+            where=source,
+            allowed=f"a file that ends in {', '.join(EXTENSIONS)}, a benchmark's name or folder, a campaign",
+        )
+    benchmark = _benchmark(source, options)
+    try:
+        found = items_of_benchmark(benchmark, form, pictures, sample=options.sample, rng=rng)
+    except DataError as error:
+        raise DataError(str(error), where=source) from None
+    return found, benchmark, ""
+
+
+def _benchmark(name: str, options: CreateOptions) -> Benchmark:
+    """The benchmark; data that is named may hold another number of questions than the release."""
+    counts = options.data is None
+    return catalog.benchmark(name, data=options.data, images=options.images, counts=counts)
+
+
+def _drawn(
+    recipe: CampaignRecipe,
+    found: CampaignItems,
+    known: Benchmark | None,
+    options: CreateOptions,
+    pictures: Pictures,
+    rng: np.random.Generator,
+) -> Sequence[WorkItem]:
+    """Golden pairs drawn from the gallery that a pool is of, as many as its blocks or its queue take."""
+    rows = found.rows
+    if known is None or not {"image", "caption"} <= set(rows.column_names):
+        raise InputError(
+            "golden items are drawn for a pool of a gallery's pairs",
+            where="--golden auto",
+            hint="name the gallery with --benchmark, or give a table of golden items",
+        )
+    asked = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
+    n = len(found.items)
+    if recipe.design == "blocks":
+        per_block = recipe.golden_per_block or _usual_golden(recipe)
+        total = per_block * ceil(n / max(1, recipe.per_person - per_block))
+    else:
+        total = ceil(n * (recipe.golden_share or _GOLDEN_SHARE))
+    return drawn_golden(known, asked, max(1, ceil(total / 2)), form_of(recipe, where=""), pictures, rng)
+
+
+def _usual_golden(recipe: CampaignRecipe) -> int:
+    return max(1, round(_GOLDEN_SHARE * recipe.per_person))
+
+
+def _with_roles(recipe: CampaignRecipe, items: Sequence[WorkItem]) -> CampaignRecipe:
+    """The recipe with golden and onboarding items in use, where it says nothing of those that are there."""
+    count = {role: sum(item.role == role for item in items) for role in ROLES}
+    changed: dict[str, Any] = {}
+    if count["golden"] and not (recipe.golden_share or recipe.golden_per_block):
+        if recipe.design == "blocks":
+            changed["golden_per_block"] = min(count["golden"], _usual_golden(recipe))
+        else:
+            changed["golden_share"] = _GOLDEN_SHARE
+    if count["onboarding"] and not recipe.onboarding:
+        changed["onboarding"] = count["onboarding"]
+    return replace(recipe, **changed)

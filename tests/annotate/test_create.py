@@ -1,0 +1,224 @@
+"""`counterfoil annotate create`: folders from tables, pools and benchmarks, and what is refused."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import PIL.Image
+import pytest
+from typer.testing import CliRunner
+
+from counterfoil import catalog
+from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.cli import app
+from counterfoil.data.folder import save
+from counterfoil.errors import DataError, InputError
+from counterfoil.tasks.annotate_create import CreateOptions, create_campaign
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with ten images and tables of pairs, golden pairs and a test."""
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for at in range(10):
+        PIL.Image.new("RGB", (8, 8), (at * 20, 0, 0)).save(photos / f"{at}.png")
+    write(
+        tmp_path / "pairs.csv",
+        [{"id": f"p{at}", "image": f"{at}.png", "caption": f"c {at}"} for at in range(10)],
+    )
+    rows = [{"image": f"{at}.png", "caption": f"g {at}", "golden": ("yes", "no")[at % 2]} for at in range(4)]
+    write(tmp_path / "golden.csv", rows)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+
+
+def create(*words: str, code: int = 0) -> str:
+    done = CliRunner().invoke(app, ["annotate", "create", *words])
+    assert done.exit_code == code, done.output + repr(done.exception)
+    return done.output if code == 0 else str(done.exception)
+
+
+def roles(campaign: Campaign) -> dict[str, int]:
+    return dict(Counter(item.role for item in campaign.items))
+
+
+YES_NO = ("yes-no", "--from", "pairs.csv", "--images", "photos", "--out", "new")
+
+
+def test_a_campaign_from_a_table_by_command(here: Path) -> None:
+    shown = create(
+        *YES_NO, "--golden", "golden.csv", "--onboarding", "golden.csv", "--overlap", "2", "--title", "T"
+    )
+    made = open_campaign(here / "new")
+    assert roles(made) == {"work": 10, "golden": 4, "onboarding": 4}
+    # What is given is used, where the recipe says nothing of it.
+    assert (made.recipe.golden_share, made.recipe.onboarding, made.recipe.overlap) == (0.1, 4, 2)
+    assert made.recipe.title == "T"
+    assert "20" in shown
+    assert sorted(path.name for path in (here / "new" / "images").iterdir()) == sorted(made._images)
+    assert made.source is not None
+    assert made.source.column("item").to_pylist()[:2] == ["p0", "p1"]
+    first = made.items[0]
+    assert made.image(first.cells["image"]).read_bytes() == (here / "photos" / "0.png").read_bytes()
+
+
+def test_json_says_what_was_made(here: Path) -> None:
+    found = json.loads(create(*YES_NO, "--json", "-", "--quiet"))
+    assert found["roles"] == [
+        {"role": "work", "items": 10, "instances": 10, "answers": 30, "hours": 30 * 4 / 3600, "cost": 0.4}
+    ]
+    assert found["digest"] == open_campaign(here / "new").digest
+
+
+def test_every_field_of_a_recipe_is_an_option(here: Path) -> None:
+    values = {
+        "design": "blocks",
+        "per-person": "5",
+        "golden-per-block": "1",
+        "golden-misses": "2",
+        "seed": "7",
+        "lease-minutes": "3",
+        "pay-per-hour": "15",
+        "languages": "eu",
+        "keep-until": "2027-01-01",
+    }
+    words = [word for key, value in values.items() for word in (f"--{key}", value)]
+    create(*YES_NO, "--golden", "golden.csv", *words)
+    recipe = open_campaign(here / "new").recipe
+    assert (recipe.design, recipe.per_person) == ("blocks", 5)
+    assert (recipe.golden_per_block, recipe.golden_misses) == (1, 2)
+    assert (recipe.seed, recipe.lease_minutes, recipe.pay_per_hour) == (7, 3.0, 15.0)
+    assert (recipe.languages, recipe.keep_until) == (("eu",), "2027-01-01")
+
+
+def test_settings_and_texts_of_ones_own(here: Path) -> None:
+    (here / "told.md").write_text("# Look well")
+    create(
+        "rating", *YES_NO[1:], "--set", "levels=5", "--set", "labels=bad,good", "--instructions", "told.md"
+    )
+    made = open_campaign(here / "new")
+    assert made.instructions == "# Look well"
+    assert made.recipe.settings == {"levels": 5, "labels": ["bad", "good"]}
+    assert made.form.page(made.items[0]).fields[0].values == ("1", "2", "3", "4", "5")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--from", "nowhere.csv"], "nowhere.csv"),
+        (["--from", "photos"], "no table, benchmark or campaign of this name"),
+        (["--from", "world-gallery"], "a gallery asks about no pairs"),
+        (["--golden", "pairs.csv"], "no right answer of an item for golden"),
+        (["--golden", "auto"], "golden items are drawn for a pool"),
+        (["--images", "nowhere"], "no such image folder"),
+        (["--design", "blocks", "--per-person", "11"], "fewer items than the design needs"),
+        (["--design", "rows"], "allowed: blocks, queue, adaptive"),
+        (["--overlap", "0"], "key 'overlap'"),
+        (["--overlap", "two"], "key 'overlap': wrong value"),
+        (["--set", "levels=5"], "unknown key; given: levels"),
+        (["--sample", "3"], "--sample is of a benchmark's questions"),
+        (["--onboarding", "golden.csv", "--set", "x"], "KEY=VALUE"),
+        (["--keep-until", "soon"], "a date such as"),
+    ],
+)
+def test_what_makes_no_campaign_is_one_line_and_leaves_nothing(
+    here: Path, words: list[str], message: str
+) -> None:
+    said = create(*YES_NO, *words, code=1)
+    assert message in said
+    assert "\n" not in said
+    assert not (here / "new").exists()
+
+
+def test_golden_items_of_another_form_are_refused(here: Path) -> None:
+    write(here / "best.csv", [{"caption": "c", "images": "0.png|1.png", "golden": "0"}])
+    assert "'yes-no' cannot show" in create(*YES_NO, "--golden", "best.csv", code=1)
+    write(here / "values.csv", [{"image": "0.png", "caption": "c", "golden": "100% YES"}])
+    assert "golden answer of another form; given: 100% YES" in create(
+        *YES_NO, "--golden", "values.csv", code=1
+    )
+
+
+def test_an_unknown_form_is_named(here: Path) -> None:
+    assert "did you mean 'yes-no'" in create("yes-on", *YES_NO[1:], code=1)
+
+
+def test_a_campaign_is_replaced_only_where_that_is_asked_for_and_never_with_answers(here: Path) -> None:
+    create(*YES_NO)
+    assert "a campaign is there" in create(*YES_NO, code=1)
+    create(*YES_NO, "--overwrite", "--overlap", "5")
+    assert open_campaign(here / "new").recipe.overlap == 5
+    (here / "new" / "database.sqlite").write_bytes(b"answers")
+    assert "answers" in create(*YES_NO, "--overwrite", code=1)
+    assert (here / "new" / "database.sqlite").read_bytes() == b"answers"
+
+
+def test_the_human_baseline_of_bivlc_is_its_design(here: Path) -> None:
+    """BiVLC section 4: a random sample of instances, four queries each, none twice before one person."""
+    made = create_campaign(
+        "choose",
+        "world-quads",
+        here / "new",
+        CreateOptions(recipe={"design": "blocks", "per_person": 20, "overlap": 1}, sample=40),
+    )
+    (row,) = made.to_arrow().to_pylist()
+    assert (row["items"], row["instances"], row["answers"]) == (160, 40, 160)
+    assert "40" in str(made)
+    kinds = Counter(item.kind for item in made.campaign.items)
+    assert kinds == dict.fromkeys(("i2t-0", "i2t-1", "t2i-0", "t2i-1"), 40)
+
+
+@pytest.fixture
+def pool(here: Path) -> Path:
+    """A pool of 60 pairs of a small drawn gallery, beside the gallery."""
+    gallery = catalog.benchmark("world-gallery")
+    save(gallery, here / "mine")
+    images, captions = [i.id for i in gallery.images], [c.id for c in gallery.captions]
+    rows = [
+        {
+            "pair": str(at),
+            "direction": "i2t",
+            "query": images[at % 20],
+            "item": captions[at],
+            "image": images[at % 20],
+        }
+        | {"caption": captions[at], "place:a": "1"}
+        for at in range(60)
+    ]
+    write(here / "pool.csv", rows)
+    return here / "pool.csv"
+
+
+def test_a_pool_with_golden_pairs_drawn_from_its_gallery(here: Path, pool: Path) -> None:
+    """ECCV Caption section 3.2: 18 pairs of a pool, one true pair and one random one in each task."""
+    words = ("--design", "blocks", "--per-person", "20", "--golden", "auto", "--out", "new")
+    create("match", "--from", "pool.csv", "--benchmark", "mine", *words)
+    made = open_campaign(here / "new")
+    assert made.recipe.golden_per_block == 2
+    kinds = Counter(item.kind for item in made.items if item.role == "golden")
+    # 60 pairs are 4 tasks of 18.
+    assert kinds == {"true pair": 4, "random pair": 4}
+    work = [item for item in made.items if item.role == "work"]
+    assert len(work) == 60
+    texts = {c.id: c.text for c in catalog.benchmark("mine").captions}
+    assert made.source is not None
+    for item, row in zip(work, made.source.to_pylist(), strict=True):
+        assert item.id == row["item"]
+        assert item.cells["caption"] == texts[row["caption"]]
+        assert row["place:a"] == "1"
+
+
+def test_a_benchmark_of_videos_is_refused(here: Path) -> None:
+    with pytest.raises(DataError, match="a campaign shows images"):
+        create_campaign("yes-no", "world-clips", here / "new")
+    with pytest.raises(InputError, match="unknown form of work"):
+        create_campaign("nothing", "world-quads", here / "new")

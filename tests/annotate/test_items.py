@@ -1,0 +1,332 @@
+"""Items made from tables, pools, builds and benchmarks; what cannot be an item is one line."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil import catalog
+from counterfoil.annotate.benchmark_items import QUAD_KINDS, drawn_golden, items_of_benchmark, known_items
+from counterfoil.annotate.campaign import CampaignRecipe
+from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
+from counterfoil.annotate.pictures import Pictures
+from counterfoil.data.judgements import gain_of
+from counterfoil.data.records import BytesSource, FileSource, Image, PixelSource
+from counterfoil.data.tables import read_table
+from counterfoil.errors import DataError, InputError
+from counterfoil.store import digest
+
+COLOURS = ("red", "green", "blue", "white")
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four images, one of them also under another name, and files that are none."""
+    folder = tmp_path_factory.mktemp("photos")
+    for colour in COLOURS:
+        PIL.Image.new("RGB", (8, 8), colour).save(folder / f"{colour}.png")
+    (folder / "again.png").write_bytes((folder / "red.png").read_bytes())
+    PIL.Image.new("RGB", (9, 9), "red").save(folder / "red.tiff")
+    (folder / "text.png").write_text("no image")
+    (folder / "empty.png").write_bytes(b"")
+    return folder
+
+
+def made(
+    tmp_path: Path, photos: Path, form: str, rows: list[dict[str, Any]], *, kind: str = "json", **options: Any
+) -> CampaignItems:
+    path = tmp_path / f"items.{kind}"
+    if kind == "json":
+        path.write_text(json.dumps(rows))
+    else:
+        lines = [",".join(rows[0])] + [",".join(f'"{cell}"' for cell in row.values()) for row in rows]
+        path.write_text("\n".join(lines) + "\n")
+    pictures = options.pop("pictures", Pictures())
+    folder = options.pop("folder", photos)
+    own = WORK_FORMS[form].form({}, where="here")
+    return items_of_table(read_table(path), own, pictures, folder=folder, **options)
+
+
+def test_images_are_named_by_their_content_and_read_when_asked_for(photos: Path) -> None:
+    pictures = Pictures()
+    red = pictures.add(Image("red", FileSource(photos / "red.png")))
+    assert red == digest((photos / "red.png").read_bytes()) + ".png"
+    assert pictures.add(Image("again", FileSource(photos / "again.png"))) == red
+    assert pictures[red] == (photos / "red.png").read_bytes()
+    # What a browser does not show becomes a PNG of the same pixels.
+    tiff = pictures.add(Image("tiff", FileSource(photos / "red.tiff")))
+    assert pictures[tiff][:4] == b"\x89PNG"
+    cropped = pictures.add(Image("crop", FileSource(photos / "red.png"), crop=(0, 0, 4, 4)))
+    assert cropped != red
+    assert list(pictures) == [red, tiff, cropped]
+    (photos / "changed.png").write_bytes((photos / "red.png").read_bytes() + b"\0")
+    changed = pictures.add(Image("changed", FileSource(photos / "changed.png")))
+    PIL.Image.new("RGB", (9, 9), "red").save(photos / "changed.png")
+    with pytest.raises(DataError, match="changed while"):
+        pictures[changed]
+
+
+@pytest.mark.parametrize("name", ["text.png", "empty.png"])
+def test_what_is_no_image_is_refused(photos: Path, name: str) -> None:
+    with pytest.raises(DataError, match="not an image file"):
+        Pictures().add(Image(name, FileSource(photos / name)))
+
+
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_a_table_of_pairs(tmp_path: Path, photos: Path, kind: str) -> None:
+    rows = [
+        {"id": "a", "filename": "red.png", "text": "a red square", "kind": "colour", "instance": "q"},
+        {"id": "b", "filename": "blue.png", "text": "a red square", "kind": "", "instance": "q"},
+    ]
+    pictures = Pictures()
+    found = made(tmp_path, photos, "yes-no", rows, kind=kind, pictures=pictures)
+    first, second = found.items
+    assert (first.id, first.kind, first.instance, first.role) == ("a", "colour", "q", "work")
+    assert first.cells["caption"] == "a red square"
+    assert pictures[second.cells["image"]] == (photos / "blue.png").read_bytes()
+    assert found.rows.to_pylist()[1] == {"item": "b", **rows[1]} | {"kind": rows[1]["kind"]}
+
+
+def test_several_images_in_one_cell_or_in_numbered_columns(tmp_path: Path, photos: Path) -> None:
+    pictures = Pictures()
+    names = {colour: pictures.add(Image(colour, FileSource(photos / f"{colour}.png"))) for colour in COLOURS}
+    wanted = [names["red"], names["blue"]]
+    for kind, cells in (
+        ("json", {"images": ["red.png", "blue.png"]}),
+        ("csv", {"images": "red.png | blue.png"}),
+        ("csv", {"image_2": "blue.png", "image_1": "red.png"}),
+        ("csv", {"image_1": "red.png", "image_2": "blue.png", "image_3": ""}),
+    ):
+        rows: list[dict[str, Any]] = [{"caption": "a square", **cells}]
+        (item,) = made(tmp_path, photos, "best-of-k", rows, kind=kind, pictures=pictures).items
+        assert item.cells["images"] == wanted
+        assert item.id == "0"
+
+
+def test_candidates_of_a_build_become_one_item_per_row(tmp_path: Path, photos: Path) -> None:
+    rows = [
+        {
+            "id": f"{row}#{k}",
+            "of": str(row),
+            "caption": "a white square",
+            "negative_caption": f"a square {row}",
+            "negative_image": f"{COLOURS[k + row]}.png",
+        }
+        for row in (0, 1)
+        for k in (0, 1, 2)
+    ]
+    found = made(tmp_path, photos, "best-of-k", rows)
+    assert [item.id for item in found.items] == ["0", "1"]
+    assert [item.cells["caption"] for item in found.items] == ["a square 0", "a square 1"]
+    assert [len(item.cells["images"]) for item in found.items] == [3, 3]
+    assert found.rows.column("item").to_pylist() == ["0"] * 3 + ["1"] * 3
+    assert found.rows.column("id").to_pylist()[3:] == ["1#0", "1#1", "1#2"]
+    with pytest.raises(DataError, match="candidates without images"):
+        made(tmp_path, photos, "best-of-k", [{"of": "0", "caption": "c"}])
+
+
+def test_a_pair_of_a_pool_is_one_item_whichever_direction_proposed_it(tmp_path: Path, photos: Path) -> None:
+    pool = [
+        {"pair": 1, "direction": "i2t", "query": "red", "item": "c1", "image": "red", "caption": "c1"},
+        {"pair": 2, "direction": "i2t", "query": "red", "item": "c2", "image": "red", "caption": "c2"},
+        {"pair": 1, "direction": "t2i", "query": "c1", "item": "red", "image": "red", "caption": "c1"},
+    ]
+    with pytest.raises(DataError, match=r"have no words; name the benchmark"):
+        made(tmp_path, photos, "match", pool)
+    texts = {"c1": "a red square", "c2": "a blue square"}
+    named = [{**row, "text": texts[str(row["caption"])], "image": f"{row['image']}.png"} for row in pool]
+    found = made(tmp_path, photos, "match", named)
+    assert [(item.id, item.cells["caption"]) for item in found.items] == [
+        ("1", "a red square"),
+        ("2", "a blue square"),
+    ]
+    assert found.rows.column("item").to_pylist() == ["1", "1", "2"]
+    assert found.rows.column("direction").to_pylist() == ["i2t", "t2i", "i2t"]
+
+
+def test_golden_items_of_a_table(tmp_path: Path, photos: Path) -> None:
+    pair = {"image": "red.png", "caption": "a red square"}
+    rows = [
+        {**pair, "golden": "100% YES | Partially YES"},
+        {**pair, "golden": {"match": ["100% NO"], "shortcomings": ["wrong"]}},
+        {**pair, "golden": '{"match": "Mostly NO"}'},
+    ]
+    items = made(tmp_path, photos, "match", rows, role="golden").items
+    assert [item.id for item in items] == ["golden-0", "golden-1", "golden-2"]
+    assert [dict(item.golden) for item in items] == [
+        {"match": ["100% YES", "Partially YES"]},
+        {"match": ["100% NO"], "shortcomings": ["wrong"]},
+        {"match": ["Mostly NO"]},
+    ]
+    mixed = made(tmp_path, photos, "yes-no", [pair, {**pair, "role": "onboarding", "golden": "yes"}]).items
+    assert [(item.id, item.role) for item in mixed] == [("0", "work"), ("onboarding-1", "onboarding")]
+
+
+@pytest.mark.parametrize(
+    ("form", "row", "message"),
+    [
+        ("match", {"image": "red.png", "caption": "c", "golden": "yes"}, "of another form; given: yes"),
+        ("match", {"image": "red.png", "caption": "c", "golden": {"best": ["1"]}}, "given: best"),
+        ("match", {"image": "red.png"}, "no caption; the table has no column caption"),
+        ("match", {"image": "red.png", "caption": ""}, "items.json, row 1: .*no caption"),
+        ("match", {"image": "", "caption": "c"}, "no image"),
+        ("match", {"image": "none.png", "caption": "c"}, "no such image; given: none.png; name the folder"),
+        ("match", {"image": "text.png", "caption": "c"}, "not an image file"),
+        ("match", {"image": "red.png", "caption": "c", "role": "play"}, "no such role; given: play"),
+        ("best-of-k", {"caption": "c", "images": ["red.png"]}, "a choice needs images"),
+        ("best-of-k", {"caption": "c", "images": {"a": 1}}, "not a list"),
+        ("best-of-k", {"caption": "c", "images": ["red.png", ""]}, "a choice needs images"),
+        ("best-of-k", {"caption": "c", "images": "[red"}, "column 'images'.*not valid JSON"),
+    ],
+)
+def test_rows_that_make_no_item(
+    tmp_path: Path, photos: Path, form: str, row: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as error:
+        made(tmp_path, photos, form, [row])
+    assert "\n" not in str(error.value)
+
+
+def of_world(name: str, form: str, n: int) -> CampaignItems:
+    benchmark = catalog.benchmark(name)
+    own = WORK_FORMS[form].form({}, where="here")
+    rng = np.random.default_rng(0)
+    return items_of_benchmark(benchmark, own, Pictures(), sample=n, rng=rng)
+
+
+def test_a_quad_has_four_single_directions() -> None:
+    """BiVLC section 4: 2,000 queries of 500 instances."""
+    items = of_world("world-quads", "choose", 6).items
+    assert Counter(item.kind for item in items) == dict.fromkeys(QUAD_KINDS, 6)
+    assert set(Counter(item.instance for item in items).values()) == {4}
+    benchmark = catalog.benchmark("world-quads")
+    place = {name: at for at, name in enumerate(benchmark.questions.ids)}
+    captions = [c.text for c in benchmark.captions]
+    for item in items:
+        asked, side = item.kind.split("-")
+        right = benchmark.paired.slots()[0][place[item.instance]].tolist()
+        texts = [captions[at] for at in right]
+        assert item.truth == side
+        assert item.cells["captions"] == (texts if asked == "i2t" else [texts[int(side)]])
+        assert len(item.cells["images"]) == (1 if asked == "i2t" else 2)
+
+
+def test_a_sample_is_drawn_by_the_seed() -> None:
+    own = WORK_FORMS["choose"].form({}, where="here")
+    benchmark = catalog.benchmark("world-choices")
+    drawn = [
+        {
+            item.id
+            for item in items_of_benchmark(
+                benchmark, own, Pictures(), sample=9, rng=np.random.default_rng(s)
+            ).items
+        }
+        for s in (0, 0, 1)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+    with pytest.raises(InputError, match="a sample larger than the benchmark"):
+        of_world("world-choices", "choose", 10**6)
+
+
+def test_all_combinations_of_a_quad_are_asked_as_winoground_does() -> None:
+    items = of_world("world-quads", "yes-no", 3).items
+    assert len(items) == 12
+    for item in items:
+        name, caption, image = item.id.rsplit("_", 2)
+        assert name == item.instance
+        assert item.truth == ("yes" if caption[1] == image[1] else "no")
+        assert item.kind == ("right pair" if caption[1] == image[1] else "wrong pair")
+
+
+def test_pairs_of_other_forms_of_question() -> None:
+    rated = of_world("world-rated", "rating", 5).items
+    assert len(rated) == 5
+    assert {item.truth for item in rated} == {""}
+    choices = of_world("world-choices", "match", 5).items
+    assert {gain_of(item.truth) for item in choices if item.id.endswith("_s0")} == {1.0}
+    assert {gain_of(item.truth) for item in choices if item.id.endswith("_s1")} == {0.0}
+    which = of_world("world-quads", "which-image", 2).items
+    assert set(which[0].cells) == {"caption", "image", "negative_image"}
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "message"),
+    [
+        ("world-gallery", "match", "a gallery asks about no pairs"),
+        ("world-rated", "choose", "neither quads nor choices"),
+        ("world-choices", "which-image", "needs questions with a negative image"),
+        ("world-quads", "best-of-k", "takes its items from a table"),
+    ],
+)
+def test_benchmarks_that_a_form_cannot_ask(name: str, form: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        of_world(name, form, 2)
+
+
+def test_golden_pairs_are_drawn_from_the_gallery() -> None:
+    """True pairs are right in the gallery; random ones are neither right nor proposed by a model."""
+    gallery = catalog.benchmark("world-gallery")
+    known, form = known_items(gallery), WORK_FORMS["match"].form({}, where="here")
+    images = [image.id for image in gallery.images][:40]
+    captions = [caption.id for caption in gallery.captions][:40]
+    asked = set(zip(images, captions, strict=True)) | set(
+        zip(images, captions[1:] + captions[:1], strict=True)
+    )
+    pictures = Pictures()
+    items = drawn_golden(gallery, asked, 12, form, pictures, np.random.default_rng(3))
+    assert Counter(item.kind for item in items) == {"true pair": 12, "random pair": 12}
+    assert all(item.role == "golden" for item in items)
+    questions = gallery.gallery
+    of_image = {pictures.add(known.images[name]): name for name in images}
+    texts = {known.captions[name]: name for name in captions}
+    number = {image.id: at for at, image in enumerate(gallery.images)}
+    caption_number = {caption.id: at for at, caption in enumerate(gallery.captions)}
+    for item in items:
+        image, caption = of_image.get(item.cells["image"]), texts.get(item.cells["caption"])
+        if item.kind == "random pair":
+            assert image is not None
+            assert caption is not None
+            assert (image, caption) not in asked
+            assert questions.owners[caption_number[caption]] != number[image]
+        gains = {gain_of(value) for value in item.golden["match"]}
+        assert gains == ({1.0, 0.5} if item.kind == "true pair" else {0.0})
+    other = WORK_FORMS["rating"].form({}, where="here")
+    with pytest.raises(InputError, match="drawn for pairs"):
+        drawn_golden(gallery, asked, 1, other, pictures, np.random.default_rng(3))
+
+
+def recipe(**values: Any) -> CampaignRecipe:
+    return CampaignRecipe(form="yes-no", title="t", **values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"design": "blocks", "per_person": 4}, "key 'per_person'.*given: 3 .*allowed: 4 or more"),
+        ({"design": "blocks", "per_person": 3, "golden_per_block": 2}, "golden in a block.*given: 1"),
+        ({"onboarding": 3}, "key 'onboarding'.*given: 2"),
+        ({"golden_share": 0.1, "golden_misses": 2}, "golden.*given: 1"),
+    ],
+)
+def test_fewer_items_than_the_design_needs(values: dict[str, Any], message: str) -> None:
+    work = [WorkItem(str(at), {}, instance=str(at // 2)) for at in range(6)]
+    others = [WorkItem("g", {}, "golden"), WorkItem("o", {}, "onboarding"), WorkItem("p", {}, "onboarding")]
+    with pytest.raises(InputError, match=message):
+        check_items(work + others, recipe(**values))
+    check_items(work + others, recipe(design="blocks", per_person=3, golden_per_block=1, onboarding=2))
+    with pytest.raises(InputError, match="items to work on"):
+        check_items(others, recipe())
+
+
+def test_images_in_memory_are_items_too() -> None:
+    pictures = Pictures()
+    square = PixelSource(np.zeros((8, 8, 3), np.uint8))
+    name = pictures.add(Image("a", square))
+    assert pictures.add(Image("b", BytesSource(square.read()))) == name
+    assert len(pictures) == 1
