@@ -12,7 +12,7 @@ and signs are adjusted together by Holm's method, so that `level` is about the c
 is flagged. In a simulation (tests/stats/test_careless.py) at a level of 5 %:
 
     able people (skill beta(12, 1.5))      10, two classes   30   50, two classes   200, skill beta(8, 2)
-    campaigns with any of them flagged               0.5 %  6.5 %            0.0 %                 3.0 %
+    campaigns with any of them flagged               0.5 %  4.8 %            0.0 %                 3.0 %
 
     flagged of, among 24 able people         hasty   one side   guessing   wrong on purpose   bots
     70 answers, 10 of them golden             38 %       96 %       78 %              100 %  100 %

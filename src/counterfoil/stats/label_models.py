@@ -11,7 +11,7 @@ Every model has `posterior` (items, classes), `accuracy` (people), `labels` (ite
 They find what they find from the same start every time: equal answers give equal labels.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -97,10 +97,6 @@ class Labels:
                 allowed=f"0 to {n_classes - 1}, -1 where it is not known",
             )
         return cls(items, people, labels, n_items, n_people, n_classes, known, weights)
-
-    def without_known(self) -> "Labels":
-        """The same answers where no label is known."""
-        return replace(self, known=np.full(self.n_items, -1))
 
     @cached_property
     def table(self) -> csr_array:
