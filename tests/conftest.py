@@ -1,9 +1,12 @@
-"""Shared by all tests: shape checks switched on, the folder of real data, and the time per folder."""
+"""Shared by all tests: shape checks, the folder of real data, a browser, and the time per folder."""
 
 import os
+import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import hypothesis
 import pytest
@@ -38,6 +41,36 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data: set COUNTERFOIL_DATA (looked for {folder})")
     return folder
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A headless Chromium without network requests, or a skip that says what to install."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
+    if not Path(path).is_file():
+        pytest.skip("no Chromium: install it (Debian: apt-get install chromium)")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    quiet = ("background-networking", "quic", "component-update", "sync", "gpu")
+    arguments = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def violations() -> Callable[[Any], list[str]]:
+    """What axe-core finds against a page with all of its details open: a line per broken rule and element."""
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    code = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+    def found(view: Any) -> list[str]:
+        view.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+        view.evaluate(code)
+        broken = view.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        return [f"{rule['id']}: {node['html'][:120]}" for rule in broken for node in rule["nodes"]]
+
+    return found
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

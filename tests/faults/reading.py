@@ -375,6 +375,17 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--instructions": ("nowhere.md", "photos"),
         "--out": ("photos", "pairs.csv"),
     },
+    "annotate serve photos": {
+        "--port": ("x", "-1", "99999999", ""),
+        "--public-url": ("study.example", "https://study.example/a?b"),
+        "--certificate": ("nowhere.pem",),
+        "nothing": ("",),
+    },
+    "annotate links photos": {
+        "--n": ("0", "-1", "x", "99999999999"),
+        "--out": ("photos", "pairs.csv", "pairs.csv/x.csv"),
+        "--public-url": ("study.example", ""),
+    },
     "build refine rows.csv --against blind:length --least 1 --out new.csv": {
         "--scores": ("nowhere.csv", "votes.csv", "photos/p0.png", "nothing", "caption"),
         "--scales": ("x", "vera=0", "vera=1"),

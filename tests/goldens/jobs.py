@@ -156,7 +156,7 @@ def _lists() -> Iterator[Job]:
         ),
         *("annotate", "annotate forms", "annotate create"),
         *("world build", "list", "list benchmarks", "cache", "cache list", "cache limit", "cache clear"),
-        "annotate agreement",
+        *("annotate agreement", "annotate serve", "annotate links"),
     ):
         yield Job(f"help-{command.replace(' ', '-') or 'counterfoil'}", f"{command} --help".strip())
 

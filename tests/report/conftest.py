@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -329,21 +328,6 @@ def real_winoground(shared_data: Path) -> Comparison:
     return compare(runs, draws=200)[0]
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """A headless Chromium without network requests, or a skip that says what to install."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or "/usr/bin/chromium"
-    if not Path(path).is_file():
-        pytest.skip("no Chromium: install it (Debian: apt-get install chromium)")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    quiet = ("background-networking", "quic", "component-update", "sync", "gpu")
-    arguments = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in quiet)]
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=arguments)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture
 def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Opens HTML text from a file; at the end, the page must have asked for and complained of nothing."""
@@ -372,18 +356,3 @@ def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     for context in contexts:
         context.close()
     assert troubles == []
-
-
-@pytest.fixture
-def violations() -> Callable[[Any], list[str]]:
-    """What axe-core finds against a page with all of its details open: a line per broken rule and element."""
-    axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
-    code = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-
-    def found(view: Any) -> list[str]:
-        view.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
-        view.evaluate(code)
-        broken = view.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-        return [f"{rule['id']}: {node['html'][:120]}" for rule in broken for node in rule["nodes"]]
-
-    return found

@@ -4,7 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from counterfoil.cli import annotate_agreement, annotate_create, annotate_exchange, annotate_prolific, usage
+from counterfoil.cli import (
+    annotate_agreement,
+    annotate_create,
+    annotate_exchange,
+    annotate_prolific,
+    annotate_serve,
+    usage,
+)
 from counterfoil.cli.list import Json, print_facts, print_json, print_table
 
 app = typer.Typer(
@@ -56,6 +63,8 @@ COMMANDS: tuple[tuple[Any, str], ...] = (
     (annotate_exchange.import_, annotate_exchange.IMPORT_EPILOG),
     (annotate_exchange.questions, annotate_exchange.QUESTIONS_EPILOG),
     (annotate_exchange.mturk_review, annotate_exchange.MTURK_REVIEW_EPILOG),
+    (annotate_serve.serve, annotate_serve.SERVE_EPILOG),
+    (annotate_serve.links, annotate_serve.LINKS_EPILOG),
 )
 for function, epilog in COMMANDS:
     app.command(

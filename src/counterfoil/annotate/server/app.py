@@ -1,0 +1,145 @@
+"""The application of a campaign's server, and the process that serves it."""
+
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from counterfoil import __version__
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.errors import InputError, MissingExtraError, StorageError
+
+try:
+    import uvicorn
+    from fastapi import FastAPI, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import JSONResponse
+    from starlette.exceptions import HTTPException
+    from starlette.staticfiles import StaticFiles
+except ModuleNotFoundError as error:
+    raise MissingExtraError(error.name or "fastapi", "annotate") from None
+
+from counterfoil.annotate.server import work_api, work_pages
+from counterfoil.annotate.server.security import Guard, check_public_url, host_of
+from counterfoil.annotate.server.work_views import Views, check_views
+
+
+def make_app(
+    campaign: Campaign,
+    database: Database,
+    *,
+    public_url: str | None = None,
+    clock: Callable[[], float] = time.time,
+    log: Callable[[str], None] | None = None,
+) -> FastAPI:
+    """The application, guarded, with every page and route of a campaign.
+
+    `public_url` is the address under which people reach it where that is not this machine's own. Raises
+    `InputError` for another address than a site's and a way in that is no platform's.
+    """
+    views = Views(campaign)
+    check_views(views)
+    app = FastAPI(
+        title=f"counterfoil: {campaign.recipe.title}", version=__version__, docs_url=None, redoc_url=None
+    )
+    _answer_errors(app)
+    app.include_router(work_api.routes(campaign, database, views, clock))
+    app.include_router(work_pages.routes(campaign, database, views, clock))
+    app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
+    hosts = {socket.gethostname().lower()}
+    if public_url is not None:
+        hosts.add(host_of(check_public_url(public_url).partition("//")[2]))
+    frames = views.platform.frames if views.platform is not None and views.platform.framed else ()
+    app.add_middleware(Guard, clock=clock, hosts=frozenset(hosts), frames=frames, log=log)
+    return app
+
+
+def _answer_errors(app: FastAPI) -> None:
+    """Answer every error with {"error": one line}."""
+
+    def problem(status: int, text: str, headers: Any = None) -> JSONResponse:
+        return JSONResponse({"error": text}, status, headers)
+
+    @app.exception_handler(InputError)
+    def refused(request: Request, error: InputError) -> JSONResponse:
+        return problem(422, str(error))
+
+    @app.exception_handler(StorageError)
+    def not_stored(request: Request, error: StorageError) -> JSONResponse:
+        return problem(507 if "full" in str(error) else 503, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    def malformed(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        place = ", ".join(str(part) for part in first["loc"])
+        return problem(422, str(InputError(first["msg"].lower(), where=place)))
+
+    @app.exception_handler(HTTPException)
+    def other(request: Request, error: HTTPException) -> JSONResponse:
+        return problem(error.status_code, str(error.detail), error.headers)
+
+    @app.exception_handler(Exception)
+    def fault(request: Request, error: Exception) -> JSONResponse:
+        return problem(500, "a fault of the server; nothing was stored")
+
+
+def run(
+    app: FastAPI,
+    *,
+    host: str,
+    port: int,
+    certificate: Path | None = None,
+    key: Path | None = None,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until the process is stopped; requests that are under way are answered first.
+
+    `ready` is called with the server's own address once it listens; with port 0 the system chooses one.
+    Raises `InputError` where the port is taken or the certificate cannot be used.
+    """
+    try:
+        listening = _listen(host, port)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise InputError(
+            "cannot listen", where=f"--host {host} --port {port}", given=why, hint="choose another port"
+        ) from None
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+    with listening:
+        try:
+            config.load()
+        except (OSError, ValueError) as error:
+            raise InputError(
+                "cannot be used", where=f"--certificate {certificate}", given=str(error)
+            ) from None
+        if ready is not None:
+            name = f"[{host}]" if ":" in host else host
+            ready(f"{'https' if certificate else 'http'}://{name}:{listening.getsockname()[1]}")
+        # The interrupt that stopped the server is raised once more when all is closed: it has done its work.
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run([listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens; raises `OSError`, for a port that is taken too."""
+    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listening = socket.socket(family, kind)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(1024)
+    except OSError:
+        listening.close()
+        raise
+    return listening

@@ -1,0 +1,266 @@
+"""Guard of the server: what may ask, how much may be sent, and what browsers may do with an answer.
+
+It stands around the application as a plain ASGI middleware, so that a body is counted as it arrives and no
+route is left out.
+"""
+
+import ipaddress
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.exceptions import HTTPException
+
+from counterfoil.errors import InputError
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+#: Bytes of a request's body: the longest answer is a few thousand characters.
+LARGEST_BODY = 64 * 1024
+_TOO_MUCH = f"too much was sent; at most {LARGEST_BODY:,} bytes"
+#: Characters of a path with its parameters.
+LONGEST_PATH = 4_096
+#: Wrong tokens, links or codes from one address within a window; then it is refused until they are older.
+MOST_WRONG, WINDOW = 30, 60.0
+#: Addresses of which wrong attempts are remembered; the oldest are forgotten first.
+_MOST_ADDRESSES = 10_000
+#: Paths on which "not found" or "refused" is an attempt at a secret.
+_SECRET = ("/api/", "/enter", "/open", "/work/", "/research")
+_TRIED = frozenset({401, 403, 404})
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass
+class Attempts:
+    """Wrong attempts by address, within the last `window` seconds.
+
+    >>> attempts = Attempts(most=2, window=60)
+    >>> attempts.wrong("1.2.3.4", now=0.0); attempts.wrong("1.2.3.4", now=1.0)
+    >>> attempts.wait("1.2.3.4", now=10.0), attempts.wait("1.2.3.4", now=61.5), attempts.wait("::1", now=2.0)
+    (50, 0, 0)
+    """
+
+    most: int = MOST_WRONG
+    window: float = WINDOW
+    _seen: dict[str, deque[float]] = field(default_factory=dict)
+
+    def wrong(self, address: str, *, now: float) -> None:
+        """Count a wrong attempt."""
+        times = self._seen.pop(address, None) or deque(maxlen=self.most)
+        times.append(now)
+        self._seen[address] = times
+        if len(self._seen) > _MOST_ADDRESSES:
+            del self._seen[next(iter(self._seen))]
+
+    def wait(self, address: str, *, now: float) -> int:
+        """Whole seconds that an address has to wait, 0 where it need not."""
+        times = self._seen.get(address)
+        if times is None or len(times) < self.most:
+            return 0
+        return max(0, int(times[0] + self.window - now))
+
+
+def network_of(address: str) -> str:
+    """The address as attempts are counted: of IPv6 the network of 64 bits, which one household has whole.
+
+    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3::4"), network_of("a socket")
+    ('192.0.2.7', '2001:db8:1:2::', 'a socket')
+    """
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 4:
+        return address
+    return str(ipaddress.ip_network((int(found), 64), strict=False).network_address)
+
+
+def host_of(authority: str) -> str:
+    """The host of "host:port" in lower case, without a port; empty for what is none.
+
+    >>> host_of("Study.Example:8750"), host_of("[::1]:80"), host_of("a@b")
+    ('study.example', '::1', '')
+    """
+    try:
+        parts = urlsplit(f"//{authority}")
+        valid = parts.port is None or parts.port >= 0
+    except ValueError:
+        return ""
+    return (parts.hostname or "") if valid and "@" not in authority and "/" not in authority else ""
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an address in numbers, which no foreign name server can point at this machine."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def check_public_url(address: str) -> str:
+    """The address under which people reach the server, without a slash at its end.
+
+    Raises `InputError` for what is not the root of a site.
+
+    >>> check_public_url("https://study.example/")
+    'https://study.example'
+    """
+    try:
+        parts = urlsplit(address)
+        sound = parts.scheme in ("http", "https") and bool(host_of(parts.netloc))
+    except ValueError:
+        sound = False
+    if not sound or parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise InputError(
+            "not the address of a site", where="--public-url", given=address, allowed="https://study.example"
+        )
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def content_policy(frames: Sequence[str] = (), forms: Sequence[str] = ()) -> str:
+    """The content security policy of our pages: files of ours alone, no script within a page.
+
+    `frames` are origins that may show the page in a frame, `forms` those that its forms may be posted to.
+
+    >>> content_policy(["https://www.mturk.com"]).rpartition("; ")[2]
+    'frame-ancestors https://www.mturk.com'
+    """
+    allowed, above = " ".join(("'self'", *forms)), " ".join(frames) or "'none'"
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            "style-src 'self'",
+            "img-src 'self' data:",
+            "connect-src 'self'",
+            "base-uri 'none'",
+            f"form-action {allowed}",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+            f"frame-ancestors {above}",
+        )
+    )
+
+
+@dataclass
+class Guard:
+    """The application behind its guard.
+
+    `hosts` are the names under which it may be asked, besides addresses in numbers and localhost: another
+    name may be one that was pointed here to read answers through a visitor's browser. `frames` are origins
+    that may frame the annotators' page. `log` is told of each request: method, route without any token in
+    it, status, milliseconds.
+    """
+
+    app: Application
+    clock: Callable[[], float]
+    hosts: frozenset[str] = frozenset()
+    frames: tuple[str, ...] = ()
+    log: Callable[[str], None] | None = None
+    attempts: Attempts = field(default_factory=Attempts)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """One request, refused or passed on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun, status = self.clock(), 500
+        headers = self._headers(scope)
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                given = {name.lower() for name, _ in message.get("headers", ())}
+                added = [(name, value) for name, value in headers if name not in given]
+                message["headers"] = [*message.get("headers", ()), *added]
+            await send(message)
+
+        address = network_of((scope.get("client") or ("", 0))[0])
+        refusal = self._refusal(scope, address)
+        if refusal is None:
+            await self.app(scope, _counted(receive), answer)
+        else:
+            await _refuse(answer, *refusal)
+        if refusal is None and status in _TRIED and scope["path"].startswith(_SECRET):
+            self.attempts.wrong(address, now=begun)
+        if self.log is not None:
+            route = getattr(scope.get("route"), "path", "-")
+            self.log(f"{scope['method']} {route} {status} {1000 * (self.clock() - begun):.0f} ms")
+
+    def _refusal(self, scope: Message, address: str) -> tuple[int, str] | None:
+        """Status and reason of a request that is not passed on."""
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_PATH:
+            return 414, "the address is too long"
+        head = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        host = host_of(head.get(b"host", ""))
+        if not (host == "localhost" or is_address(host) or host in self.hosts):
+            return 421, "this server is not known by that name; start it with --public-url"
+        if scope["method"] not in _SAFE:
+            origin = head.get(b"origin")
+            foreign = origin is not None and urlsplit(origin).netloc.lower() != head[b"host"].lower()
+            if foreign or head.get(b"sec-fetch-site") == "cross-site":
+                return 403, "a page of another site may not send this"
+            # Forms of other sites can send everything but this type.
+            kind = head.get(b"content-type", "").partition(";")[0].strip().lower()
+            if scope["path"].startswith("/api/") and kind != "application/json":
+                return 415, "send JSON, with the content type application/json"
+        length = head.get(b"content-length", "0")
+        if not (length.isascii() and length.isdigit()):
+            return 400, "the length of the body is no number"
+        if len(length) > 9 or int(length) > LARGEST_BODY:
+            return 413, _TOO_MUCH
+        if scope["path"].startswith(_SECRET) and (wait := self.attempts.wait(address, now=self.clock())):
+            return 429, f"too many wrong links from this address; try again in {wait} s"
+        return None
+
+    def _headers(self, scope: Message) -> list[tuple[bytes, bytes]]:
+        """Headers of every reply, where the route has none of its own."""
+        framed = self.frames and scope["path"].startswith(("/work/", "/enter", "/preview"))
+        frames = self.frames if framed else ()
+        found = {
+            "content-security-policy": content_policy(frames, frames),
+            "x-content-type-options": "nosniff",
+            # Addresses hold tokens, so no other site may learn them.
+            "referrer-policy": "no-referrer",
+            "cross-origin-resource-policy": "same-origin",
+            "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+            "x-robots-tag": "noindex, nofollow",
+            "cache-control": "no-cache" if scope["path"].startswith("/static/") else "no-store",
+        }
+        if not frames:
+            found |= {"x-frame-options": "DENY", "cross-origin-opener-policy": "same-origin"}
+        return [(name.encode(), value.encode()) for name, value in found.items()]
+
+
+def _counted(receive: Receive) -> Receive:
+    """A body that ends in a refusal where it is too long, whatever was announced."""
+    read = 0
+
+    async def counted() -> Message:
+        nonlocal read
+        message = await receive()
+        read += len(message.get("body", b""))
+        if read > LARGEST_BODY:
+            raise HTTPException(413, _TOO_MUCH)
+        return message
+
+    return counted
+
+
+async def _refuse(send: Send, status: int, reason: str) -> None:
+    body = json.dumps({"error": reason}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if status == 429:
+        headers.append((b"retry-after", str(int(WINDOW)).encode()))
+    if status == 413:
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

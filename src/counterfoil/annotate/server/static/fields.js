@@ -1,0 +1,148 @@
+// The fields of an item: drawn from their declaration, filled in by pointer or keyboard, read as shown positions.
+
+import { captionLanguage, make, say } from "./elements.js";
+import { SpansField } from "./spans.js";
+
+/** An image with a button that enlarges it. Descriptions would give answers away, so names are neutral. */
+export function picture(source, name, zoom) {
+  const image = make("img", { src: source, alt: name, decoding: "async", draggable: "false" });
+  image.addEventListener("error", () => image.classList.add("missing"));
+  const button = make("button", { type: "button", class: "zoom", "aria-label": say("enlarge", { image: name }) }, "⤢");
+  button.addEventListener("click", () => zoom(image));
+  return { image, button };
+}
+
+class OptionsField {
+  constructor(field, context) {
+    this.field = field;
+    this.kind = field.kind === "one" ? "radio" : "checkbox";
+    this.inputs = field.options.map((_, at) =>
+      make("input", { type: this.kind, name: field.name, value: at, id: `${field.name}-${at}` }));
+    const has = (what) => field.options.some((option) => option[what].length);
+    const shape = has("images") ? "pictures" : has("texts") ? "long" : "plain";
+    this.element = make("fieldset", { "data-name": field.name },
+      make("legend", {}, field.prompt),
+      make("div", { class: `options ${shape}` }, ...field.options.map((option, at) => this.#option(option, at, context))));
+  }
+
+  #option(option, at, { zoom, images }) {
+    const parts = [];
+    let enlarge = null;
+    for (const source of option.images) {
+      images.count += 1;
+      const { image, button } = picture(source, say("image", { n: images.count }), zoom);
+      parts.push(image);
+      // Beside the first, whose enlargement leads on to the others.
+      enlarge ??= button;
+    }
+    for (const text of option.texts) parts.push(make("span", { class: "text", lang: captionLanguage }, text));
+    if (option.label) parts.push(make("span", { class: "label" }, option.label));
+    const digit = at < 10 ? make("kbd", { "aria-hidden": "true" }, String((at + 1) % 10)) : null;
+    const classes = ["option", option.images.length ? "with-image" : ""].join(" ");
+    return make("div", { class: classes },
+      make("label", { for: this.inputs[at].id }, this.inputs[at], digit, make("span", { class: "content" }, ...parts)),
+      enlarge);
+  }
+
+  get value() {
+    const chosen = this.inputs.flatMap((input, at) => (input.checked ? [at] : []));
+    return this.field.kind === "many" ? chosen : chosen[0];
+  }
+
+  get empty() {
+    return !this.inputs.some((input) => input.checked);
+  }
+
+  digit(at) {
+    const input = this.inputs[at];
+    if (!input) return false;
+    input.checked = this.kind === "radio" || !input.checked;
+    input.focus();
+    input.dispatchEvent(new Event("change", { bubbles: true }));
+    return true;
+  }
+
+  focus() {
+    (this.inputs.find((input) => input.checked) ?? this.inputs[0]).focus();
+  }
+}
+
+class TextField {
+  constructor(field) {
+    this.field = field;
+    this.input = make("textarea", { id: `${field.name}-text`, rows: 2, maxlength: field.longest, autocomplete: "off", lang: captionLanguage });
+    this.element = make("fieldset", { "data-name": field.name, class: "writing" },
+      make("label", { for: this.input.id }, field.prompt), this.input);
+  }
+
+  get value() {
+    return this.input.value.trim();
+  }
+
+  get empty() {
+    return !this.value;
+  }
+
+  digit() {
+    return false;
+  }
+
+  focus() {
+    this.input.focus();
+  }
+}
+
+const KINDS = { one: OptionsField, many: OptionsField, text: TextField, spans: SpansField };
+
+/** All fields of a page, of which those are open that the answers so far ask for. */
+export class Fields {
+  constructor(item, context) {
+    this.all = item.fields.map((field) => new KINDS[field.kind](field, { ...context, item }));
+    this.element = make("div", { class: "fields" }, ...this.all.map((each) => each.element));
+    this.element.addEventListener("change", () => this.open());
+    this.open();
+  }
+
+  /** Show the fields that are open and hide the others; the answer of the open ones. */
+  open() {
+    const answer = {};
+    for (const each of this.all) {
+      const asked = Object.entries(each.field.when).every(([name, places]) =>
+        [answer[name]].flat().some((place) => places.includes(place)));
+      each.element.hidden = each.element.disabled = !asked;
+      if (asked && !each.empty) answer[each.field.name] = each.value;
+    }
+    return answer;
+  }
+
+  get opened() {
+    return this.all.filter((each) => !each.element.hidden);
+  }
+
+  /** The first open field without an answer that must have one. */
+  get lacking() {
+    return this.opened.find((each) => each.field.required && each.empty);
+  }
+
+  /** The field that digits go to: the one with the focus, else the first to be filled in, else the last. */
+  get current() {
+    const withOptions = this.opened.filter((each) => each.field.kind !== "text");
+    return withOptions.find((each) => each.element.contains(document.activeElement))
+      ?? withOptions.find((each) => each.empty) ?? withOptions.at(-1);
+  }
+
+  /** The field after another that is open and empty. */
+  after(field) {
+    return this.opened.slice(this.opened.indexOf(field) + 1).find((each) => each.empty);
+  }
+
+  /** One choice is the whole answer, so that making it can send it. */
+  get single() {
+    return this.all.length === 1 && this.all[0].field.kind === "one" && this.all[0].field.required;
+  }
+
+  /** Whether the server could refuse what was written or marked: then it is heard before the page goes on. */
+  get free() {
+    return this.all.some((each) => ["text", "spans"].includes(each.field.kind));
+  }
+}

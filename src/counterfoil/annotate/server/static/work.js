@@ -1,0 +1,414 @@
+// The page of a person who annotates: one renderer for every form of work, whatever its fields are.
+
+import { captionLanguage, make, randomKey, say } from "./elements.js";
+import { Fields, picture } from "./fields.js";
+import { Outbox, request } from "./outbox.js";
+
+const { api, token, preview } = document.body.dataset;
+/** The address of a route; what the platform gave with the visit goes along, since it is stored only here. */
+const to = (route = "") => `${api}${route}${preview ? "" : location.search}`;
+/** Keys and clicks so soon after an item appears were meant for the one before it. */
+const TOO_SOON = 250;
+/** How often a page that has nothing to do asks whether there is something, in milliseconds. */
+const ASK_AGAIN = 20000;
+
+const main = document.querySelector("main");
+const progress = document.querySelector("progress");
+const notice = document.getElementById("notice");
+const instructions = document.getElementById("instructions");
+const enlarged = document.getElementById("enlarged");
+const sending = document.getElementById("sending");
+const keysOn = document.getElementById("keys");
+const seen = `counterfoil/${token}/instructions`;
+
+let standing = null; // what the server last replied
+let shown = null; // the item on the page: {item, fields, watch, images}
+let sent = new Set(); // leases answered here, whether the server knows or not
+let asking = null;
+
+const outbox = new Outbox(token, to("/answers"), {
+  stored: (submission, receipt) => {
+    standing = receipt.work;
+    if (shown?.waits === submission.lease) shown = null;
+    if (!receipt.accepted) sent.delete(submission.lease);
+    if (receipt.notice) tell(receipt.notice, !receipt.accepted);
+    draw();
+  },
+  refused: (submission, reply) => {
+    if (shown?.waits === submission.lease) {
+      // What was written is still on the page, to be put right.
+      shown.waits = null;
+      sent.delete(submission.lease);
+      shown.form.inert = false;
+      tell(reply.error, true);
+      shown.fields.opened[0]?.focus();
+      return;
+    }
+    tell(`${say("refused")} ${reply.error}`, true);
+    load();
+  },
+  changed: drawSending,
+});
+
+// ---- state
+
+async function load() {
+  clearTimeout(asking);
+  const reply = await request(to());
+  if (reply.body) {
+    standing = reply.body;
+    if (standing.notice) tell(standing.notice);
+    else if (notice.classList.contains("offline")) tell("");
+    draw();
+  } else if (reply.again) {
+    tell(reply.error || say("offline"), true);
+    notice.classList.add("offline");
+    asking = setTimeout(load, 5000);
+  } else {
+    tell("");
+    message(say("invalid_title"), reply.error);
+  }
+}
+
+function draw() {
+  const waiting = outbox.waiting.filter(([, each]) => each.lease);
+  const next = standing.items.find((item) => !sent.has(item.lease));
+  clearTimeout(asking);
+  drawProgress(waiting.length);
+  document.querySelector("footer").hidden = ["consent", "withdrawn", "preview"].includes(standing.state);
+  const working = ["work", "onboarding", "preview"].includes(standing.state);
+  if (!working) {
+    shown = null;
+    return (STATES[standing.state] ?? STATES.disqualified)();
+  }
+  if (!preview && !remembered(seen)) {
+    shown = null;
+    return begin();
+  }
+  if (!next) {
+    shown = null;
+    message(say("waiting_title"), say(waiting.length ? "waiting_sent" : "waiting_items"));
+    asking = setTimeout(load, waiting.length ? 3000 : ASK_AGAIN);
+    return undefined;
+  }
+  if (shown?.item.lease !== next.lease) drawItem(next);
+  for (const item of standing.items) preload(item);
+  return undefined;
+}
+
+function remembered(key, value) {
+  try {
+    if (value) sessionStorage.setItem(key, value);
+    return sessionStorage.getItem(key) ?? remembered[key];
+  } catch {
+    if (value) remembered[key] = value;
+    return remembered[key];
+  }
+}
+
+// ---- pages without an item
+
+function page(title, ...content) {
+  const heading = make("h1", { tabindex: "-1" }, title);
+  main.replaceChildren(make("section", { class: "message" }, heading, ...content));
+  heading.focus({ preventScroll: true });
+  window.scrollTo(0, 0);
+}
+
+function message(title, text, ...more) {
+  page(title, make("p", {}, text), ...more);
+}
+
+/** A copy of a text that the server rendered from Markdown and left in the page. */
+function prose(id) {
+  return document.getElementById(id).content.cloneNode(true);
+}
+
+const STATES = {
+  consent() {
+    const agree = make("button", { type: "button", class: "primary" }, say("agree"));
+    const decline = make("button", { type: "button" }, say("decline"));
+    agree.addEventListener("click", async () => {
+      agree.disabled = true;
+      const reply = await request(to("/consent"), {});
+      agree.disabled = false;
+      if (!reply.body) return tell(reply.error || say("offline"), true);
+      tell("");
+      standing = reply.body;
+      return draw();
+    });
+    decline.addEventListener("click", () => message(say("declined_title"), say("declined"), leave()));
+    page(document.title, make("div", { class: "prose" }, prose("consent-text")), make("p", { class: "buttons" }, agree, decline));
+    agree.focus({ preventScroll: true });
+  },
+  done() {
+    const parts = [];
+    const way = leave();
+    if (standing.code && !standing.leave?.address) {
+      parts.push(make("p", {}, say("code_label")), make("p", { class: "code" }, make("output", {}, standing.code)));
+    }
+    message(say("done_title"), say("done"), ...parts, way);
+    main.querySelector("a.primary, button.primary")?.focus({ preventScroll: true });
+  },
+  paused() {
+    message(say("paused_title"), say("paused"));
+    asking = setTimeout(load, ASK_AGAIN);
+  },
+  full() {
+    message(say("full_title"), say("full"), leave());
+    asking = setTimeout(load, ASK_AGAIN);
+  },
+  disqualified: () => message(say("disqualified_title"), say("disqualified"), leave()),
+  withdrawn: () => message(say("withdrawn_title"), say("withdrawn"), leave()),
+};
+
+/** The way back to the platform that people came from: a link, or a form where it wants one posted. */
+function leave() {
+  const way = standing.leave;
+  if (!way?.address) return null;
+  if (way.method === "GET") {
+    return make("p", { class: "buttons" }, make("a", { class: "primary", href: way.address, target: "_top", rel: "noreferrer" }, say("leave")));
+  }
+  const fields = Object.entries(way.fields).map(([name, value]) => make("input", { type: "hidden", name, value }));
+  return make("form", { method: "post", action: way.address, class: "buttons" }, ...fields,
+    make("button", { type: "submit", class: "primary" }, say("leave")));
+}
+
+function begin() {
+  const start = make("button", { type: "button", class: "primary" }, say("begin"));
+  start.addEventListener("click", () => {
+    remembered(seen, "1");
+    draw();
+  });
+  page(say("instructions"), make("div", { class: "prose" }, prose("instructions-text")),
+    standing.state === "onboarding" ? make("p", {}, say("onboarding")) : null, make("p", { class: "buttons" }, start));
+  start.focus({ preventScroll: true });
+}
+
+// ---- an item
+
+function drawItem(item) {
+  const context = { zoom, images: { count: 0 } };
+  const several = item.shown.filter((each) => each.kind === "image").length > 1;
+  const marked = new Map();
+  const pictures = make("div", { class: "pictures" });
+  const texts = make("div", { class: "texts" });
+  for (const each of item.shown) {
+    if (each.kind === "text") {
+      const text = make("div", { class: "caption" }, each.label ? make("p", { class: "name" }, each.label) : null,
+        make("p", { class: "text", lang: captionLanguage }, each.content));
+      marked.set(each.label, text);
+      texts.append(text);
+      continue;
+    }
+    context.images.count += 1;
+    const name = several && each.label ? each.label : say("image", { n: context.images.count });
+    const { image, button } = picture(each.content, name, zoom);
+    image.addEventListener("click", () => zoom(image));
+    pictures.append(make("figure", {}, image, button, several ? make("figcaption", {}, name) : null));
+  }
+  const fields = new Fields(item, context);
+  const send = make("button", { type: "submit", class: fields.single ? "" : "primary" }, say("send"), make("kbd", { "aria-hidden": "true" }, "↵"));
+  const title = item.practice ? say("practice", { n: item.position }) : say("item", { n: item.position });
+  const heading = make("h1", { tabindex: "-1" }, title);
+  const hint = fields.single ? say("at_once") : say("then_send");
+  const form = make("form", { class: "item", novalidate: true },
+    make("div", { class: "head" }, heading, preview ? make("p", { class: "hint" }, say("preview")) : null),
+    pictures, texts, fields.element,
+    make("div", { class: "foot" }, send, make("p", { class: "hint" }, hint)));
+  form.classList.toggle("beside", pictures.childElementCount > 0);
+  shown = { item, fields, form, watch: new Watch(), at: performance.now(), waits: null, byArrow: false };
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit();
+  });
+  if (fields.single) {
+    // Arrows move through choices without making one for good, so only a key or a click on it sends it.
+    form.addEventListener("keydown", (event) => { shown.byArrow = event.key.startsWith("Arrow"); });
+    form.addEventListener("pointerdown", () => { shown.byArrow = false; });
+    form.addEventListener("click", (event) => {
+      if (event.target.type !== "radio" || shown.byArrow) return;
+      if (performance.now() - shown.at < TOO_SOON) event.preventDefault();
+      else submit();
+    });
+  }
+  // A text whose parts are being marked stands in its field, and not a second time above it.
+  const marking = () => fields.all.forEach(({ field, element }) => {
+    if (field.kind === "spans" && marked.has(field.text)) marked.get(field.text).hidden = !element.hidden;
+  });
+  form.addEventListener("change", marking);
+  marking();
+  main.replaceChildren(form);
+  heading.focus({ preventScroll: true });
+  window.scrollTo(0, 0);
+}
+
+function submit(writing = false) {
+  if (!shown || shown.waits || preview) {
+    if (preview) tell(say("preview"), true);
+    return;
+  }
+  const answer = shown.fields.open();
+  const lacking = shown.fields.lacking;
+  if (lacking) {
+    // Enter in a text goes on to the next field; only then is it pressed to send.
+    const onward = writing && lacking.element !== document.activeElement.closest("fieldset");
+    tell(onward ? "" :say("lacking", { prompt: lacking.field.prompt }), !onward);
+    lacking.focus();
+    return;
+  }
+  tell("");
+  const { item, watch, fields, form } = shown;
+  const seconds = Math.round(watch.seconds * 1000) / 1000;
+  sent.add(item.lease);
+  if (fields.free || item.practice) {
+    shown.waits = item.lease;
+    form.inert = true;
+  }
+  outbox.add({ lease: item.lease, key: randomKey(), answer, seconds });
+  if (!shown.waits) draw();
+}
+
+function preload(item) {
+  const sources = [...item.shown.filter((each) => each.kind === "image").map((each) => each.content),
+    ...item.fields.flatMap((field) => field.options.flatMap((option) => option.images))];
+  for (const source of sources) new Image().src = source;
+}
+
+/** Seconds for which the item was in sight. */
+class Watch {
+  constructor() {
+    this.before = 0;
+    this.since = document.hidden ? null : performance.now();
+  }
+
+  get seconds() {
+    return (this.before + (this.since === null ? 0 : performance.now() - this.since)) / 1000;
+  }
+
+  turn() {
+    if (document.hidden && this.since !== null) {
+      this.before += performance.now() - this.since;
+      this.since = null;
+    } else if (!document.hidden && this.since === null) {
+      this.since = performance.now();
+    }
+  }
+}
+
+document.addEventListener("visibilitychange", () => shown?.watch.turn());
+
+// ---- what is around an item
+
+function tell(text, alert = false) {
+  notice.className = alert ? "alert" : "";
+  notice.textContent = text;
+  notice.hidden = !text;
+}
+
+function drawSending() {
+  const count = outbox.waiting.length;
+  const late = count > 1 || (count && outbox.timer && !outbox.sending);
+  sending.hidden = !late;
+  sending.textContent = late ? [say("not_sent", { n: count }), outbox.trouble].filter(Boolean).join(" – ") : "";
+}
+
+function drawProgress(waiting) {
+  const known = standing.of > 0 && ["work", "onboarding"].includes(standing.state);
+  const done = Math.min(standing.of, standing.done + waiting);
+  progress.hidden = !known;
+  progress.max = standing.of || 1;
+  progress.value = done;
+  const text = document.getElementById("count");
+  text.textContent = known ? say("progress", { done, of: standing.of }) : "";
+}
+
+function zoom(image) {
+  const all = [...main.querySelectorAll("img")];
+  let at = all.indexOf(image);
+  const large = enlarged.querySelector("img");
+  const turn = (by) => {
+    at = (at + by + all.length) % all.length;
+    large.src = all[at].src;
+    large.alt = all[at].alt;
+    enlarged.querySelector("p").textContent = all[at].alt;
+  };
+  turn(0);
+  for (const button of enlarged.querySelectorAll("[data-turns]")) {
+    button.hidden = all.length < 2;
+    button.onclick = () => turn(Number(button.dataset.turns));
+  }
+  enlarged.onkeydown = (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (by) turn(by);
+    if (event.key === "z") enlarged.close();
+  };
+  enlarged.showModal();
+}
+
+enlarged.addEventListener("click", (event) => {
+  if (!event.target.closest("button")) enlarged.close();
+});
+
+for (const opener of document.querySelectorAll("[data-opens]")) {
+  opener.addEventListener("click", () => document.getElementById(opener.dataset.opens).showModal());
+}
+for (const closer of document.querySelectorAll("[data-closes]")) {
+  closer.addEventListener("click", () => closer.closest("dialog").close());
+}
+document.getElementById("instructions-again").append(prose("instructions-text"));
+
+document.getElementById("withdraw-now")?.addEventListener("click", async (event) => {
+  const reply = await request(to("/withdraw"), {});
+  event.target.closest("dialog").close();
+  if (!reply.body) return tell(reply.error || say("offline"), true);
+  outbox.forget();
+  tell("");
+  standing = reply.body;
+  return draw();
+});
+
+keysOn.checked = remembered("counterfoil/keys") !== "off";
+keysOn.addEventListener("change", () => remembered("counterfoil/keys", keysOn.checked ? "on" : "off"));
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || document.querySelector("dialog[open]")) return;
+  const writing = event.target.matches?.("textarea");
+  const pressing = event.target.matches?.("a, button:not(.word), summary, .message *");
+  if (event.key === "Enter" && shown && !pressing && !(writing && event.shiftKey)) {
+    event.preventDefault();
+    if (!event.repeat && !tooSoon()) submit(writing);
+    return;
+  }
+  if (writing || !keysOn.checked) return;
+  if (event.key === "?") {
+    event.preventDefault();
+    instructions.showModal();
+  } else if (event.key === "z" && shown) {
+    const image = document.activeElement?.closest(".option, figure")?.querySelector("img") ?? main.querySelector("img");
+    if (image) zoom(image);
+  } else if (/^[0-9]$/.test(event.key) && shown && !shown.waits) {
+    event.preventDefault();
+    // 0 is the tenth, as it is on a keyboard.
+    if (!event.repeat && !tooSoon()) choose((Number(event.key) + 9) % 10);
+  }
+});
+
+function tooSoon() {
+  return performance.now() - shown.at < TOO_SOON;
+}
+
+function choose(at) {
+  const field = shown.fields.current;
+  if (!field?.digit(at)) return;
+  if (shown.fields.single) submit();
+  else if (field.field.kind === "one") shown.fields.after(field)?.focus();
+}
+
+window.addEventListener("beforeunload", (event) => {
+  if (outbox.memory.size) event.preventDefault();
+});
+
+for (const [, each] of outbox.waiting) sent.add(each.lease);
+if (!preview) outbox.now();
+load();

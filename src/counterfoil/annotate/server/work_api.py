@@ -1,0 +1,94 @@
+"""Routes of the annotators' page that speak JSON; each is about the person whose token its path holds."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Query
+
+from counterfoil.annotate import entry, work
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.server.work_views import (
+    AnswerGiven,
+    NothingGiven,
+    ProblemView,
+    ReceiptView,
+    Views,
+    WorkView,
+)
+from counterfoil.errors import InputError
+
+Token = Annotated[str, Path(max_length=200)]
+SignedVisit = Annotated[str, Query(max_length=2_000)]
+
+#: What every route may answer besides what it is for.
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ProblemView, "description": description}
+    for status, description in (
+        (403, "sent by a page of another site"),
+        (404, "no such link"),
+        (413, "too much was sent"),
+        (415, "no JSON"),
+        (422, "refused, with the reason"),
+        (429, "too many wrong links from this address"),
+        (503, "the database cannot be written at this moment; nothing was stored"),
+        (507, "the disk is full; nothing was stored"),
+    )
+}
+
+
+def person_named(database: Database, token: str) -> entry.Person:
+    """Who a token belongs to; raises a 404 where no one has it."""
+    try:
+        return entry.person_of(database, token)
+    except InputError as error:
+        raise HTTPException(404, str(error)) from None
+
+
+def routes(campaign: Campaign, database: Database, views: Views, clock: Callable[[], float]) -> APIRouter:
+    """The routes under /api/work, each in a thread of its own, since the database waits for the disk."""
+    router = APIRouter(prefix="/api", responses=PROBLEMS)
+
+    def standing(token: str, visit: str) -> WorkView:
+        person = person_named(database, token)
+        found = work.standing(database, campaign, person, clock())
+        return views.work(found, views.visit(visit, token))
+
+    @router.get("/work/{token}")
+    def stand(token: Token, visit: SignedVisit = "") -> WorkView:
+        """Where the person stands, with the items to do now and next."""
+        return standing(token, visit)
+
+    @router.post("/work/{token}/consent")
+    def consent(token: Token, given: NothingGiven, visit: SignedVisit = "") -> WorkView:
+        """Store that the person agrees to take part."""
+        entry.consent(database, person_named(database, token), clock(), text=campaign.consent)
+        return standing(token, visit)
+
+    @router.post("/work/{token}/answers")
+    def submit(token: Token, given: AnswerGiven, visit: SignedVisit = "") -> ReceiptView:
+        """Store an answer; sent again with the same key it is stored once."""
+        person = person_named(database, token)
+        submission = work.Submission(given.lease, given.key, given.raw(), given.seconds)
+        receipt = work.submit(database, campaign, person, submission, clock())
+        return ReceiptView(
+            accepted=receipt.accepted,
+            repeated=receipt.repeated,
+            notice=receipt.notice,
+            work=views.work(receipt.standing, views.visit(visit, token)),
+        )
+
+    @router.post("/work/{token}/withdraw")
+    def withdraw(token: Token, given: NothingGiven, visit: SignedVisit = "") -> WorkView:
+        """Delete the person's answers for good."""
+        entry.withdraw(database, campaign, person_named(database, token), clock())
+        return standing(token, visit)
+
+    @router.get("/preview")
+    def preview() -> WorkView:
+        """An example for people of a platform who look before they accept."""
+        if views.platform is None or not views.platform.framed:
+            raise HTTPException(404, "this campaign has no preview")
+        return views.preview()
+
+    return router

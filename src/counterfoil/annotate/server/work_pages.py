@@ -1,0 +1,225 @@
+"""Pages and files of annotators: ways in, the page of work, pictures, and our own scripts and styles."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+
+from counterfoil.annotate import entry
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.platforms.base import Visit
+from counterfoil.annotate.server.work_api import Token, person_named
+from counterfoil.annotate.server.work_views import Views
+from counterfoil.errors import InputError
+
+#: Languages of the page's own words; the first where a campaign has none of them.
+LANGUAGES = ("en", "de", "es", "fr")
+#: Types of pictures by suffix; any other file is offered as a download and never shown.
+_TYPES = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".webp": "image/webp",
+    ".gif": "image/gif",
+    ".bmp": "image/bmp",
+    ".avif": "image/avif",
+}
+#: What a picture may do where it is opened by itself: nothing.
+_PICTURE_POLICY = "default-src 'none'; sandbox"
+
+
+def our_file(*names: str) -> Path:
+    """A file of the server's own."""
+    return Path(str(files("counterfoil.annotate.server").joinpath(*names)))
+
+
+@cache
+def words_of(language: str) -> Mapping[str, str]:
+    """The page's own words in a language."""
+    return json.loads(our_file("words", f"{language}.json").read_text(encoding="utf-8"))
+
+
+@cache
+def environment() -> Any:
+    """Jinja, with everything escaped that a template does not mark safe, and no name that is not given."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("counterfoil.annotate.server"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def prose(markdown: str) -> str:
+    """Markdown as HTML, in which HTML of its own is text and links open beside the page.
+
+    >>> prose("**Look** <b>twice</b>.").strip()
+    '<p><strong>Look</strong> &lt;b&gt;twice&lt;/b&gt;.</p>'
+    """
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(markdown)
+    for child in (child for token in tokens for child in token.children or ()):
+        if child.type == "link_open":
+            child.attrSet("target", "_blank")
+            child.attrSet("rel", "noreferrer noopener")
+    return parser.renderer.render(tokens, parser.options, {})
+
+
+def language_for(accepted: str, offered: tuple[str, ...]) -> str:
+    """The language of the page: of the campaign's that it has words in, the one that the browser wants most.
+
+    >>> language_for("fr-CA,fr;q=0.9,en;q=0.8", ("en", "fr")), language_for("fr", ("de-AT",))
+    ('fr', 'de')
+    >>> language_for("", ("ja",))
+    'en'
+    """
+    able = [each for each in (name.split("-")[0].lower() for name in offered) if each in LANGUAGES]
+    wanted = []
+    for part in accepted.split(",")[:20]:
+        name, _, quality = part.strip().partition(";q=")
+        try:
+            weight = float(quality or 1)
+        except ValueError:
+            weight = 0.0
+        wanted.append((-weight, name.split("-")[0].lower()))
+    wanted.sort(key=lambda each: each[0])
+    return next((name for _, name in wanted if name in able), (able or LANGUAGES)[0])
+
+
+@dataclass(frozen=True)
+class WorkPages:
+    """What is put into the templates of one campaign."""
+
+    campaign: Campaign
+    views: Views
+
+    def work(self, request: Request, token: str = "") -> Response:
+        """The page of work; without a token the preview."""
+        return self._page(
+            request,
+            "work.html",
+            api=f"/api/work/{token}" if token else "/api/preview",
+            token=token,
+            preview=not token,
+            captions=self.campaign.recipe.languages[0] if self.campaign.recipe.languages else "",
+            consent=prose(self.campaign.consent),
+            instructions=prose(self.campaign.instructions),
+        )
+
+    def message(self, request: Request, text: str, *, status: int) -> Response:
+        """A page that says why there is nothing else."""
+        heading = words_of(self._language(request))["invalid_title"]
+        return self._page(request, "message.html", status=status, heading=heading, text=text)
+
+    def open(self, request: Request, problem: str = "") -> Response:
+        """The page of an open link, which asks for the code if there is one."""
+        asks = bool(self.campaign.recipe.code)
+        return self._page(
+            request, "open.html", status=403 if problem else 200, problem=problem, asks_code=asks
+        )
+
+    def _language(self, request: Request) -> str:
+        return language_for(request.headers.get("accept-language", ""), self.campaign.recipe.languages)
+
+    def _page(self, request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
+        language = self._language(request)
+        text = (
+            environment()
+            .get_template(template)
+            .render(language=language, title=self.campaign.recipe.title, words=words_of(language), **values)
+        )
+        return HTMLResponse(text, status)
+
+
+def routes(campaign: Campaign, database: Database, views: Views, clock: Callable[[], float]) -> APIRouter:
+    """The routes of pages and files; they are no part of the schema."""
+    router = APIRouter(include_in_schema=False)
+    pages = WorkPages(campaign, views)
+
+    def admit(worker: str, platform: str, visit: Visit | None = None, code: str = "") -> Response:
+        about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
+        parameters = {name: value for name, value in about.items() if value}
+        entered = entry.enter(
+            database, campaign, worker=worker, platform=platform, parameters=parameters, now=clock()
+        )
+        query = "" if visit is None else f"?visit={views.signed(visit, entered.token)}"
+        return RedirectResponse(f"/work/{entered.token}{query}", 303)
+
+    @router.get("/")
+    def root(request: Request) -> Response:
+        if campaign.recipe.entry == "open":
+            return RedirectResponse("/open", 303)
+        return pages.message(request, "Open the link that you were given.", status=404)
+
+    @router.get("/enter/{link}")
+    def enter_by_link(request: Request, link: Token) -> Response:
+        try:
+            return admit(link, "link")
+        except InputError as error:
+            return pages.message(request, str(error), status=404)
+
+    @router.get("/enter")
+    def enter_from_platform(request: Request) -> Response:
+        if views.platform is None:
+            return pages.message(request, "Open the link that you were given.", status=404)
+        try:
+            visit = views.platform.visit(request.query_params.multi_items())
+            if visit.preview:
+                return pages.work(request)
+            return admit(visit.person, campaign.recipe.entry, visit)
+        except InputError as error:
+            return pages.message(request, str(error), status=422)
+
+    @router.get("/open")
+    def open_page(request: Request) -> Response:
+        if campaign.recipe.entry != "open":
+            raise HTTPException(404, "this campaign has no open link")
+        return pages.open(request)
+
+    @router.post("/open")
+    async def enter_openly(request: Request) -> Response:
+        if campaign.recipe.entry != "open":
+            raise HTTPException(404, "this campaign has no open link")
+        code = parse_qs((await request.body()).decode("utf-8", "replace")).get("code", [""])[0]
+        try:
+            return await run_in_threadpool(admit, "", "open", code=code.strip())
+        except InputError as error:
+            return pages.open(request, str(error))
+
+    @router.get("/work/{token}")
+    def work_page(request: Request, token: Token) -> Response:
+        try:
+            person_named(database, token)
+        except HTTPException as error:
+            return pages.message(request, error.detail, status=404)
+        return pages.work(request, token)
+
+    @router.get("/media/{number}")
+    def picture(number: str) -> Response:
+        name = views.pictures.get(number)
+        if name is None:
+            raise HTTPException(404, "no such image")
+        kind = _TYPES.get(PurePosixPath(name).suffix.lower())
+        headers = {
+            "cache-control": "private, max-age=86400, immutable",
+            "content-security-policy": _PICTURE_POLICY,
+        }
+        if kind is None:
+            headers["content-disposition"] = "attachment"
+        return FileResponse(campaign.image(name), 200, headers, kind or "application/octet-stream")
+
+    return router

@@ -1,0 +1,274 @@
+"""Views of a campaign for a browser: what is shown of an item, and nothing that gives its answer away.
+
+Options are places in the order of the page, images are numbers of their own, and neither roles, kinds, ids of
+items nor file names are in a view. The models are the schema of the routes.
+"""
+
+import hashlib
+import hmac
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+
+from counterfoil.annotate.campaign import Campaign, images_of
+from counterfoil.annotate.forms.base import FormField, WorkPage
+from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
+from counterfoil.annotate.platforms.registry import campaign_platform
+from counterfoil.annotate.work import Assigned, Standing, shown_page
+from counterfoil.errors import InputError
+
+#: Ways into a campaign that are no platform's.
+OWN_ENTRIES = ("link", "open")
+
+State = Literal[
+    "consent",
+    "onboarding",
+    "work",
+    "done",
+    "paused",
+    "disqualified",
+    "full",
+    "withdrawn",
+    "rejected",
+    "preview",
+]
+
+
+class ShownView(BaseModel):
+    """An image by its address, or a text, with a label."""
+
+    kind: Literal["image", "text"]
+    content: str
+    label: str
+
+
+class OptionView(BaseModel):
+    """An option: its label, addresses of its images, its texts."""
+
+    label: str
+    images: list[str]
+    texts: list[str]
+
+
+class FieldView(BaseModel):
+    """A field; `when` names the fields, and places of their options, with which it is open."""
+
+    name: str
+    prompt: str
+    kind: Literal["one", "many", "text", "spans"]
+    options: list[OptionView]
+    required: bool
+    when: dict[str, list[int]]
+    longest: int
+    text: str
+
+
+class ItemView(BaseModel):
+    """An item under its lease; `practice` is the test before the work."""
+
+    lease: str
+    position: int
+    practice: bool
+    shown: list[ShownView]
+    fields: list[FieldView]
+
+
+class LeaveView(BaseModel):
+    """Where a person goes at the end, by GET or with a form."""
+
+    address: str
+    method: Literal["GET", "POST"]
+    fields: dict[str, str]
+
+
+class WorkView(BaseModel):
+    """Where a person stands, and the items to do now and next."""
+
+    state: State
+    done: int
+    of: int
+    notice: str
+    code: str
+    leave: LeaveView | None
+    items: list[ItemView]
+
+
+class SpanGiven(BaseModel):
+    """Characters [start, end) of the text and the place of their label."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    start: StrictInt
+    end: StrictInt
+    label: StrictInt
+
+
+class AnswerGiven(BaseModel):
+    """An answer to a leased item: options as places on the page, `key` the same however often it is sent."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    lease: str = Field(min_length=1, max_length=200)
+    key: str = Field(min_length=8, max_length=100)
+    answer: dict[str, StrictInt | str | list[StrictInt] | list[SpanGiven]] = Field(max_length=50)
+    seconds: float = Field(ge=0, le=1e7, allow_inf_nan=False)
+
+    def raw(self) -> dict[str, Any]:
+        """The answer as plain values."""
+        return self.model_dump()["answer"]
+
+
+class ReceiptView(BaseModel):
+    """What became of an answer: `accepted` means that it is on the disk."""
+
+    accepted: bool
+    repeated: bool
+    notice: str
+    work: WorkView
+
+
+class NothingGiven(BaseModel):
+    """An empty object."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class ProblemView(BaseModel):
+    """What is wrong, in one line."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class Views:
+    """Views of one campaign."""
+
+    campaign: Campaign
+
+    @cached_property
+    def platform(self) -> Platform | None:
+        """The platform that people come from; None where they come by links of ours.
+
+        Raises `InputError` for an unknown one.
+        """
+        recipe = self.campaign.recipe
+        return None if recipe.entry in OWN_ENTRIES else campaign_platform(recipe.entry, recipe.completion)
+
+    @cached_property
+    def pictures(self) -> Mapping[str, str]:
+        """File names of all images by the number that addresses have in their place."""
+        form = self.campaign.form
+        names = {name for item in self.campaign.items for name in images_of(form, item)}
+        return {self._number(name): name for name in names}
+
+    def _keyed(self, purpose: str, text: str) -> bytes:
+        key = self.campaign.secrets["salt"].encode()
+        return hmac.digest(key, f"{purpose}\0{text}".encode(), hashlib.sha256)
+
+    def _number(self, name: str) -> str:
+        return self._keyed("picture", name).hex()[:40]
+
+    def _address(self, name: str) -> str:
+        return f"/media/{self._number(name)}"
+
+    def signed(self, visit: Visit, token: str) -> str:
+        """A visit as text that only this person can use, so that ids of a platform need not be stored."""
+        body = urlsafe_b64encode(json.dumps(asdict(visit)).encode()).decode().rstrip("=")
+        return f"{body}.{self._keyed(f'visit {token}', body).hex()[:40]}"
+
+    def visit(self, text: str, token: str) -> Visit | None:
+        """The visit in a signed text; None for any other text."""
+        body, _, mark = text.partition(".")
+        expected = self._keyed(f"visit {token}", body).hex()[:40]
+        if not hmac.compare_digest(mark.encode(), expected.encode()):
+            return None
+        return Visit(**json.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4))))
+
+    def work(self, standing: Standing, visit: Visit | None) -> WorkView:
+        """Where a person stands."""
+        leave = self._leave(standing, visit)
+        return WorkView(
+            state=standing.state,
+            done=standing.done,
+            of=standing.of,
+            notice=standing.notice,
+            code=(leave.code or standing.code) if standing.state == "done" else "",
+            leave=LeaveView(address=leave.address, method=leave.method, fields=dict(leave.fields))
+            if leave.address
+            else None,
+            items=[self._item(each) for each in standing.assigned],
+        )
+
+    def preview(self) -> WorkView:
+        """An example for people who only look: an item of the test before the work, else of the work."""
+        items = self.campaign.items
+        roles = ("onboarding", "work", "golden")
+        item = min(items, key=lambda each: roles.index(each.role))
+        page = shown_page(self.campaign, "preview", item)
+        view = self._page(page, lease="preview", position=1, practice=False)
+        return WorkView(state="preview", done=0, of=1, notice="", code="", leave=None, items=[view])
+
+    def _leave(self, standing: Standing, visit: Visit | None) -> Leave:
+        outcomes: dict[str, Outcome] = {
+            "done": "completed",
+            "consent": "no_consent",
+            "withdrawn": "no_consent",
+            "disqualified": "failed_checks" if standing.done else "screened_out",
+            "full": "completed" if standing.done else "screened_out",
+        }
+        if self.platform is None or visit is None or standing.state not in outcomes:
+            return Leave()
+        return self.platform.leave(visit, outcomes[standing.state])
+
+    def _item(self, each: Assigned) -> ItemView:
+        practice = each.role == "onboarding"
+        return self._page(each.page, lease=each.lease, position=each.position, practice=practice)
+
+    def _page(self, page: WorkPage, *, lease: str, position: int, practice: bool) -> ItemView:
+        shown = [
+            ShownView(
+                kind=each.kind,
+                content=self._address(each.content) if each.kind == "image" else each.content,
+                label=each.label,
+            )
+            for each in page.shown
+        ]
+        fields = [self._field(each, page.fields) for each in page.fields]
+        return ItemView(lease=lease, position=position, practice=practice, shown=shown, fields=fields)
+
+    def _field(self, field: FormField, fields: Sequence[FormField]) -> FieldView:
+        by_name = {each.name: each for each in fields}
+        when = {
+            name: [at for at, value in enumerate(by_name[name].values) if value in allowed]
+            for name, allowed in field.when.items()
+        }
+        options = [
+            OptionView(
+                label=option.label,
+                images=[self._address(image) for image in option.images],
+                texts=list(option.texts),
+            )
+            for option in field.options
+        ]
+        return FieldView(
+            name=field.name,
+            prompt=field.prompt,
+            kind=field.kind,
+            options=options,
+            required=field.required,
+            when=when,
+            longest=field.longest,
+            text=field.text,
+        )
+
+
+def check_views(views: Views) -> None:
+    """Raise `InputError` where the campaign's way in is no platform's, and `DataError` for damaged items."""
+    _ = views.platform
+    if not views.campaign.items:
+        raise InputError("a campaign needs items", where=str(views.campaign.folder))

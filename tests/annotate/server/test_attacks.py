@@ -1,0 +1,241 @@
+"""Attacks on the server from outside; those that need a browser are in test_work_in_browser."""
+
+import json
+from typing import Any
+
+from counterfoil.annotate.answers import judgement_table
+from counterfoil.annotate.entry import make_links
+from counterfoil.annotate.server.security import LARGEST_BODY, MOST_WRONG
+from served_campaign import NASTY
+
+SQL = "x' OR '1'='1'; DROP TABLE people; --"
+
+
+def stored(site: Any) -> int:
+    """How many answers are in the database."""
+    return judgement_table(site.database, site.campaign).num_rows
+
+
+def test_no_path_leads_to_a_file_of_the_campaign(site: Any) -> None:
+    site.token()
+    paths = (
+        "../secrets.json",
+        "..%2fsecrets.json",
+        "%2e%2e%2f%2e%2e%2fcampaign.toml",
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "darkred.png",
+        "darkred.png%00.txt",
+        "..\\secrets.json",
+        "%5c..%5csecrets.json",
+        "",
+    )
+    for under in ("/media/", "/static/", "/static/../", "/work/"):
+        site.clock[0] += 100
+        for path in paths:
+            reply = site.client.get(under + path)
+            assert reply.status_code in (307, 404, 405), under + path
+            assert "salt" not in reply.text
+            assert "root:" not in reply.text
+
+
+def test_tokens_links_and_leases_cannot_be_made_up(site: Any) -> None:
+    token = site.token()
+    lease = site.work(token)["items"][0]["lease"]
+    assert site.client.get(f"/api/work/{token[:-1]}x").status_code == 404
+    assert site.answer("x" * 43, lease, {"match": 0}).status_code == 404
+    for link in (make_links(site.campaign, 1)[0][:-1], "2-" + make_links(site.campaign, 1)[0][2:], "1", SQL):
+        assert site.client.get(f"/enter/{link}").status_code == 404
+    for forged in (lease[:-1] + "0", "0", SQL, "é"):
+        assert site.answer(token, forged, {"match": 0}).status_code == 422
+    assert stored(site) == 0
+
+
+def test_the_items_of_others_cannot_be_answered(site: Any) -> None:
+    mine, theirs = site.token(1), site.token(2)
+    lease = site.work(theirs)["items"][0]["lease"]
+    refused = site.answer(mine, lease, {"match": 0})
+    assert refused.status_code == 422
+    assert "not yours" in refused.json()["error"]
+    assert site.answer(theirs, lease, {"match": 0}).json()["accepted"]
+
+
+def test_an_answer_counts_once_however_often_it_is_sent(site: Any) -> None:
+    token = site.token()
+    lease = site.work(token)["items"][0]["lease"]
+    assert site.answer(token, lease, {"match": 0}).json()["accepted"]
+    again = site.answer(token, lease, {"match": 0}).json()
+    assert (again["accepted"], again["repeated"]) == (True, True)
+    assert site.answer(token, lease, {"match": 1}).status_code == 422
+    changed = site.answer(token, lease, {"match": 1}, key="key-0002").json()
+    assert not changed["accepted"]
+    assert stored(site) == 1
+
+
+def test_a_late_answer_is_taken_only_while_it_is_needed(site_of: Any) -> None:
+    site = site_of(n=1, overlap=1, lease_minutes=10.0)
+    slow, quick = site.token(1), site.token(2)
+    lease = site.work(slow)["items"][0]["lease"]
+    site.clock[0] += 700
+    other = site.work(quick)["items"][0]["lease"]
+    assert site.answer(quick, other, {"match": 0}).json()["accepted"]
+    late = site.answer(slow, lease, {"match": 1}).json()
+    assert not late["accepted"]
+    assert "late" in late["notice"]
+    assert stored(site) == 1
+
+
+def test_what_is_no_answer_is_refused_in_one_line(site: Any) -> None:
+    changes: tuple[dict[str, Any], ...] = (
+        {"answer": {"match": 2}},
+        {"answer": {"match": -1}},
+        {"answer": {"match": "yes"}},
+        {"answer": {"match": True}},
+        {"answer": {"match": None}},
+        {"answer": {"match": [0]}},
+        {"answer": {"match": 0, SQL: "x"}},
+        {"answer": {}},
+        {"answer": []},
+        {"answer": {"match": {"$ne": 1}}},
+        {"seconds": -1},
+        {"seconds": "NaN"},
+        {"seconds": 1e300},
+        {"key": ""},
+        {"key": "k" * 101},
+        {"lease": ""},
+        {"more": 1},
+    )
+    token = site.token()
+    sound = {"lease": site.work(token)["items"][0]["lease"], "key": "key-0001", "answer": {"match": 0}}
+    for change in changes:
+        reply = site.client.post(f"/api/work/{token}/answers", json={**sound, "seconds": 1, **change})
+        assert reply.status_code == 422, change
+        assert list(reply.json()) == ["error"]
+        assert "\n" not in reply.json()["error"]
+    assert stored(site) == 0
+
+
+def test_sql_in_any_field_is_a_text(site_of: Any) -> None:
+    site = site_of("quad-authoring")
+    token = site.token()
+    lease = site.work(token)["items"][0]["lease"]
+    written = {"first_caption": f"a {SQL} b", "second_caption": f"b {SQL} a"}
+    answer = {"first_image": 0, "second_image": 1, **written, "swap": 0, "predicates": 0}
+    reply = site.answer(token, lease, answer, key=SQL)
+    assert reply.json()["accepted"], reply.text
+    assert f"a {SQL} b" in judgement_table(site.database, site.campaign)["answer"].to_pylist()
+
+
+def test_giant_requests_are_refused_before_they_are_read(site: Any) -> None:
+    path = f"/api/work/{site.token()}/answers"
+    kind = {"content-type": "application/json"}
+    announced = site.client.post(path, content=b"x" * (LARGEST_BODY + 1), headers=kind)
+    assert (announced.status_code, "too much" in announced.json()["error"]) == (413, True)
+    taken = 0
+
+    def endless() -> Any:
+        nonlocal taken
+        for _ in range(1_000):
+            taken += 1
+            yield b" " * 4096
+
+    assert site.client.post(path, content=endless(), headers=kind).status_code == 413
+    lying = {**kind, "content-length": "-1"}
+    assert site.client.post(path, content=b"{}", headers=lying).status_code == 400
+    assert site.client.get("/work/" + "a" * 5_000).status_code == 414
+    assert stored(site) == 0
+
+
+def test_other_types_than_json_and_other_sites_are_refused(site: Any) -> None:
+    token = site.token()
+    path = f"/api/work/{token}/answers"
+    lease = site.work(token)["items"][0]["lease"]
+    body = json.dumps({"lease": lease, "key": "key-0001", "answer": {"match": 0}, "seconds": 1})
+    # What a form of any site can send without asking.
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        assert site.client.post(path, content=body, headers={"content-type": kind}).status_code == 415
+    for head in (
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:81"},
+        {"sec-fetch-site": "cross-site"},
+    ):
+        reply = site.client.post(path, content=body, headers={"content-type": "application/json", **head})
+        assert reply.status_code == 403, head
+    assert stored(site) == 0
+    own = {"content-type": "application/json", "origin": "http://127.0.0.1", "sec-fetch-site": "same-origin"}
+    assert site.client.post(path, content=body, headers=own).json()["accepted"]
+
+
+def test_names_that_were_pointed_here_are_not_answered(site: Any) -> None:
+    path = f"/work/{site.token()}"
+    for host in ("evil.example", "study.example.evil.com", "", "a b", "user@study.example"):
+        assert site.client.get(path, headers={"host": host}).status_code == 421
+    for host in ("study.example", "STUDY.example:443", "localhost:8750", "[::1]:8750", "192.168.1.7:8750"):
+        assert site.client.get(path, headers={"host": host}).status_code == 200
+
+
+def test_guessing_is_slowed_down(site: Any) -> None:
+    token = site.token()
+    replies = [site.client.get(f"/enter/{at}-guess").status_code for at in range(MOST_WRONG + 1)]
+    assert replies == [404] * MOST_WRONG + [429]
+    blocked = site.client.get(f"/api/work/{token}")
+    assert (blocked.status_code, blocked.headers["retry-after"]) == (429, "60")
+    site.clock[0] += 61
+    assert site.client.get(f"/api/work/{token}").status_code == 200
+
+
+def test_pages_of_other_sites_cannot_use_up_a_visitors_attempts(site: Any) -> None:
+    token = site.token()
+    for _ in range(MOST_WRONG + 5):
+        site.client.post("/api/work/guess/consent", json={}, headers={"origin": "https://evil.example"})
+    assert site.client.get(f"/api/work/{token}").status_code == 200
+
+
+def test_every_reply_has_its_headers_and_no_token_is_logged(site: Any) -> None:
+    token = site.token()
+    view = site.work(token)
+    paths = (
+        f"/work/{token}",
+        f"/api/work/{token}",
+        "/static/work.js",
+        view["items"][0]["shown"][0]["content"],
+        "/nowhere",
+        "/enter/x",
+        "/openapi.json",
+    )
+    for path in paths:
+        head = site.client.get(path).headers
+        assert head["content-security-policy"].startswith("default-src 'none'"), path
+        assert "unsafe" not in head["content-security-policy"]
+        assert head["referrer-policy"] == "no-referrer"
+        assert head["x-content-type-options"] == "nosniff"
+        assert "set-cookie" not in head
+        stays = "max-age" in head["cache-control"]
+        assert stays == path.startswith("/media/")
+    assert len(site.log) > len(paths)
+    assert not any(token in line or "enter/x" in line for line in site.log)
+    assert any(line.startswith("GET /api/work/{token} 200 ") for line in site.log)
+
+
+def test_texts_are_text_in_every_page(site_of: Any) -> None:
+    site = site_of(title=NASTY, instructions=f"{NASTY} [x](javascript:alert(1)) ![y](https://evil.example/y)")
+    token = site.token()
+    page = site.client.get(f"/work/{token}").text
+    for text in (page, site.client.get("/enter/<script>").text, site.client.get("/").text):
+        assert "<script>window" not in text
+        assert "<img src=x" not in text
+        assert 'href="javascript' not in text
+    assert page.count("<script") == 2
+
+
+def test_schemas_and_documents_come_from_here_alone(site: Any) -> None:
+    schema = site.client.get("/openapi.json").json()
+    assert set(schema["paths"]) == {
+        "/api/work/{token}",
+        "/api/work/{token}/consent",
+        "/api/work/{token}/answers",
+        "/api/work/{token}/withdraw",
+        "/api/preview",
+    }
+    assert site.client.get("/docs").status_code == 404

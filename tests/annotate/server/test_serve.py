@@ -1,0 +1,80 @@
+"""`annotate serve` as a process: it says where it is, and stops with all answers in one file."""
+
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from counterfoil.annotate.campaign import DATABASE
+from counterfoil.errors import InputError
+from counterfoil.tasks.annotate_serve import addresses, campaign_links, serve_campaign
+from served_campaign import campaign_of
+
+SERVE = (sys.executable, "-m", "counterfoil", "annotate", "serve")
+
+
+def test_a_process_serves_says_where_and_stops(tmp_path: Path) -> None:
+    campaign = campaign_of(tmp_path / "campaign", "yes-no")
+    command = [*SERVE, str(campaign.folder), "--port", "0", "--verbose"]
+    served = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert served.stdout is not None
+        printed = dict(served.stdout.readline().split() for _ in range(3))
+        assert printed["token"] == campaign.secrets["token"]
+        site = printed["researcher"].removesuffix("/research")
+        (link,) = campaign_links(campaign.folder, 1, site=site)["link"].to_pylist()
+        with urllib.request.urlopen(link) as page:
+            assert page.status == 200
+            token = page.url.rpartition("/")[2]
+        second = subprocess.run(
+            [*SERVE, str(campaign.folder), "--port", "0"], capture_output=True, text=True, timeout=60
+        )
+        assert second.returncode == 2
+        assert second.stderr.count("\n") == 1, second.stderr
+    finally:
+        served.send_signal(signal.SIGINT)
+        out, err = served.communicate(timeout=30)
+    assert served.returncode == 0, err
+    assert "GET /work/{token} 200" in err
+    assert token not in out + err
+    assert not campaign.folder.joinpath(f"{DATABASE}-wal").exists()
+
+
+def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
+    campaign = campaign_of(tmp_path / "campaign", "yes-no")
+    with pytest.raises(InputError, match="belong together"):
+        serve_campaign(campaign.folder, certificate="cert.pem")
+    with pytest.raises(InputError, match="cannot be used"):
+        serve_campaign(campaign.folder, port=0, certificate=tmp_path / "no.pem", key=tmp_path / "no.key")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(InputError, match="choose another port"):
+            serve_campaign(campaign.folder, port=taken.getsockname()[1])
+    with pytest.raises(InputError, match="not the address of a site"):
+        serve_campaign(campaign.folder, port=0, public_url="study.example")
+    with pytest.raises(InputError, match="no campaign"):
+        serve_campaign(tmp_path)
+
+
+def test_people_get_the_address_of_their_platform(tmp_path: Path) -> None:
+    def people(entry: str, site: str) -> str:
+        campaign = campaign_of(tmp_path / entry, "yes-no", entry=entry, completion="")
+        return addresses(campaign, site).people
+
+    assert people("open", "http://127.0.0.1:8750/") == "http://127.0.0.1:8750/open"
+    assert people("prolific", "https://study.example").startswith("https://study.example/enter?PROLIFIC_PID=")
+    assert people("mturk", "http://127.0.0.1:8750") == "http://127.0.0.1:8750/enter"
+
+
+def test_links_are_the_same_each_time_and_more_can_be_made(tmp_path: Path) -> None:
+    folder = campaign_of(tmp_path / "campaign", "yes-no").folder
+    few, more = (campaign_links(folder, n)["link"].to_pylist() for n in (3, 5))
+    assert more[:3] == few
+    assert len(set(more)) == 5
+    with pytest.raises(InputError, match="1 to 1,000,000"):
+        campaign_links(folder, 0)

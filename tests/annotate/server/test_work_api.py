@@ -1,0 +1,208 @@
+"""The routes of the annotators' page: what they show, take and hide."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from counterfoil.annotate.answers import judgement_table
+from counterfoil.annotate.entry import make_links
+from counterfoil.annotate.work import set_running
+from counterfoil.errors import StorageError
+
+
+def test_from_the_link_to_the_code(site: Any) -> None:
+    token = site.token(agreed=False)
+    assert site.work(token)["state"] == "consent"
+    assert site.client.post(f"/api/work/{token}/consent", json={}).json()["state"] == "work"
+    for at in range(3):
+        now = site.work(token)
+        assert (now["state"], now["done"], now["of"]) == ("work", at, 3)
+        reply = site.answer(token, now["items"][0]["lease"], {"match": 1}, f"key-000{at}").json()
+        assert reply["accepted"]
+        assert not reply["repeated"]
+    assert (reply["work"]["state"], reply["work"]["code"]) == ("done", "DONE-1")
+    rows = judgement_table(site.database, site.campaign).to_pylist()
+    assert [
+        json.loads(row["answer"]) if row["answer"].startswith('"') else row["answer"] for row in rows
+    ] == [
+        "no",
+        "no",
+        "no",
+    ]
+
+
+def test_the_same_link_leads_to_the_same_person(site: Any) -> None:
+    first, second = site.token(), site.token()
+    assert first != second
+    items = [site.work(token)["items"][0]["lease"] for token in (first, second)]
+    assert items[0] == items[1]
+
+
+def test_nothing_in_a_view_gives_the_answer_away(site_of: Any) -> None:
+    site = site_of("best-of-k", onboarding={"best": ["0"]})
+    text = json.dumps(site.work(site.token()))
+    for name in ("darkred", "golden", "role", "onboarding 0", "test 0", ".png", "value"):
+        assert name not in text
+    sources = set(re.findall(r"/media/[^\"]+", text))
+    assert len(sources) == 4
+    for source in sources:
+        reply = site.client.get(source)
+        assert reply.headers["content-type"] == "image/png"
+        assert "sandbox" in reply.headers["content-security-policy"]
+
+
+def test_options_are_in_an_order_of_each_persons_own(site_of: Any) -> None:
+    site = site_of("best-of-k")
+    orders = set()
+    for number in range(1, 9):
+        options = site.work(site.token(number))["items"][0]["fields"][0]["options"]
+        assert options[-1]["label"] == "None of them fits"
+        orders.add(tuple(option["images"][0] for option in options[:-1]))
+    assert len(orders) > 1
+
+
+def test_places_are_translated_in_what_opens_a_field(site_of: Any) -> None:
+    site = site_of("match")
+    fields = site.work(site.token())["items"][0]["fields"]
+    assert [field["when"] for field in fields] == [
+        {},
+        {"match": [1, 2]},
+        {"shortcomings": [2]},
+        {"errors": [9]},
+    ]
+
+
+def test_an_open_link_asks_for_its_code(site_of: Any) -> None:
+    site = site_of(entry="open", code="sesame")
+    assert site.client.get("/").headers["location"] == "/open"
+    assert 'name="code"' in site.client.get("/open").text
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    wrong = site.client.post("/open", content="code=other", headers=form)
+    assert wrong.status_code == 403
+    assert 'role="alert"' in wrong.text
+    right = site.client.post("/open", content="code=+sesame", headers=form)
+    assert right.status_code == 303
+    assert site.client.get(right.headers["location"]).status_code == 200
+
+
+def test_without_a_code_an_open_link_lets_everyone_in(site_of: Any) -> None:
+    site = site_of(entry="open")
+    assert 'name="code"' not in site.client.get("/open").text
+    assert site.client.post("/open").status_code == 303
+    assert site_of().client.get("/open").status_code == 404
+
+
+def test_people_of_a_platform_go_back_to_it(site_of: Any) -> None:
+    site = site_of(entry="prolific", completion="C1X2", n=1)
+    given = "PROLIFIC_PID=5f8a&STUDY_ID=60a&SESSION_ID=61b"
+    assert site.client.get("/enter?PROLIFIC_PID=5f8a").status_code == 422
+    path = site.client.get(f"/enter?{given}").headers["location"]
+    assert "5f8a" not in path
+    page, _, query = path.partition("?")
+    token = page.removeprefix("/work/")
+    site.client.post(f"/api/work/{token}/consent?{query}", json={})
+    lease = site.work(token)["items"][0]["lease"]
+    answer = {"lease": lease, "key": "key-0001", "answer": {"match": 0}, "seconds": 2.5}
+    view = site.client.post(f"/api/work/{token}/answers?{query}", json=answer).json()["work"]
+    assert view["leave"] == {
+        "address": "https://app.prolific.com/submissions/complete?cc=C1X2",
+        "method": "GET",
+        "fields": {},
+    }
+    # A visit is signed for its person: changed, or another's, it is none.
+    other = site.client.get("/enter?PROLIFIC_PID=x&STUDY_ID=60a&SESSION_ID=9").headers["location"]
+    for forged in (query + "0", "visit=e30.0", other.partition("?")[2]):
+        assert site.client.get(f"/api/work/{token}?{forged}").json()["leave"] is None
+
+
+def test_mechanical_turk_frames_the_page_and_has_a_preview(site_of: Any) -> None:
+    site = site_of(entry="mturk", completion="", n=1)
+    hosts = "https://www.mturk.com https://workersandbox.mturk.com"
+    preview = site.client.get("/enter?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=3H")
+    assert preview.status_code == 200
+    assert f"frame-ancestors {hosts}" in preview.headers["content-security-policy"]
+    assert "x-frame-options" not in preview.headers
+    view = site.client.get("/api/preview").json()
+    assert (view["state"], len(view["items"])) == ("preview", 1)
+    given = "assignmentId=3X&hitId=3H&workerId=A1&turkSubmitTo="
+    assert site.client.get(f"/enter?{given}https://evil.example").status_code == 422
+    path = site.client.get(f"/enter?{given}https://workersandbox.mturk.com").headers["location"]
+    page, _, query = path.partition("?")
+    token = page.removeprefix("/work/")
+    site.client.post(f"/api/work/{token}/consent", json={})
+    answer = {"lease": site.work(token)["items"][0]["lease"], "key": "key-0001", "answer": {"match": 0}}
+    view = site.client.post(f"/api/work/{token}/answers?{query}", json={**answer, "seconds": 1}).json()[
+        "work"
+    ]
+    assert view["leave"] == {
+        "address": "https://workersandbox.mturk.com/mturk/externalSubmit",
+        "method": "POST",
+        "fields": {"assignmentId": "3X", "outcome": "completed"},
+    }
+
+
+def test_other_campaigns_are_not_framed_and_have_no_preview(site: Any) -> None:
+    page = site.client.get(f"/work/{site.token()}")
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert page.headers["x-frame-options"] == "DENY"
+    assert site.client.get("/api/preview").status_code == 404
+
+
+def test_a_paused_campaign_shows_nothing_new(site: Any) -> None:
+    token = site.token()
+    set_running(site.database, "paused", site.clock[0])
+    view = site.work(token)
+    assert (view["state"], view["items"]) == ("paused", [])
+
+
+@pytest.mark.parametrize(("what", "status"), [("the disk is full", 507), ("another process is writing", 503)])
+def test_what_cannot_be_stored_is_not_acknowledged(
+    site: Any, monkeypatch: pytest.MonkeyPatch, what: str, status: int
+) -> None:
+    from counterfoil.annotate import work
+
+    def fail(*given: object, **more: object) -> None:
+        raise StorageError(what, where="database.sqlite")
+
+    token = site.token()
+    lease = site.work(token)["items"][0]["lease"]
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "submit", fail)
+        reply = site.answer(token, lease, {"match": 0})
+    assert (reply.status_code, what in reply.json()["error"]) == (status, True)
+    assert site.answer(token, lease, {"match": 0}).json()["accepted"]
+
+
+def test_who_withdraws_leaves_nothing(site: Any) -> None:
+    token = site.token()
+    site.answer(token, site.work(token)["items"][0]["lease"], {"match": 0})
+    assert judgement_table(site.database, site.campaign).num_rows == 1
+    assert site.client.post(f"/api/work/{token}/withdraw", json={}).json()["state"] == "withdrawn"
+    assert judgement_table(site.database, site.campaign).num_rows == 0
+
+
+def test_the_page_speaks_the_campaigns_language_or_the_browsers_among_them(site_of: Any) -> None:
+    site = site_of(languages=("es", "de"))
+    path = f"/work/{site.token()}"
+    assert '<html lang="es">' in site.client.get(path, headers={"accept-language": "fr"}).text
+    german = site.client.get(path, headers={"accept-language": "de-CH,fr;q=0.5"}).text
+    assert '<html lang="de">' in german
+    assert "Anleitung" in german
+
+
+def test_all_languages_have_the_same_words_with_the_same_places() -> None:
+    from counterfoil.annotate.server.work_pages import LANGUAGES, words_of
+
+    places = {
+        language: {name: sorted(re.findall(r"\{\w+\}", text)) for name, text in words_of(language).items()}
+        for language in LANGUAGES
+    }
+    assert all(found == places["en"] for found in places.values())
+
+
+def test_links_of_another_campaign_are_refused(site_of: Any) -> None:
+    one, other = site_of(), site_of()
+    (link,) = make_links(one.campaign, 1)
+    assert other.client.get(f"/enter/{link}").status_code == 404
