@@ -102,6 +102,11 @@ def _tables() -> Iterator[Job]:
     )
     yield Job("preferences", f"preferences votes.csv {_FEW} --json votes.json", ("votes.json",))
     yield Job(
+        "annotate-plan",
+        "annotate plan match --items 2000 --half-width 0.025 --of agreement --fee 0.333 --json plan.json",
+        ("plan.json",),
+    )
+    yield Job(
         "annotate-agreement",
         "annotate agreement judgements.csv --scale ordinal --draws 100 --json agreement.json",
         ("agreement.json",),
@@ -157,6 +162,8 @@ def _lists() -> Iterator[Job]:
         *("annotate", "annotate forms", "annotate create"),
         *("world build", "list", "list benchmarks", "cache", "cache list", "cache limit", "cache clear"),
         *("annotate agreement", "annotate serve", "annotate links"),
+        *(f"annotate {name}" for name in ("plan", "status", "review", "approve", "reject", "adjudicate")),
+        *("annotate withdraw", "annotate delete-after"),
     ):
         yield Job(f"help-{command.replace(' ', '-') or 'counterfoil'}", f"{command} --help".strip())
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.submissions import Submissions, pay_per_item
+from counterfoil.inputs.limits import size
 
 #: Ends of the bars of the histogram of time per item, in seconds; the last bar has no end.
 TIME_BINS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 120)
@@ -161,6 +162,37 @@ def campaign_status(
     )
 
 
+def facts_of(status: CampaignStatus) -> Mapping[str, str]:
+    """The figures of a campaign in words, by what they are."""
+    found = {
+        "Items finished": f"{status.finished:,} of {status.items:,}",
+        "Answers": f"{status.answers:,}, {status.needed:,} still needed",
+        "Expected end": _end(status),
+    }
+    if status.saved is not None:
+        found["Saved by the adaptive design"] = f"{status.saved:,} answers"
+    found["People"] = ", ".join(f"{n:,} {state}" for state, n in status.people.items()) or "none yet"
+    if status.seconds is not None:
+        found["Time per item"] = f"{status.seconds:.1f} s (median)"
+    if status.pay is not None and status.pay_least is not None:
+        found["Pay per hour"] = (
+            f"{status.currency} {status.pay:.2f} in the median, {status.pay_least:.2f} the least; "
+            f"aim {status.pay_aim:.2f}"
+        )
+    if status.golden:
+        wrong = status.golden - status.golden_right
+        found["Golden items"] = f"{wrong:,} of {status.golden:,} answered wrong"
+    kept = "" if status.storage.size is None else f", {size(status.storage.size)}"
+    free = "" if status.storage.free is None else f", {size(status.storage.free)} free on its disk"
+    found["Database"] = f"{status.storage.database}{kept}{free}"
+    if status.keep_until:
+        over = (
+            ", which has passed: delete them with counterfoil annotate delete-after" if status.overdue else ""
+        )
+        found["Answers kept until"] = f"{status.keep_until}{over}"
+    return found
+
+
 def kept_too_long(keep_until: str, now: float) -> bool:
     """Whether the date up to which answers may be kept has passed, in UTC; never where there is none.
 
@@ -217,3 +249,20 @@ def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tupl
 
 def _known(value: np.float64) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+def _end(status: CampaignStatus) -> str:
+    if not status.needed:
+        return "all items are finished"
+    if status.pace is None or status.ends is None:
+        return "not known: no answers in the last week"
+    return f"{moment(status.ends)} at {status.pace:,.0f} answers per hour"
+
+
+def moment(at: float) -> str:
+    """A time in words, to the minute.
+
+    >>> moment(86_400.0)
+    '1970-01-02 00:00 UTC'
+    """
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"

@@ -8,8 +8,11 @@ from counterfoil.cli import (
     annotate_agreement,
     annotate_create,
     annotate_exchange,
+    annotate_plan,
     annotate_prolific,
+    annotate_review,
     annotate_serve,
+    annotate_status,
     usage,
 )
 from counterfoil.cli.list import Json, print_facts, print_json, print_table
@@ -59,7 +62,15 @@ FORMS_EPILOG = """Examples:
 COMMANDS: tuple[tuple[Any, str], ...] = (
     (forms, FORMS_EPILOG),
     (annotate_create.create, annotate_create.EPILOG),
+    (annotate_plan.plan, annotate_plan.EPILOG),
+    (annotate_status.status, annotate_status.EPILOG),
     (annotate_agreement.agreement, annotate_agreement.EPILOG),
+    (annotate_review.review, annotate_review.REVIEW_EPILOG),
+    (annotate_review.approve, annotate_review.APPROVE_EPILOG),
+    (annotate_review.reject, annotate_review.REJECT_EPILOG),
+    (annotate_review.adjudicate, annotate_review.ADJUDICATE_EPILOG),
+    (annotate_review.withdraw, annotate_review.WITHDRAW_EPILOG),
+    (annotate_review.delete_after, annotate_review.DELETE_EPILOG),
     (annotate_exchange.import_, annotate_exchange.IMPORT_EPILOG),
     (annotate_exchange.questions, annotate_exchange.QUESTIONS_EPILOG),
     (annotate_exchange.mturk_review, annotate_exchange.MTURK_REVIEW_EPILOG),

@@ -124,12 +124,9 @@ def clear(
 
     Only files that a cache has written are removed.
     """
-    import sys
-
     from counterfoil.cli import terminal
     from counterfoil.cli.paths import cache_folder
     from counterfoil.engine.cache_folder import contents, remove
-    from counterfoil.errors import InputError
     from counterfoil.report.labels import amount
 
     found = contents(cache_folder(cache))
@@ -138,12 +135,8 @@ def clear(
     shards += [] if scorer is not None else list(found.notes)
     room = written_size(sum(shard.size for shard in shards))
     what = f"{amount(len(shards), 'file')}, {room}, in {found.folder}"
-    if shards and not yes:
-        if not sys.stdin.isatty():
-            raise InputError("nothing was removed: no terminal to confirm in", given=what, hint="pass --yes")
-        if not typer.confirm(f"Remove {what}?", err=True):
-            terminal.note("nothing was removed")
-            return
+    if shards and not yes and not terminal.confirmed(what):
+        return
     freed = remove(found, shards)
     if not quiet:
         terminal.note(f"removed: {amount(len(shards), 'file')}, {written_size(freed)}")

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
     BarColumn,
@@ -26,6 +27,7 @@ from rich.text import Text
 from counterfoil.cli import usage
 from counterfoil.cli.plain_text import clean, escaped
 from counterfoil.engine.plan import Progress as Report
+from counterfoil.errors import InputError
 from counterfoil.store import write_json
 from counterfoil.tasks.feedback import Feedback, ignore
 
@@ -86,6 +88,16 @@ def note(text: str) -> None:
 def warn(text: str) -> None:
     """One line a user should not miss, on stderr."""
     err().print(Text.assemble(("warning:", "yellow"), " ", " ".join(text.split())), soft_wrap=True)
+
+
+def confirmed(what: str) -> bool:
+    """Whether the user wants `what` removed; raises `InputError` where there is no terminal to ask in."""
+    if not sys.stdin.isatty():
+        raise InputError("nothing was removed: no terminal to confirm in", given=what, hint="pass --yes")
+    if typer.confirm(f"Remove {what}?", err=True):
+        return True
+    note("nothing was removed")
+    return False
 
 
 def feedback(*, quiet: bool = False) -> Feedback:

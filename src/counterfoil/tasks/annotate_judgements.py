@@ -1,14 +1,19 @@
 """Judgements of a campaign, or of a table that came from elsewhere."""
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.judgement_table import read_judgement_table
 from counterfoil.errors import InputError
+
+if TYPE_CHECKING:
+    from counterfoil.annotate.database import Database
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +23,19 @@ class JudgementSource:
     name: str
     table: pa.Table
     campaign: Campaign | None = None
+
+
+@contextmanager
+def opened(folder: str | Path, database: str | None = None) -> Iterator[tuple[Campaign, "Database"]]:
+    """The campaign in a folder and its database, closed when the block ends.
+
+    Raises `DataError` for a folder without a campaign, and as `open_database`.
+    """
+    campaign = open_campaign(Path(folder))
+    from counterfoil.annotate.database import open_database
+
+    with closing(open_database(campaign, database)) as connected:
+        yield campaign, connected
 
 
 def read_judgements(
@@ -32,11 +50,9 @@ def read_judgements(
     if path.is_dir():
         if campaign is not None:
             raise InputError("a campaign is given twice", given=f"{source} and {campaign}")
-        found = open_campaign(path)
-        from counterfoil.annotate.answers import judgement_table
-        from counterfoil.annotate.database import open_database
+        with opened(path, database) as (found, connected):
+            from counterfoil.annotate.answers import judgement_table
 
-        with closing(open_database(found, database)) as connected:
             return JudgementSource(str(source), judgement_table(connected, found), found)
     if database is not None:
         raise InputError("a database belongs to a campaign", where="--database", given=source)

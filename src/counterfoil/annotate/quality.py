@@ -1,0 +1,213 @@
+"""Quality of people's work: who shows a sign of careless answers, in plain sentences with the evidence.
+
+The signs are those of `counterfoil.stats.careless`, adjusted over all people and signs, so that the chance
+that any careful person is flagged is about `LEVEL`. They suggest what to do and decide nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from counterfoil.annotate.agreement import codes, fields_of
+from counterfoil.annotate.assignment import shown_order
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.forms.base import FormField
+from counterfoil.stats.careless import FLOOR, SIGNS, CarelessSigns, careless
+from counterfoil.stats.tests import holm
+
+#: The chance that a careful person is flagged, over all people of a campaign.
+LEVEL = 0.05
+
+Suggestion = Literal["approve", "look", "reject"]
+
+
+@dataclass(frozen=True)
+class CarelessReason:
+    """One sign: its name, a sentence, what was found of the person and of the pool's middle, adjusted p."""
+
+    sign: str
+    sentence: str
+    value: float
+    pool: float
+    p: float
+
+
+@dataclass(frozen=True)
+class PersonQuality:
+    """What was found about a person's answers.
+
+    `suggestion` is to approve where there is no reason to do otherwise, to look at the answers where there is
+    one, and to reject where items of known answer and another sign speak against the person.
+    """
+
+    person: str
+    items: int
+    reasons: tuple[CarelessReason, ...]
+
+    @property
+    def suggestion(self) -> Suggestion:
+        """What the signs suggest; nothing is done by itself."""
+        signs = {each.sign for each in self.reasons}
+        if "golden" in signs and len(signs) > 1:
+            return "reject"
+        return "look" if signs else "approve"
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return {**asdict(self), "suggestion": self.suggestion}
+
+
+def people_quality(
+    table: pa.Table, campaign: Campaign | None = None, *, level: float = LEVEL
+) -> tuple[PersonQuality, ...]:
+    """Everyone in a table of judgements, in the order of their first answer.
+
+    Looked at are answers to the main question of the campaign, or to the first one of a table of no campaign.
+    Where that is not answered by one option, only speed and golden items are. Where a campaign shuffles the
+    options, straight lines are looked for in what was shown first, second, ...; else in values. With fewer
+    than eight people there is no pool to compare with, and few signs can be found.
+
+    >>> rows = {"item": ["a"], "person": ["p"], "question": ["q"], "answer": ["yes"], "seconds": [5.0],
+    ...         "golden": pa.nulls(1, pa.bool_())}
+    >>> people_quality(pa.table(rows))
+    (PersonQuality(person='p', items=1, reasons=()),)
+    """
+    field = None if campaign is None else fields_of(campaign).get(campaign.form.main)
+    if "role" in table.column_names:
+        table = table.filter(
+            pc.is_in(pc.fill_null(table.column("role"), "work"), pa.array(["work", "golden"]))
+        )
+    rows = _of_main(table, field)
+    if not len(rows):
+        return ()
+    names = pc.unique(rows.column("person")).to_pylist()
+    person, item = codes(rows.column("person")), codes(rows.column("item"))
+    answer, options = _answers(rows, field)
+    right = pc.fill_null(pc.cast(rows.column("golden"), pa.int8()), -1).to_numpy()
+    known, labels = _known(item, answer, right, max(2, len(options)))
+    seconds = _floats(rows, "seconds")
+    common: Mapping[str, Any] = {
+        "n_classes": max(2, len(options)),
+        "seconds": None if np.isnan(seconds).all() else seconds,
+        "order": _floats(rows, "submitted") if "submitted" in rows.column_names else None,
+        "known": known if (known >= 0).any() else None,
+        "floor": (0.0 if campaign is None else campaign.recipe.least_seconds) or FLOOR,
+    }
+    found = careless(person, item, labels, **common)
+    if not options:
+        found = _replaced(_replaced(found, "straight", None), "disagree", None)
+    elif campaign is not None and field is not None and field.shuffled:
+        places = _places(rows, campaign, options, answer)
+        found = _replaced(found, "straight", careless(person, item, places, **common))
+    counts = np.bincount(person, minlength=len(names))
+    golden = np.bincount(person[right >= 0], minlength=len(names))
+    return tuple(
+        PersonQuality(name, int(counts[at]), _reasons(found, at, int(golden[at]), level))
+        for at, name in enumerate(names)
+    )
+
+
+def _of_main(table: pa.Table, field: FormField | None) -> pa.Table:
+    """One row per item and person: that of the main question."""
+    questions = pc.unique(table.column("question")).to_pylist()
+    main = field.name if field is not None and field.name in questions else (questions or [""])[0]
+    return table.filter(pc.equal(table.column("question"), main))
+
+
+def _answers(rows: pa.Table, field: FormField | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The answers as codes and what they stand for; nothing of answers that are no single options."""
+    if field is not None and field.kind != "one":
+        return np.zeros(len(rows), dtype=np.int64), ()
+    encoded = rows.column("answer").combine_chunks().dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    values = tuple(dict.fromkeys((*(() if field is None else field.values), *words)))
+    place = np.array([values.index(word) for word in words], dtype=np.int64)
+    return place[encoded.indices.to_numpy(zero_copy_only=False)], values
+
+
+def _known(
+    item: NDArray[np.int64], answer: NDArray[np.int64], right: NDArray[np.int8], n_classes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The right answer of golden items, and the answers with every right one equal to it.
+
+    Of an item several answers can be right, and what is right can depend on further questions; a wrong answer
+    never has the code of the right one.
+    """
+    n_items = int(item.max()) + 1
+    votes = np.zeros((n_items, n_classes), dtype=np.int64)
+    hit = right == 1
+    np.add.at(votes, (item[hit], answer[hit]), 1)
+    missed = right == 0
+    wrong = np.zeros((n_items, n_classes), dtype=np.int64)
+    np.add.at(wrong, (item[missed], answer[missed]), 1)
+    golden = np.zeros(n_items, dtype=np.bool_)
+    golden[item[right >= 0]] = True
+    # What was right most often; where nothing was, what was wrong least often.
+    best = np.where(votes.any(axis=1), votes.argmax(axis=1), wrong.argmin(axis=1))
+    known = np.where(golden, best, -1)
+    labels = answer.copy()
+    labels[hit] = known[item[hit]]
+    clash = missed & (labels == known[item])
+    labels[clash] = (labels[clash] + 1) % n_classes
+    return known, labels
+
+
+def _places(
+    rows: pa.Table, campaign: Campaign, options: Sequence[str], answer: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The place at which each person saw the option that they chose, from 0."""
+    fields: dict[str, FormField] = {}
+    found = []
+    for row, at in zip(rows.select(["person", "item"]).to_pylist(), answer.tolist(), strict=True):
+        name = row["item"]
+        if name not in fields:
+            page = campaign.form.page(campaign.items[campaign.places[name]])
+            fields[name] = next(each for each in page.fields if each.name == campaign.form.main)
+        own = fields[name]
+        order = shown_order(campaign.recipe.seed, row["person"], name, own)
+        found.append(order.index(own.values.index(options[at])))
+    return np.array(found, dtype=np.int64)
+
+
+def _replaced(found: CarelessSigns, sign: str, by: CarelessSigns | None) -> CarelessSigns:
+    """The signs with one of them as in another analysis, or without it; adjusted anew together."""
+    at = SIGNS.index(sign)
+    p, value = found.p.copy(), found.value.copy()
+    p[:, at], value[:, at] = (np.nan, np.nan) if by is None else (by.p[:, at], by.value[:, at])
+    adjusted, tested = np.full(p.shape, np.nan), ~np.isnan(p)
+    if tested.any():
+        adjusted[tested] = holm(p[tested])
+    return CarelessSigns(p, adjusted, value)
+
+
+def _reasons(found: CarelessSigns, person: int, golden: int, level: float) -> tuple[CarelessReason, ...]:
+    reasons = []
+    for sign in found.reasons(person, level):
+        column = SIGNS.index(sign)
+        value, pool = float(found.value[person, column]), float(np.nanmedian(found.value[:, column]))
+        sentence = {
+            "fast": f"Takes {value:.1f} s per item (median); people here take {pool:.1f} s.",
+            "straight": f"Chooses one answer for {value:.0%} of items, or the same again and again; "
+            f"people here choose their commonest for {pool:.0%}.",
+            "golden": f"Got {round(value * golden)} of {golden} items of known answer right; "
+            f"people here get {pool:.0%} right.",
+            "disagree": f"Agrees with what others answer on {value:.0%} of items; people here on {pool:.0%}.",
+        }[sign]
+        reasons.append(
+            CarelessReason(
+                sign, sentence.replace("%", " %"), value, pool, float(found.adjusted[person, column])
+            )
+        )
+    return tuple(reasons)
+
+
+def _floats(rows: pa.Table, name: str) -> NDArray[np.float64]:
+    if name not in rows.column_names:
+        return np.full(len(rows), np.nan)
+    found: NDArray[np.float64] = pc.cast(rows.column(name), pa.float64()).to_numpy(zero_copy_only=False)
+    return found

@@ -1,0 +1,225 @@
+"""A plan of labelling: how right labels will be, how wide intervals, how many hours and what cost."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.forms.registry import WORK_FORMS, WorkFormEntry
+from counterfoil.errors import InputError
+from counterfoil.report.labels import amount
+from counterfoil.report.markup import Column, Table, text_table
+from counterfoil.stats.label_designs import LabelDesign
+from counterfoil.stats.label_planning import (
+    LabelPlan,
+    PlannedEstimate,
+    accuracy_needed,
+    labelling_cost,
+    labelling_hours,
+    labels_needed,
+    noise_half_width,
+    plan_labels,
+)
+from counterfoil.tasks.results import Tabular
+
+#: What is estimated, by the name of the plan's number.
+_ESTIMATES = {
+    "score": "items whose label is right",
+    "positive": "items labelled with the last class (yes)",
+    "answers": "answers that are right",
+    "agreement": "pairs of answers that agree",
+    "alpha": "Krippendorff's alpha",
+    "noise": "wrong labels, told from answers alone",
+}
+#: Labels per item for which noise can be told without the truth, of two classes.
+_NOISE = range(3, 11)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnnotationPlan(Tabular):
+    """What to expect of a campaign, how long it takes, and what it costs.
+
+    Rows by "estimate" are one per number that will be estimated: `estimate`, its expected `value`, the
+    `half_width` of its 95 % interval, `low` and `high`. Alpha is at most 1, all others in [0, 1]; null where
+    not defined.
+    """
+
+    form: str
+    plan: LabelPlan
+    noise: PlannedEstimate | None
+    seconds: float
+    hours: float
+    cost: float
+    pay: float
+    fee: float
+    currency: str
+
+    rows_by = ("estimate",)
+
+    @property
+    def estimates(self) -> dict[str, PlannedEstimate]:
+        """What will be estimated, by name."""
+        found = {name: getattr(self.plan, name) for name in _ESTIMATES if name != "noise"}
+        if self.noise is not None:
+            found["noise"] = self.noise
+        return {name: each for name, each in found.items() if each.value == each.value}
+
+    def _rows(self, by: str) -> pa.Table:
+        return pa.Table.from_pylist(
+            [
+                {
+                    "estimate": name,
+                    "value": each.value,
+                    "half_width": each.half_width,
+                    "low": each.value - each.half_width,
+                    "high": each.value + each.half_width,
+                }
+                for name, each in self.estimates.items()
+            ]
+        )
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """What to expect, each with the half-width of its interval."""
+        rows = []
+        for name, each in self.estimates.items():
+            if name == "alpha":
+                rows.append((_ESTIMATES[name], f"{each.value:.3f}", f"± {each.half_width:.3f}"))
+            else:
+                rows.append((_ESTIMATES[name], f"{100 * each.value:.1f} %", f"± {100 * each.half_width:.1f}"))
+        design = self.plan.design
+        caption = f"{self.form}: {design.items:,} items, {amount(design.labels, 'label')} of each"
+        return (text_table(caption, "estimate", (Column("expected"), Column("95 % interval")), rows),)
+
+    @property
+    def notes(self) -> list[str]:
+        """Time and cost, and what the plan supposes."""
+        design = self.plan.design
+        answers = design.items * design.labels
+        fee = f", with a fee of {100 * self.fee:.4g} %" if self.fee else ""
+        lines = [
+            f"work: {answers:,} answers of {self.seconds:g} s are {self.hours:,.1f} hours",
+            f"cost: {self.currency} {self.cost:,.2f} at {self.pay:.2f} per hour{fee}",
+        ]
+        if self.plan.tied > 0.0005:
+            lines.append(f"{100 * self.plan.tied:.1f} % of items will be tied and decided by a coin")
+        rates = design.accuracy if isinstance(design.accuracy, tuple) else (design.accuracy,)
+        right = " and ".join(f"{100 * rate:g} %" for rate in rates)
+        lines.append(f"supposes answers that are right in {right} of cases, of {design.n_classes} classes")
+        return lines
+
+    def __repr__(self) -> str:
+        return f"<AnnotationPlan: {self.plan.design.labels} labels, {self.currency} {self.cost:,.2f}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `annotate plan --json` writes it."""
+        design = asdict(self.plan.design)
+        return {
+            "form": self.form,
+            "design": design,
+            "labels": self.plan.design.labels,
+            "label_accuracy": self.plan.label_accuracy,
+            "tied": self.plan.tied,
+            "estimates": {name: asdict(each) for name, each in self.estimates.items()},
+            "seconds": self.seconds,
+            "hours": self.hours,
+            "cost": self.cost,
+            "pay_per_hour": self.pay,
+            "fee": self.fee,
+            "currency": self.currency,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions:
+    """What is planned and what it costs; None and 0 stand for the form's own and for what is worked out.
+
+    `accuracy` is one rate, or two of two classes (no where no is right, yes where yes is). Labels per item
+    are given, or worked out for the `half_width` of an estimate `of`, or for a `label_accuracy`.
+    """
+
+    items: int
+    labels: int = 0
+    accuracy: tuple[float, ...] = (0.85,)
+    classes: int = 0
+    share: float | None = None
+    people: int | None = None
+    spread: float = 0.0
+    seconds: float | None = None
+    pay: float = 12.0
+    currency: str = "USD"
+    fee: float = 0.0
+    half_width: float | None = None
+    of: str = "score"
+    label_accuracy: float | None = None
+    seed: int = 0
+
+
+def annotate_plan(form: str, options: PlanOptions) -> AnnotationPlan:
+    """The plan of a campaign of a form of work.
+
+    Raises `InputError` for an unknown form, numbers outside their range, and an aim that no number of labels
+    reaches.
+
+    >>> found = annotate_plan("best-of-k", PlanOptions(items=3000, labels=3, accuracy=(0.85,)))
+    >>> found.plan.design.n_classes, found.hours
+    (5, 20.0)
+    """
+    entry = WORK_FORMS.find(form)
+    aims = [options.half_width is not None, options.label_accuracy is not None, bool(options.labels)]
+    if sum(aims) > 1:
+        raise InputError(
+            "labels per item are given or worked out",
+            allowed="one of --labels, --half-width, --label-accuracy",
+        )
+    rates = options.accuracy
+    if not 1 <= len(rates) <= 2:
+        raise InputError("accuracy", given=rates, allowed="one rate, or two of two classes")
+    design = LabelDesign(
+        items=options.items,
+        labels=options.labels or 3,
+        accuracy=rates[0] if len(rates) == 1 else (rates[0], rates[1]),
+        n_classes=options.classes or usual_classes(entry),
+        share=options.share,
+        people=options.people,
+        spread=options.spread,
+    )
+    if options.half_width is not None:
+        plan = labels_needed(replace(design, labels=1), options.half_width, of=options.of, seed=options.seed)
+    elif options.label_accuracy is not None:
+        plan = accuracy_needed(replace(design, labels=1), options.label_accuracy, seed=options.seed)
+    else:
+        plan = plan_labels(design, seed=options.seed)
+    found = plan.design
+    tellable = found.n_classes == 2 and found.labels in _NOISE
+    seconds = entry.kind.seconds if options.seconds is None else options.seconds
+    hours = labelling_hours(found.items, found.labels, seconds)
+    return AnnotationPlan(
+        form,
+        plan,
+        noise_half_width(found, seed=options.seed) if tellable else None,
+        seconds,
+        hours,
+        labelling_cost(hours, options.pay, fee=options.fee),
+        options.pay,
+        options.fee,
+        options.currency,
+    )
+
+
+def usual_classes(entry: WorkFormEntry) -> int:
+    """How many answers the main question of a form has, with its default settings and four images or texts.
+
+    >>> usual_classes(WORK_FORMS["yes-no"]), usual_classes(WORK_FORMS["match"])
+    (2, 4)
+    """
+    made = entry.form({}, where=entry.name)
+    samples = {"image": "a", "text": "a", "images": list("abcd"), "texts": list("abcd")}
+    try:
+        page = made.page(WorkItem("1", {name: samples[kind] for name, kind in made.columns.items()}))
+    except InputError:
+        # A form that wants other things of an item: its user names the classes.
+        return 2
+    main = next((each for each in page.fields if each.name == made.main), None)
+    return max(2, len(main.options)) if main is not None else 2

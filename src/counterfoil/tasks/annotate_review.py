@@ -1,0 +1,236 @@
+"""Review of people's work, withdrawal and deletion, as jobs on a campaign's folder."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from counterfoil.report.labels import amount
+from counterfoil.report.markup import Column, Table, text_table
+from counterfoil.store import write_csv
+from counterfoil.tasks.annotate_judgements import opened
+from counterfoil.tasks.annotate_status import SHORT
+from counterfoil.tasks.results import Tabular
+
+if TYPE_CHECKING:
+    from counterfoil.annotate.privacy import Deletion
+    from counterfoil.annotate.quality import PersonQuality
+    from counterfoil.annotate.review import Review
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PeopleReview(Tabular):
+    """Everyone who answered, the signs of careless work, and what was decided.
+
+    Rows by "person": `person` (a hash), `items`, `suggestion` (approve, look, reject), `signs`; `decision`,
+    `category`, `reason`, `by` and `at` (seconds since the epoch), empty or null before there is a decision;
+    `platform`, and `study` and `submission` where the platform named them. Rows by "reason" are one per sign
+    of a person: `person`, `sign`, `sentence`, `value`, `pool`, `p` (adjusted over all people and signs).
+    """
+
+    quality: "tuple[PersonQuality, ...]"
+    reviews: "dict[str, Review]"
+    #: Platform and parameters by person.
+    entered: dict[str, tuple[str, dict[str, str]]]
+
+    rows_by = ("person", "reason")
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "reason":
+            kinds: list[tuple[str, pa.DataType]] = [
+                (name, pa.string()) for name in ("person", "sign", "sentence")
+            ]
+            kinds += [(name, pa.float64()) for name in ("value", "pool", "p")]
+            rows = [
+                {"person": each.person, **vars(reason)} for each in self.quality for reason in each.reasons
+            ]
+            return pa.Table.from_pylist(rows, pa.schema(kinds))
+        texts = (
+            "platform",
+            "study",
+            "submission",
+            "decision",
+            "category",
+            "reason",
+            "by",
+            "suggestion",
+            "signs",
+        )
+        kinds = [("person", pa.string()), ("items", pa.int64()), *((name, pa.string()) for name in texts)]
+        kinds.append(("at", pa.float64()))
+        return pa.Table.from_pylist([self._row(each) for each in self.quality], pa.schema(kinds))
+
+    def _row(self, each: "PersonQuality") -> dict[str, Any]:
+        platform, parameters = self.entered.get(each.person, ("", {}))
+        decided = self.reviews.get(each.person)
+        return {
+            "person": each.person,
+            "items": each.items,
+            "platform": platform,
+            "study": parameters.get("study", ""),
+            "submission": parameters.get("submission", ""),
+            "decision": "" if decided is None else decided.decision,
+            "category": "" if decided is None else decided.category,
+            "reason": "" if decided is None else decided.reason,
+            "by": "" if decided is None else decided.by,
+            "suggestion": each.suggestion,
+            "signs": " ".join(reason.sign for reason in each.reasons),
+            "at": None if decided is None else decided.at,
+        }
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """People with the signs against them; those with most signs and no decision first."""
+        ordered = sorted(self.quality, key=lambda each: (each.person in self.reviews, -len(each.reasons)))
+        rows = [
+            (
+                each.person[:SHORT],
+                f"{each.items:,}",
+                ", ".join(reason.sign for reason in each.reasons) or "–",
+                each.suggestion,
+                self.reviews[each.person].decision if each.person in self.reviews else "–",
+            )
+            for each in ordered
+        ]
+        columns = [Column(name) for name in ("items", "signs", "suggested", "decided")]
+        return (text_table("People", "person", columns, rows),) if rows else ()
+
+    @property
+    def notes(self) -> list[str]:
+        """The reasons in sentences, a line each."""
+        lines = [
+            f"{each.person[:SHORT]}: {reason.sentence} (p {_small(reason.p)})"
+            for each in self.quality
+            for reason in each.reasons
+        ]
+        if not self.quality:
+            return ["no one has answered so far"]
+        return lines or ["no signs of careless answers"]
+
+    def __repr__(self) -> str:
+        flagged = sum(bool(each.reasons) for each in self.quality)
+        return f"<PeopleReview: {flagged} of {amount(len(self.quality), 'person')} with signs>"
+
+    def save(self, path: str | Path) -> None:
+        """Write the rows by person as CSV, for whoever pays the people."""
+        write_csv(path, self.to_arrow())
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `annotate review --json` writes it."""
+        return {
+            "people": [
+                {
+                    **each.to_json(),
+                    "review": self.reviews[each.person].to_json() if each.person in self.reviews else None,
+                }
+                for each in self.quality
+            ]
+        }
+
+
+def annotate_review(campaign: str | Path, *, database: str | None = None) -> PeopleReview:
+    """Everyone who answered in a campaign, with signs of careless work and decisions."""
+    with opened(campaign, database) as (found, connected):
+        from counterfoil.annotate.answers import judgement_table
+        from counterfoil.annotate.quality import people_quality
+        from counterfoil.annotate.review import reviews
+        from counterfoil.annotate.tables import people, sa
+
+        with connected.reading() as connection:
+            rows = connection.execute(sa.select(people.c.id, people.c.platform, people.c.parameters)).all()
+        entered = {row.id: (row.platform, json.loads(row.parameters)) for row in rows}
+        table = judgement_table(connected, found, everything=True)
+        return PeopleReview(people_quality(table, found), reviews(connected), entered)
+
+
+def annotate_approve(
+    campaign: str | Path,
+    people: Sequence[str] = (),
+    *,
+    suggested: bool = False,
+    reason: str = "",
+    by: str = "",
+    database: str | None = None,
+) -> int:
+    """Approve these people (ids or how they begin), or with `suggested` all done ones without a sign.
+
+    Returns how many were not approved before. Raises `InputError` for an id that no person or several have,
+    and for a person who is at work.
+    """
+    with opened(campaign, database) as (found, connected):
+        from counterfoil.annotate.overview import workers
+        from counterfoil.annotate.review import approve, person_like, reviews
+
+        chosen = [person_like(connected, each) for each in people]
+        if suggested:
+            from counterfoil.annotate.answers import judgement_table
+            from counterfoil.annotate.quality import people_quality
+
+            decided = reviews(connected)
+            done = {each.person for each in workers(connected, decided) if each.state == "done"}
+            quality = people_quality(judgement_table(connected, found, everything=True), found)
+            chosen += [
+                each.person
+                for each in quality
+                if each.suggestion == "approve" and each.person in done and each.person not in decided
+            ]
+        return approve(connected, chosen, by=by, now=time.time(), reason=reason)
+
+
+def annotate_reject(
+    campaign: str | Path,
+    person: str,
+    *,
+    reason: str,
+    category: str = "",
+    by: str = "",
+    database: str | None = None,
+) -> int:
+    """Reject a person's work; returns how many answers were set aside. Raises as `review.reject`."""
+    with opened(campaign, database) as (found, connected):
+        from counterfoil.annotate.review import person_like, reject
+
+        known = person_like(connected, person)
+        return reject(connected, found, known, reason=reason, category=category, by=by, now=time.time())
+
+
+def annotate_withdraw(
+    campaign: str | Path,
+    *,
+    worker: str = "",
+    platform: str = "",
+    person: str = "",
+    database: str | None = None,
+) -> int:
+    """Delete the answers of one person, named by the platform's id of them or by their id here.
+
+    Returns how many answers that were. `platform` is the campaign's own way in by default. Raises
+    `InputError` for a person who is not there.
+    """
+    with opened(campaign, database) as (found, connected):
+        from counterfoil.annotate.entry import person_id
+        from counterfoil.annotate.privacy import withdraw_person
+        from counterfoil.annotate.review import person_like
+
+        known = (
+            person_id(found, platform or found.recipe.entry, worker)
+            if worker
+            else person_like(connected, person)
+        )
+        return withdraw_person(connected, found, known, time.time())
+
+
+def annotate_delete(campaign: str | Path, *, early: bool = False, database: str | None = None) -> "Deletion":
+    """Delete all people and answers of a campaign whose date has passed, or any with `early`."""
+    with opened(campaign, database) as (found, connected):
+        from counterfoil.annotate.privacy import delete_people
+
+        return delete_people(connected, found, time.time(), early=early)
+
+
+def _small(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"

@@ -1,0 +1,59 @@
+"""Plans of campaigns: what labels, aims and prices come to, by Python and by command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from counterfoil.errors import InputError
+from counterfoil.tasks.annotate_plan import PlanOptions, annotate_plan
+from faults.command import run
+
+
+def test_labels_hours_and_cost() -> None:
+    found = annotate_plan("yes-no", PlanOptions(items=3000, labels=3, accuracy=(0.85,), pay=12, fee=1 / 3))
+    assert found.plan.label_accuracy == pytest.approx(0.85**3 + 3 * 0.85**2 * 0.15)
+    assert found.hours == pytest.approx(3000 * 3 * 4 / 3600)
+    assert found.cost == pytest.approx(found.hours * 16)
+    rows = {row["estimate"]: row for row in found.to_arrow().to_pylist()}
+    assert rows["score"]["low"] < found.plan.label_accuracy < rows["score"]["high"]
+    assert rows["noise"]["value"] == pytest.approx(1 - found.plan.label_accuracy, abs=0.02)
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_an_aim_gives_the_fewest_labels_that_reach_it() -> None:
+    options = PlanOptions(items=400, accuracy=(0.8,), half_width=0.03, of="agreement")
+    found = annotate_plan("yes-no", options)
+    reached = found.plan.agreement.half_width
+    fewer = annotate_plan(
+        "yes-no", PlanOptions(items=400, labels=found.plan.design.labels - 1, accuracy=(0.8,))
+    )
+    assert reached <= 0.03 < fewer.plan.agreement.half_width
+    right = annotate_plan("yes-no", PlanOptions(items=400, accuracy=(0.85,), label_accuracy=0.95))
+    assert right.plan.design.labels == 5
+
+
+def test_one_label_has_no_agreement() -> None:
+    found = annotate_plan("yes-no", PlanOptions(items=100, labels=1))
+    assert set(found.estimates) == {"score", "positive", "answers"}
+
+
+def test_labels_are_given_or_worked_out() -> None:
+    with pytest.raises(InputError, match="labels per item are given or worked out"):
+        annotate_plan("yes-no", PlanOptions(items=100, labels=3, half_width=0.1))
+    with pytest.raises(InputError, match="accuracy; given: "):
+        annotate_plan("yes-no", PlanOptions(items=100, accuracy=(0.9, 0.8, 0.7)))
+    with pytest.raises(InputError, match="unknown form of work"):
+        annotate_plan("nothing", PlanOptions(items=100))
+
+
+def test_the_command_prints_time_and_cost(tmp_path: Path) -> None:
+    line = "annotate plan best-of-k --items 3000 --labels 3 --accuracy 0.85 --fee 0.333"
+    ended = run(line.split(), tmp_path)
+    assert ended.code == 0, ended.err
+    assert "9,000 answers of 8 s are 20.0 hours" in ended.out
+    assert "USD 319.92 at 12.00 per hour, with a fee of 33.3 %" in ended.out
+    assert "of 5 classes" in ended.out
+    odd = run([*line.split()[:5], "--accuracy", "high"], tmp_path)
+    assert odd.code == 2
+    assert "--accuracy: no rates; given: high" in odd.err

@@ -1,0 +1,142 @@
+"""Careless people of a campaign are pointed out with reasons, careful ones are not."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from annotate.small_campaigns import make, pairs, pixel
+from counterfoil.annotate.assignment import shown_order
+from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
+from counterfoil.annotate.forms.base import Cell, FormField, WorkItem, WorkPage
+from counterfoil.annotate.quality import people_quality
+
+N_PEOPLE, N_ITEMS, GOLDEN = 24, 60, 24
+
+
+def answers(*, hasty: int | None = None, same: int | None = None, seed: int = 0) -> pa.Table:
+    """People judge pairs, some of them golden; `hasty` guesses fast, `same` always says yes."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random(N_ITEMS) < 0.5
+    rows = []
+    for person in range(N_PEOPLE):
+        for item in rng.permutation(N_ITEMS):
+            right = rng.random() < 0.92
+            yes = truth[item] if right else not truth[item]
+            seconds = float(rng.lognormal(1.5, 0.4))
+            if person == hasty:
+                yes, seconds = rng.random() < 0.5, float(rng.uniform(0.2, 0.5))
+            if person == same:
+                yes = True
+            golden = bool(yes == truth[item]) if item < GOLDEN else None
+            rows.append((f"{item}", f"p{person}", "yes" if yes else "no", seconds, golden, float(len(rows))))
+    item, person, answer, seconds, golden, submitted = zip(*rows, strict=True)
+    return pa.table(
+        {
+            "item": item,
+            "person": person,
+            "question": ["match"] * len(rows),
+            "answer": answer,
+            "seconds": seconds,
+            "golden": pa.array(golden, pa.bool_()),
+            "submitted": submitted,
+        }
+    )
+
+
+def test_careful_people_are_not_flagged() -> None:
+    flagged = [sum(bool(each.reasons) for each in people_quality(answers(seed=seed))) for seed in range(5)]
+    assert sum(flagged) <= 1
+    assert {each.suggestion for each in people_quality(answers())} == {"approve"}
+
+
+def test_who_guesses_fast_is_flagged_with_the_evidence() -> None:
+    found = {each.person: each for each in people_quality(answers(hasty=3))}
+    assert [name for name, each in found.items() if each.reasons] == ["p3"]
+    hasty = found["p3"]
+    signs = {reason.sign: reason for reason in hasty.reasons}
+    assert {"fast", "golden", "disagree"} <= set(signs)
+    assert hasty.suggestion == "reject"
+    assert (
+        "Takes 0.4 s per item" in signs["fast"].sentence or "Takes 0.3 s per item" in signs["fast"].sentence
+    )
+    assert f"of {GOLDEN} items of known answer right" in signs["golden"].sentence
+    assert signs["fast"].value < 0.5 < signs["fast"].pool
+    assert all(reason.p <= 0.05 for reason in hasty.reasons)
+    json.dumps(hasty.to_json(), allow_nan=False)
+
+
+def test_who_says_the_same_throughout_is_flagged() -> None:
+    found = {each.person: each for each in people_quality(answers(same=5))}
+    assert "straight" in {reason.sign for reason in found["p5"].reasons}
+    assert "for 100 % of items" in next(r.sentence for r in found["p5"].reasons if r.sign == "straight")
+
+
+@pytest.fixture
+def best_of_four(tmp_path: Path) -> Campaign:
+    cells = {"caption": "A cat.", "images": ["a.png"] * 4}
+    items = [WorkItem(f"{at}", cells) for at in range(N_ITEMS)]
+    recipe = CampaignRecipe(form="best-of-k", title="Cats", seed=7)
+    return create_folder(tmp_path / "campaign", recipe, items, {"a.png": pixel()})
+
+
+def test_whoever_chooses_what_is_shown_first_is_flagged_though_options_are_shuffled(
+    best_of_four: Campaign,
+) -> None:
+    rng = np.random.default_rng(2)
+    best = rng.integers(0, 4, N_ITEMS)
+    field = best_of_four.form.page(best_of_four.items[0]).fields[0]
+    rows = []
+    for person in range(N_PEOPLE):
+        for item in range(N_ITEMS):
+            # Several images fit, so that people differ and only the place gives the careless one away.
+            chosen = int(best[item]) if rng.random() < 0.5 else int(rng.integers(0, 4))
+            if person == 4:
+                chosen = shown_order(7, "p4", f"{item}", field)[0]
+            rows.append({"item": f"{item}", "person": f"p{person}", "answer": str(chosen)})
+    table = pa.Table.from_pylist(rows)
+    table = table.append_column("question", pa.array(["best"] * len(rows)))
+    table = table.append_column("golden", pa.nulls(len(rows), pa.bool_()))
+    by_place = {each.person: [r.sign for r in each.reasons] for each in people_quality(table, best_of_four)}
+    assert "straight" in by_place["p4"]
+    assert not any(signs for name, signs in by_place.items() if name != "p4")
+    by_value = {each.person: [r.sign for r in each.reasons] for each in people_quality(table)}
+    assert "straight" not in by_value["p4"]
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A form of another package whose main question asks for a text."""
+
+    name: ClassVar[str] = "telling"
+    summary: ClassVar[str] = "what an image shows"
+    version: ClassVar[int] = 1
+    columns: ClassVar[Mapping[str, Cell]] = {"image": "image"}
+    main: ClassVar[str] = "match"
+    instructions: ClassVar[str] = "Tell what you see."
+    seconds: ClassVar[float] = 20.0
+
+    def page(self, item: WorkItem) -> WorkPage:
+        return WorkPage((), (FormField("match", "What is it?", "text"),))
+
+    def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
+        """Every text is sound."""
+
+
+def test_answers_that_are_no_options_are_looked_at_for_speed_and_golden_items(tmp_path: Path) -> None:
+    table = answers(hasty=3)
+    texts = pa.array([f"text {at}" for at in range(len(table))])
+    table = table.set_column(table.column_names.index("answer"), "answer", texts)
+    campaign = replace(make(tmp_path / "campaign", pairs(1)), form=Telling())
+    found = {each.person: {r.sign for r in each.reasons} for each in people_quality(table, campaign)}
+    assert found["p3"] == {"fast", "golden"}
+    assert not any(signs for name, signs in found.items() if name != "p3")
+
+
+def test_no_answers_are_no_people() -> None:
+    assert people_quality(answers().slice(0, 0)) == ()

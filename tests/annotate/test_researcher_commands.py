@@ -1,0 +1,106 @@
+"""The researcher's commands on a campaign with answers: status, review, decisions, withdrawal, deletion."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from annotate.small_campaigns import Worker, make, pairs
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import open_database
+from counterfoil.annotate.entry import make_links, person_id
+from faults.command import run
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Campaign:
+    """Two people judged four pairs, and differ on one; ten would be needed for each."""
+    made = make(tmp_path / "campaign", pairs(4, golden=2, kinds="ab"), overlap=3, keep_until="2030-01-31")
+    db = open_database(made)
+    Worker(db, made, 1).do()
+    Worker(db, made, 2, judge=lambda item: "no" if item.id == "1" else "yes").do()
+    db.close()
+    return made
+
+
+def ids(campaign: Campaign) -> list[str]:
+    ended = run(["annotate", "status", "campaign", "--json", "-"], campaign.folder.parent)
+    assert ended.code == 0, ended.err
+    return [each["person"] for each in json.loads(ended.out)["persons"]]
+
+
+def said(campaign: Campaign, *arguments: str) -> str:
+    """What a command that must succeed prints."""
+    ended = run(["annotate", *arguments], campaign.folder.parent)
+    assert ended.code == 0, ended.err
+    return ended.out
+
+
+def test_status_prints_facts_and_people(campaign: Campaign) -> None:
+    text = said(campaign, "status", "campaign", "--people")
+    assert "0 of 4" in text
+    assert "8, 4 still needed" in text
+    assert "2 done" in text
+    assert ids(campaign)[0][:10] in text
+    assert "database.sqlite" in text
+
+
+def test_reviews_are_listed_taken_and_exported(campaign: Campaign) -> None:
+    first, second = ids(campaign)
+    assert "no signs of careless answers" in said(campaign, "review", "campaign")
+    assert said(campaign, "approve", "campaign", first[:8], "--by", "ann").strip() == "1 approved"
+    out = said(campaign, "reject", "campaign", second[:8], "--reason", "Wrong on item 1.")
+    assert "4 answers set aside" in out
+    said(campaign, "review", "campaign", "--out", "reviews.csv")
+    with open(campaign.folder.parent / "reviews.csv", newline="") as file:
+        rows = {row["person"]: row for row in csv.DictReader(file)}
+    assert (rows[first]["decision"], rows[first]["by"]) == ("approved", "ann")
+    assert (rows[second]["decision"], rows[second]["reason"]) == ("rejected", "Wrong on item 1.")
+    assert "8 still needed" in said(campaign, "status", "campaign")
+
+
+def test_suggested_people_are_approved_in_one_go(campaign: Campaign) -> None:
+    assert said(campaign, "approve", "campaign", "--suggested").strip() == "2 approved"
+    assert said(campaign, "approve", "campaign", "--suggested").strip() == "0 approved"
+
+
+def test_disagreements_are_listed_and_decided(campaign: Campaign) -> None:
+    text = said(campaign, "adjudicate", "campaign")
+    assert "yes 1, no 1" in text
+    assert "1 without a decision" in text
+    assert (
+        said(campaign, "adjudicate", "campaign", "1", "no", "--note", "It is.").strip() == "item 1, match: no"
+    )
+    found = json.loads(said(campaign, "adjudicate", "campaign", "--json", "-"))["items"]
+    assert [(each["item"], each["decided"]["answer"]) for each in found] == [("1", "no")]
+
+
+def test_a_person_is_withdrawn_by_link_or_id(campaign: Campaign) -> None:
+    link = make_links(campaign, 1)[0]
+    assert "4 answers deleted" in said(campaign, "withdraw", "campaign", "--worker", link)
+    (left,) = (each for each in ids(campaign) if each != person_id(campaign, "link", link))
+    assert "4 answers deleted" in said(campaign, "withdraw", "campaign", "--person", left)
+    ended = run(["annotate", "withdraw", "campaign", "--worker", "another"], campaign.folder.parent)
+    assert ended.code == 2
+    assert "no such person in this campaign" in ended.err
+
+
+def test_everything_is_deleted_when_asked_twice(campaign: Campaign) -> None:
+    folder = campaign.folder.parent
+    early = run(["annotate", "delete-after", "campaign", "--yes"], folder)
+    assert early.code == 2
+    assert "answers are not to be deleted yet" in early.err
+    unsure = run(["annotate", "delete-after", "campaign", "--now"], folder)
+    assert unsure.code == 2
+    assert "pass --yes" in unsure.err
+    assert len(ids(campaign)) == 2
+    assert "2 people and 8 answers deleted" in said(campaign, "delete-after", "campaign", "--now", "--yes")
+    assert ids(campaign) == []
+
+
+def test_agreement_reads_the_campaigns_answers(campaign: Campaign) -> None:
+    found = json.loads(said(campaign, "agreement", "campaign", "--draws", "100", "--json", "-"))
+    every = found["questions"][0]
+    assert (every["question"], every["items"], every["raw"]["value"]) == ("match", 4, 0.75)
+    assert [each["kind"] for each in found["questions"]] == ["", "a", "b"]
