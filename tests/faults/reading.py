@@ -1,5 +1,6 @@
 """Which command reads which file of the sound folder."""
 
+_LABELLED = "annotate import annotated.json --from label-studio --out new.csv"
 _EVALUATE = "--no-cache --draws 100"
 _PAIRS = "--images photos " + _EVALUATE
 _SCORES = "pairs --data pairs.csv " + _PAIRS
@@ -54,6 +55,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "galleries/g1/album/answers.parquet": ("compare galleries/g1 galleries/g2 --draws 100",),
     "judged.csv": ("bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --html new.html",),
     "judgements.csv": ("annotate agreement judgements.csv --scale ordinal --draws 100 --json new.json",),
+    "hits.csv": ("annotate import hits.csv --from mturk --out new.csv",),
     "votes.csv": ("preferences votes.csv --draws 100 --json new.json",),
     "votes.json": ("preferences votes.json --draws 100",),
     "square.csv": ("preferences square.csv --draws 100 --plot new.svg",),
@@ -406,6 +408,26 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--out": ("photos", "pairs.csv", "pairs.csv/x.csv"),
         "--public-url": ("study.example", ""),
     },
+    "annotate import judgements.csv --from table --out new.csv": {
+        "--from": ("nothing",),
+        "--campaign": ("nowhere", "photos"),
+        "--out": ("photos", "judgements.csv", "x.gif"),
+        "--json": ("photos", "judgements.csv"),
+    },
+    "annotate import hits.csv --from mturk --out new.csv": {
+        "--item": ("Input.item", "Input.nothing{n}"),
+        "--question": ("answer", "=", "why=Answer.why{n}"),
+        "--many": ("nothing",),
+        "--golden": ("Input.golden{n}",),
+    },
+    "annotate import annotated.json --from label-studio --out new.csv": {
+        "--config": ("nowhere.xml", "photos", "pairs.csv"),
+    },
+    "annotate mturk-review hits.csv --out new.csv": {"--decisions": ("nowhere.csv", "votes.csv")},
+    "annotate questions photos --for mturk --out new": {"--height": ("-1", "x"), "--for": ("nothing",)},
+    "annotate prolific create photos --url https://x.example": {"--minutes": ("0",), "--places": ("0",)},
+    "annotate prolific bonus photos": {"--from": ("nowhere.csv", "votes.csv")},
+    "annotate prolific reject photos": {"--from": ("nowhere.csv", "votes.csv")},
     "build refine rows.csv --against blind:length --least 1 --out new.csv": {
         "--scores": ("nowhere.csv", "votes.csv", "photos/p0.png", "nothing", "caption"),
         "--scales": ("x", "vera=0", "vera=1"),
@@ -516,6 +538,21 @@ _CANDIDATES = "captions score --metrics length --out new.csv --candidates"
 
 #: Files that a command reads and cannot, whole: what is in them, the command, and words of the error.
 CONTENTS: dict[str, tuple[str, str, str]] = {
+    "laughs.xml": (
+        '<!DOCTYPE View [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><View>&b;</View>',
+        f"{_LABELLED} --config",
+        "has a document type",
+    ),
+    "boxes.xml": (
+        '<View><RectangleLabels name="r" toName="i"/></View>',
+        f"{_LABELLED} --config",
+        "a control that is not supported",
+    ),
+    "other-controls.xml": (
+        '<View><Choices name="c" toName="i"/></View>',
+        f"{_LABELLED} --config",
+        "no such control",
+    ),
     "unknown-key.json": ('{"poeple": "two"}', f"{_PUBLISH} --provenance", "unknown key"),
     "no-name.json": ('{"steps": [{"rows_in": 1}]}', f"{_PUBLISH} --provenance", "a step without a name"),
     "no-rows.json": ('{"rows": "pairs.csv"}', f"{_PUBLISH} --provenance", "no column 'id'"),

@@ -137,6 +137,23 @@ def _people(folder: Path) -> None:
     write_csv(folder / "votes.csv", votes)
     (folder / "votes.json").write_text(json.dumps(votes))
     (folder / "square.csv").write_text("name,x,y\nx,0,3\ny,2,0\n")
+    hits = [
+        {
+            "HITId": f"3H{k // 2}",
+            "AssignmentId": f"3A{k}",
+            "WorkerId": f"A{k % 3}",
+            "AssignmentStatus": "Submitted",
+            "WorkTimeInSeconds": "61",
+            **{f"Input.item{n}": f"pair {k // 2}-{n}" for n in (1, 2)},
+            **{f"Answer.answer{n}": ("yes", "no")[(k + n) % 2] for n in (1, 2)},
+        }
+        for k in range(6)
+    ]
+    write_csv(folder / "hits.csv", hits)
+    region = {"from_name": "match", "to_name": "image", "type": "choices", "value": {"choices": ["yes"]}}
+    annotations = [{"id": 1, "completed_by": 7, "lead_time": 2.5, "result": [region]}]
+    tasks = [{"id": k, "data": {"item": f"pair {k}"}, "annotations": annotations} for k in range(4)]
+    (folder / "annotated.json").write_text(json.dumps(tasks))
 
 
 def _training(folder: Path) -> None:

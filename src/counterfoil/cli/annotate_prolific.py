@@ -311,12 +311,14 @@ def bonus(
     json: Json = None,
 ) -> None:
     """Pay bonuses to people of the campaign's study, after showing what they cost."""
+    from counterfoil.annotate.platforms.prolific_bonuses import read_bonuses
     from counterfoil.cli import paths, terminal
     from counterfoil.tasks.annotate_prolific import pay_bonuses
 
     paths.check(json=json)
+    found = read_bonuses(source)
     with _client(token_env, api) as client:
-        batch = pay_bonuses(campaign, source, client, round_name=round_name, pay=yes)
+        batch = pay_bonuses(campaign, found, client, round_name=round_name, pay=yes)
     if batch is None:
         terminal.note("these bonuses were paid before; nothing was done")
         _show({}, json, {"paid": False, "before": True}, True)

@@ -2,13 +2,14 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from counterfoil.annotate.campaign import open_campaign
+from counterfoil.annotate.platforms import prolific_bonuses
 from counterfoil.annotate.platforms.prolific_submissions import (
     ProlificSubmission,
     Reconciled,
@@ -155,16 +156,13 @@ def reject(folder: Path, rejections: tuple[Rejection, ...], client: "Client", *,
 
 
 def pay_bonuses(
-    folder: Path, bonuses: Path, client: "Client", *, round_name: str = "", pay: bool
+    folder: Path, bonuses: Mapping[str, int], client: "Client", *, round_name: str = "", pay: bool
 ) -> "BonusBatch | None":
-    """Bonuses of a table, set up at Prolific and paid with `pay`; None where they were paid before."""
-    from counterfoil.annotate.platforms import prolific_bonuses
-
-    found = prolific_bonuses.read_bonuses(bonuses)
+    """Bonuses in hundredths by person, set up and paid with `pay`; None where they were paid before."""
     notes = prolific_bonuses.BonusNotes(folder, _study(folder))
-    batch = prolific_bonuses.set_up(client, notes, found, round_name)
+    batch = prolific_bonuses.set_up(client, notes, bonuses, round_name)
     if batch is not None and pay:
-        prolific_bonuses.pay(client, notes, found, batch, round_name)
+        prolific_bonuses.pay(client, notes, bonuses, batch, round_name)
     return batch
 
 

@@ -9,15 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from counterfoil.annotate.platforms.prolific_api import BonusBatch, ProlificClient, UnsureRequestError
 from counterfoil.data.tables import labels, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import Stored, read_model
 from counterfoil.store import csv_text, digest_value, write_json
+
+if TYPE_CHECKING:
+    from counterfoil.annotate.platforms.prolific_api import BonusBatch, ProlificClient
 
 #: The file of notes in a campaign's folder.
 NOTES = "prolific_bonuses.json"
@@ -53,7 +55,7 @@ class BonusNotes:
         found = self._read().sets.get(key)
         return "" if found is None else found.state
 
-    def note(self, key: str, batch: BonusBatch, state: Literal["paying", "paid"]) -> None:
+    def note(self, key: str, batch: "BonusBatch", state: Literal["paying", "paid"]) -> None:
         """Write down how far a set got."""
         sets = {name: each.model_dump() for name, each in self._read().sets.items()}
         sets[key] = {"batch": batch.id, "total": batch.total, "state": state}
@@ -102,8 +104,8 @@ def read_bonuses(path: Path) -> dict[str, int]:
 
 
 def set_up(
-    client: ProlificClient, notes: BonusNotes, bonuses: Mapping[str, int], round_name: str = ""
-) -> BonusBatch | None:
+    client: "ProlificClient", notes: BonusNotes, bonuses: Mapping[str, int], round_name: str = ""
+) -> "BonusBatch | None":
     """The set at Prolific, ready to be paid; None where it was paid before.
 
     Raises `InputError` for somebody without a submission of the study, and where the set may have been paid.
@@ -127,10 +129,10 @@ def set_up(
 
 
 def pay(
-    client: ProlificClient,
+    client: "ProlificClient",
     notes: BonusNotes,
     bonuses: Mapping[str, int],
-    batch: BonusBatch,
+    batch: "BonusBatch",
     round_name: str = "",
 ) -> None:
     """Pay a set that was set up.
@@ -138,6 +140,8 @@ def pay(
     Where Prolific refuses, the set is as if it had never been paid; where it is not known whether the request
     arrived, the note that it may have been paid stays.
     """
+    from counterfoil.annotate.platforms.prolific_api import UnsureRequestError
+
     key = notes.key(bonuses, round_name)
     notes.note(key, batch, "paying")
     try:
