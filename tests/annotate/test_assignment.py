@@ -23,6 +23,7 @@ from counterfoil.annotate.assignment import (
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.best_of_k import BestOfK
+from counterfoil.annotate.items import check_items
 from counterfoil.errors import InputError
 
 DIRECTIONS = ("caption-0", "caption-1", "image-0", "image-1")
@@ -183,3 +184,12 @@ def test_votes_of_people_who_fail_golden_items_weigh_less() -> None:
     assert still_needed(able, 2, adaptive) == 3
     assert still_needed(careless, 2, adaptive) == 4
     assert still_needed([("yes", 5, 5)] * 7, 2, adaptive) == 7
+
+
+def test_designs_that_cannot_be_are_refused_before_anything_is_written() -> None:
+    items = [pair(f"{at}-{kind}", instance=str(at), kind=kind) for at in range(5) for kind in DIRECTIONS]
+    check_items(items, recipe(design="blocks", overlap=2, per_person=5))
+    items += [pair("0-more", instance="0", kind="more")]
+    message = r"instance '0' needs 10 blocks, one per answer, but 21 items with an overlap of 2 fill only 9"
+    with pytest.raises(InputError, match=message):
+        check_items(items, recipe(design="blocks", overlap=2, per_person=5))

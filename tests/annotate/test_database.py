@@ -20,10 +20,12 @@ import pytest
 from annotate.small_campaigns import Worker, make, pair, pairs
 from counterfoil.annotate import database, work
 from counterfoil.annotate.answers import counts, judgement_table
-from counterfoil.annotate.campaign import DATABASE, RECIPE, Campaign, open_campaign
+from counterfoil.annotate.campaign import DATABASE, ITEMS, RECIPE, Campaign, items_table, open_campaign
 from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.tables import METADATA, sa
 from counterfoil.errors import DataError, InputError, StorageError
+from counterfoil.store import write_parquet
 
 NewDatabase = Callable[[], str | None]
 
@@ -31,6 +33,12 @@ NewDatabase = Callable[[], str | None]
 def change(campaign: Campaign, **fields: Any) -> Campaign:
     """The campaign with other fields in its recipe."""
     (campaign.folder / RECIPE).write_text(replace(campaign.recipe, **fields).to_toml())
+    return open_campaign(campaign.folder)
+
+
+def change_items(campaign: Campaign, items: list[WorkItem]) -> Campaign:
+    """The campaign with other items in its table."""
+    write_parquet(campaign.folder / ITEMS, items_table(items, campaign.form))
     return open_campaign(campaign.folder)
 
 
@@ -142,12 +150,12 @@ def test_changed_items_are_refused_once_there_are_answers(tmp_path: Path, new_da
     campaign, address = make(tmp_path / "c", pairs(2)), new_database()
     open_database(campaign, address).close()
     # Nothing was answered: the new items take the place of the old ones.
-    campaign = make(tmp_path / "c", pairs(3))
+    campaign = change_items(campaign, pairs(3))
     db = open_database(campaign, address)
     assert counts(db).items == 3
     Worker(db, campaign, 1).do(1)
     db.close()
-    changed = make(tmp_path / "c", [*pairs(2), pair("new")])
+    changed = change_items(campaign, [*pairs(2), pair("new")])
     with pytest.raises(DataError, match="items or form were changed after people had answered"):
         open_database(changed, address)
 

@@ -147,6 +147,20 @@ def test_too_many_golden_misses_set_answers_aside(tmp_path: Path) -> None:
     db.close()
 
 
+def test_places_are_counted_to_the_end(queue: tuple[Database, Campaign]) -> None:
+    worker = Worker(*queue, 1)
+    found = worker.standing()
+    places = []
+    while found.assigned:
+        ahead = [each.position - found.done for each in found.assigned]
+        assert ahead == [1, 2][: len(ahead)]
+        places.append((found.assigned[0].position, found.of))
+        found = worker.answer(found.assigned[0]).standing
+    # Six pairs, and a golden one in every four pages.
+    assert places == [(at + 1, 8) for at in range(len(places))]
+    assert found.done == len(places) in (7, 8)
+
+
 def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue: tuple[Database, Campaign]) -> None:
     db, _ = queue
     worker = Worker(*queue, 1)
@@ -165,15 +179,15 @@ def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue: tuple[D
 def test_withdrawal_deletes_answers_and_gives_items_back(queue: tuple[Database, Campaign]) -> None:
     db, campaign = queue
     worker = Worker(*queue, 1)
-    worker.do(4)
+    first = worker.do(4).assigned[0]
     gone = entry.withdraw(db, campaign, worker.person, worker.now)
     assert gone.state == "withdrawn"
     assert len(judgement_table(db, campaign, everything=True)) == 0
     found = counts(db)
     assert (found.answers, found.wanted, found.leased) == (0, 12, 0)
     assert worker.standing().state == "withdrawn"
-    with pytest.raises(InputError, match="not yours"):
-        worker.answer(work.Assigned(pair("1"), campaign.form.page(pair("1")), "x", 1, 1, "work"))
+    late = worker.answer(first)
+    assert (late.accepted, late.notice) == (False, "You have withdrawn, and your answers were deleted.")
     again = entry.enter(
         db, campaign, worker=entry.make_links(campaign, 1)[0], platform="link", parameters={}, now=2.0
     )
@@ -258,17 +272,18 @@ def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) ->
     campaign = make(tmp_path / "c", pairs(4), design="blocks", overlap=1, per_person=2, entry="mturk")
     db = open_database(campaign)
 
-    def come(assignment: str) -> int:
+    def come(assignment: str) -> list[int]:
         parameters = {"workerId": "W1", "assignmentId": assignment}
         came = entry.enter(db, campaign, worker="W1", platform="mturk", parameters=parameters, now=1.0).person
         entry.consent(db, came, 1.0)
-        done, found = 0, work.standing(db, campaign, came, 1.0)
+        totals: list[int] = []
+        found = work.standing(db, campaign, came, 1.0)
         while found.assigned:
-            sent = work.Submission(found.assigned[0].lease, f"{assignment}{done}", {"match": 0}, 0.5)
+            totals.append(found.of)
+            sent = work.Submission(found.assigned[0].lease, f"{assignment}{found.done}", {"match": 0}, 0.5)
             found = work.submit(db, campaign, came, sent, 2.0).standing
-            done += 1
-        return done
+        return totals
 
-    assert [come("a"), come("a"), come("b"), come("c")] == [2, 0, 2, 0]
+    assert [come("a"), come("a"), come("b"), come("c")] == [[2, 2], [], [4, 4], []]
     assert counts(db).complete == 4
     db.close()

@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from counterfoil.annotate.assignment import plan_blocks
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import ROLES, Role, WorkForm, WorkItem
 from counterfoil.annotate.pictures import Pictures
@@ -268,7 +269,7 @@ def _with_golden(item: WorkItem, form: WorkForm, table: DataTable, row: int) -> 
 
 
 def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:
-    """Raise `InputError` where there are fewer items than the design needs.
+    """Raise `InputError` where there are fewer items than the design needs, or they go into no blocks.
 
     A person judges one item of an instance at most, so a block needs as many instances as it has items.
     """
@@ -293,3 +294,5 @@ def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:
                 allowed=f"{needed:,} or more",
                 hint="give more items, or a smaller number",
             )
+    if recipe.design == "blocks":
+        plan_blocks(items, recipe)

@@ -198,12 +198,14 @@ def places_of(campaign: Campaign, role: Role) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def reach(campaign: Campaign) -> int:
-    """The most items that one person can do: one of each instance, and no more than `per_person`."""
+    """About how many items one person can do, golden ones among them: a block, or one of each instance."""
     recipe = campaign.recipe
     if recipe.design == "blocks":
         return recipe.per_person
-    apart = {campaign.items[at].apart for at in places_of(campaign, "work")}
-    return min(recipe.per_person or len(apart), len(apart) + len(places_of(campaign, "golden")))
+    apart = len({campaign.items[at].apart for at in places_of(campaign, "work")})
+    golden = round(apart * recipe.golden_share / (1 - recipe.golden_share))
+    most = apart + min(golden, len(places_of(campaign, "golden")))
+    return min(recipe.per_person or most, most)
 
 
 def _kept(connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int) -> list[Lease]:

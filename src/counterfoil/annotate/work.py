@@ -115,6 +115,11 @@ def submit(
     with db.writing() as connection:
         lease = leasing.find_lease(connection, person.id, submission.lease)
         if lease is None:
+            state = connection.execute(_PERSON, {"the_person": person.id}).one().state
+            if state == "withdrawn":
+                # A page that had answers to send when its person withdrew in another one.
+                after = _standing(connection, campaign, person.id, now, ahead)
+                return Receipt(False, False, after.notice, after)
             raise InputError("this item is not yours to answer", hint="load the page once more")
         item = campaign.items[lease.item]
         page = shown_page(campaign, person.id, item)
@@ -158,7 +163,7 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
 
 def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int) -> Standing:
     row = connection.execute(_PERSON, {"the_person": person}).one()
-    of = leasing.reach(campaign)
+    of = leasing.reach(campaign) * (row.wanted if campaign.recipe.design == "blocks" else 1)
     if row.state == "consent":
         return Standing("consent", of=of)
     if row.state in ("disqualified", "withdrawn"):
@@ -170,14 +175,15 @@ def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: f
         test = leasing.lease_onboarding(connection, campaign, person, now, ahead)
         if test:
             n = min(campaign.recipe.onboarding, len(leasing.places_of(campaign, "onboarding")))
-            assigned = _assigned(campaign, person, test, n)
+            assigned = _assigned(campaign, person, test, test[0].place, n)
             return Standing("onboarding", assigned, test[0].place, n)
         passed = sa.update(people).where(people.c.id == person)
         connection.execute(passed.values(state="work"))
     lessee = leasing.Lessee(person, row.pages, row.done, row.wanted)
     found = leasing.lease_items(connection, campaign, lessee, now, ahead) if state == "open" else ()
     if found:
-        return Standing("work", _assigned(campaign, person, found, of), row.done, of)
+        of = max(of, row.done + len(found))
+        return Standing("work", _assigned(campaign, person, found, row.done, of), row.done, of)
     if not row.done:
         return Standing("full", of=of, notice=_NOTICES["full"])
     if row.finished is None:
@@ -187,17 +193,19 @@ def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: f
     return Standing("done", done=row.done, of=row.done, code=campaign.recipe.completion)
 
 
-def _assigned(campaign: Campaign, person: str, found: tuple[Lease, ...], of: int) -> tuple[Assigned, ...]:
+def _assigned(
+    campaign: Campaign, person: str, found: tuple[Lease, ...], done: int, of: int
+) -> tuple[Assigned, ...]:
     return tuple(
         Assigned(
             campaign.items[lease.item],
             shown_page(campaign, person, campaign.items[lease.item]),
             lease.id,
-            lease.place + 1,
+            done + at,
             of,
             lease.role,
         )
-        for lease in found
+        for at, lease in enumerate(found, 1)
     )
 
 
