@@ -187,7 +187,7 @@ def test_a_command_trains(counterfoil, world: World, monkeypatch: pytest.MonkeyP
     for wrong, words in (
         (f"{python} program.py {{positives}}", "the command does not say where it writes new lists"),
         (f'{python} "program.py {{out}}', "not a command"),
-        (f"{python} -c 'raise SystemExit(3)' {{out}}", "the command failed; given: exit code 3"),
+        (f"{python} -c 'raise SystemExit(3)' {{out}}", "the command failed with exit code 3"),
         ("no-such-program {out}", "the command cannot be run"),
         (f"{python} -c '' {{out}}", "the command wrote no list"),
         (f'{python} -c "{renamed}" {{out}}', "retrained models have other names; given: four, one, two"),

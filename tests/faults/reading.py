@@ -14,6 +14,12 @@ _TRAIN = (
     "train coco --model small --images photos --steps 1 --batch-size 4 --workers 0 --device cpu --out new"
 )
 
+_STEP = "--images photos --no-cache --out new.csv"
+_FILTER = f"build filter pairs.csv {_STEP}"
+_CHOOSE = f"build choose pairs.csv {_STEP}"
+_MERGE = "build merge judged_pairs.csv --no-cache --out new.csv"
+_ROUNDS = "build pool galleries/g1 galleries/g2 --k 2 --rounds 1 --out new"
+
 #: Command lines by the file that they read, each one as it would be typed in the sound folder.
 READERS: dict[str, tuple[str, ...]] = {
     **{
@@ -44,7 +50,15 @@ READERS: dict[str, tuple[str, ...]] = {
         f"evaluate blind:random coco-captions --data coco.json {_PAIRS}",
         f"{_TRAIN} --data coco.json",
     ),
-    "judged_pairs.csv": (f"evaluate blind:length gallery --data judged_pairs.csv {_PAIRS}",),
+    "judged_pairs.csv": (
+        f"evaluate blind:length gallery --data judged_pairs.csv {_PAIRS}",
+        f"build merge pairs.csv --tables judged_pairs.csv {_STEP}",
+    ),
+    "answers.csv": (f"{_FILTER} --people answers.csv", f"{_CHOOSE} --people answers.csv"),
+    "verified.csv": (
+        f"{_FILTER} --scorers pixels:colours --threshold 0 --verified verified.csv",
+        f"{_CHOOSE} --scorer pixels:colours --threshold 0 --verified verified.csv",
+    ),
     "runs/a/quads/result.json": ("compare runs/a runs/b --draws 100 --html new.html",),
     "runs/a/quads/manifest.json": ("compare runs/a runs/b --draws 100 --html new.html",),
     "runs/a/quads/items.parquet": ("compare runs/a runs/b --draws 100 --csv new.csv",),
@@ -53,7 +67,10 @@ READERS: dict[str, tuple[str, ...]] = {
     "galleries/g1/album/members.parquet": ("compare galleries/g1 galleries/g2 --draws 100 --latex new.tex",),
     "galleries/g1/album/positives.parquet": ("pool galleries/g1 galleries/g2 --k 3 --out new.parquet",),
     "galleries/g1/album/answers.parquet": ("compare galleries/g1 galleries/g2 --draws 100",),
-    "judged.csv": ("bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --html new.html",),
+    "judged.csv": (
+        "bias galleries/g1 galleries/g2 --judgements judged.csv --draws 100 --html new.html",
+        f"{_ROUNDS} --judge judged.csv",
+    ),
     "judgements.csv": ("annotate agreement judgements.csv --scale ordinal --draws 100 --json new.json",),
     "hits.csv": ("annotate import hits.csv --from mturk --out new.csv",),
     "votes.csv": ("preferences votes.csv --draws 100 --json new.json",),
@@ -461,6 +478,73 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--split": ("nothing", "image"),
         "--near": ("0", "nan"),
     },
+    _FILTER: {
+        "--scorers": ("nothing:x", "given:scores.csv", "lm:clip", "open-clip:nothing/openai"),
+        "--people": ("nowhere.csv", "votes.csv", "photos/p0.png", "photos"),
+        "--column": ("nothing", "caption"),
+        "--rule": ("most",),
+        "--simulate": ("3", "-1", "x"),
+        "--accuracy": ("2", "nan", "x"),
+        "--threshold": ("0.5", "nan", "x"),
+        "--verified": ("nowhere.csv",),
+        "--set": ("x", "a=b"),
+    },
+    f"{_FILTER} --scorers pixels:colours": {
+        "--target-precision": ("0", "1", "0.9", "nan", "x"),
+        "--verified": ("nowhere.csv", "votes.csv", "photos/p0.png"),
+        "--verify": ("3", "-1", "x"),
+        "--confidence": ("0", "1", "nan"),
+        "--making": ("-1", "nan", "inf"),
+        "--set": ("x", "lm.a=b", "speed=1", "pixels.speed=1"),
+        "--images": ("nowhere", "rows.csv"),
+        "--people": ("answers.csv",),
+        "--out": ("photos", _LONG, "x.gif"),
+        "--dropped": ("photos", "pairs.csv", "x.gif"),
+    },
+    _CHOOSE: {
+        "--scorer": ("nothing:x", "given:scores.csv", "lm:clip"),
+        "--people": ("nowhere.csv", "votes.csv", "photos/p0.png"),
+        "--column": ("nothing", "caption"),
+        "--image": ("caption", "nothing"),
+        "--caption": ("image", "nothing"),
+        "--against": ("image",),
+        "--threshold": ("0.5",),
+        "--set": ("x",),
+        "--out": ("photos", _LONG, "x.gif"),
+    },
+    _MERGE: {
+        "--tables": ("nowhere.csv", "votes.csv", "photos/p0.png"),
+        "--benchmarks": ("nothing", "quads"),
+        "--data": ("nowhere/at/all",),
+        "--verified": ("nowhere.csv", "votes.csv"),
+        "--rating": ("x", "nan"),
+        "--rule": ("most",),
+        "--out": (_LONG, "x.gif"),
+    },
+    _ROUNDS: {
+        "--judge": ("nowhere.csv", "votes.csv", "nothing", "photos/p0.png", "quads", "pixels:colours"),
+        "--threshold": ("x", "nan"),
+        "--rounds": ("0", "-1", "x"),
+        "--k": ("0", "x", "99999999999"),
+        "--queries": ("nowhere.txt", "photos", "g1.npz"),
+        "--direction": ("up",),
+        "--people": ("-1", "x"),
+        "--accuracy": ("2", "nan"),
+        "--ids": ("nowhere.npz",),
+        "--retrain": ("nothing", "negclip", "coco", "pairs.csv"),
+        "--retrain-command": ("true {out}",),
+        "--start": ("x", "g1=first"),
+        "--set": ("steps=1",),
+        "--seed": ("-1", "x"),
+        "--json": ("photos", "new/rounds.json"),
+        "--out": ("pairs.csv", _LONG),
+        "nowhere": ("",),
+        "pairs.csv": ("",),
+        "runs/a": ("",),
+    },
+    f"{_ROUNDS} --rounds 2": {
+        "--retrain-command": ("true", "'true {out}", "false {out}", "true {out}", "nowhere {out}"),
+    },
     "world sheet --size 32 --out new.png": {
         "--out": ("x.gif", "photos", "pairs.csv/x.png"),
         "--each": ("0", "-1", "x", "99999999"),
@@ -553,6 +637,30 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
         f"{_LABELLED} --config",
         "no such control",
     ),
+    "maybe.csv": ("id,annotator,answer\n0,a,maybe\n", f"{_FILTER} --people", "maybe"),
+    "no-answer.csv": ("id,annotator\n0,a\n", f"{_FILTER} --people", "no column 'answer'"),
+    "two-answers.csv": ("id,annotator,answer\n0,a,yes\n0,a,no\n", f"{_FILTER} --people", "answered twice"),
+    "other-ids.csv": ("id,answer\nx,yes\ny,no\n", f"{_FILTER} --people", "rows"),
+    "no-right.csv": (
+        "id,weight\n0,1\n",
+        f"{_FILTER} --scorers pixels:colours --threshold 0 --verified",
+        "no column 'right'",
+    ),
+    "weights.csv": (
+        "id,right,weight\n0,yes,-1\n1,no,nan\n",
+        f"{_FILTER} --scorers pixels:colours --threshold 0 --verified",
+        "weight",
+    ),
+    "two-rights.csv": (
+        "id,right\n0,yes\n0,no\n",
+        f"{_FILTER} --scorers pixels:colours --threshold 0 --verified",
+        "twice",
+    ),
+    "other-choices.csv": ("of,chosen\n0,nobody\n", f"{_CHOOSE} --people", "nobody"),
+    "no-caption.csv": ("image,gain\np0.png,1\n", f"{_MERGE} --tables", "no column 'caption'"),
+    "odd-gain.csv": ("image,caption,gain\np0.png,caption 0,much\n", f"{_MERGE} --tables", "much"),
+    "no-images.csv": ("caption,answer\na,yes\n", f"{_ROUNDS} --judge", "no column 'image'"),
+    "odd-answer.csv": ("image,caption,answer\na,b,perhaps so\n", f"{_ROUNDS} --judge", "perhaps so"),
     "unknown-key.json": ('{"poeple": "two"}', f"{_PUBLISH} --provenance", "unknown key"),
     "no-name.json": ('{"steps": [{"rows_in": 1}]}', f"{_PUBLISH} --provenance", "a step without a name"),
     "no-rows.json": ('{"rows": "pairs.csv"}', f"{_PUBLISH} --provenance", "no column 'id'"),

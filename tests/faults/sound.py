@@ -30,6 +30,7 @@ def make(folder: Path) -> None:
     _galleries(folder)
     _captions(folder)
     _people(folder)
+    _verified(folder)
     _training(folder)
     _published(folder)
     _videos(folder)
@@ -154,6 +155,17 @@ def _people(folder: Path) -> None:
     annotations = [{"id": 1, "completed_by": 7, "lead_time": 2.5, "result": [region]}]
     tasks = [{"id": k, "data": {"item": f"pair {k}"}, "annotations": annotations} for k in range(4)]
     (folder / "annotated.json").write_text(json.dumps(tasks))
+
+
+def _verified(folder: Path) -> None:
+    """What people said of the rows of pairs.csv: answers, and a verified sample."""
+    said = [
+        {"id": i, "annotator": f"person {k}", "answer": "yes" if i % 3 else "no"}
+        for i in range(N)
+        for k in range(3)
+    ]
+    write_csv(folder / "answers.csv", said)
+    write_csv(folder / "verified.csv", [{"id": i, "right": "yes" if i % 3 else "no"} for i in range(N)])
 
 
 def _training(folder: Path) -> None:

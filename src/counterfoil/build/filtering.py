@@ -100,8 +100,9 @@ class RowFilter:
                 given=self.target_precision,
                 allowed="a table with --verified, or in the drawn world --verify N",
             )
-        if min(self.making, self.verifying) < 0:
-            raise InputError("price", given=min(self.making, self.verifying), allowed="0 or more")
+        for name in ("making", "verifying"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise InputError(f"price, {name}", given=getattr(self, name), allowed="0 or more")
 
     @property
     def ways(self) -> tuple[str, ...]:

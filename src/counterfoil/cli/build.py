@@ -248,6 +248,9 @@ def _step_function(name: str) -> Any:
         table = out / ROWS if folder else out
         folders = [task.declared(out)] if folder else []
         paths.check(json=json, table=table, dropped=given["dropped"], folders=folders)
+        for each in (table, given["dropped"]):
+            if each is not None:
+                task.check_table(each)
         settings = {
             each.name: given[each.name]
             for each in fields(kind)

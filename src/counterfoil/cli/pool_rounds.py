@@ -167,6 +167,12 @@ def _retraining(scores: list[Path], asked: RetrainingOptions, out: Path, options
     if asked.retrain is None and (asked.settings or asked.start):
         name = "--set" if asked.settings else "--start"
         raise InputError(f"{name} is for --retrain", given=(asked.settings or asked.start or [""])[0])
+    if options.rounds < 2 and (asked.retrain or asked.retrain_command):
+        raise InputError(
+            "models are trained again between rounds, of which there is one",
+            where="--retrain" if asked.retrain else "--retrain-command",
+            allowed="--rounds 2 or more",
+        )
     if asked.retrain_command is not None:
         return CommandRetraining(asked.retrain_command, scores, out, feedback)
     if asked.retrain is None:

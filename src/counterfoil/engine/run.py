@@ -1,7 +1,7 @@
 """Answers of any scorer to any benchmark, with the fewest computations, none of which is repeated."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Float64, Int64
@@ -128,7 +128,7 @@ def run(
 
 
 def score_items(
-    scorer: Embedder | PairScorer | Scorer,
+    scorer: Any,
     images: Sequence[Image],
     image_keys: Sequence[str],
     captions: Sequence[Caption],

@@ -273,6 +273,7 @@ def apply_step(
     entry = STEPS.find(name)
     values = {key: from_text(entry.kind, key, text) for key, text in options.settings.items()}
     step = entry.step(values, where=f"step {name}")
+    check_files(step, where=f"step {name}")
     with ExitStack() as held:
         if out is not None:
             folder = out.parent if out.suffix else out
@@ -338,12 +339,17 @@ def nothing() -> pa.Table:
     return pa.table({"id": pa.array([], pa.string())})
 
 
-def save_rows(table: pa.Table, path: Path) -> None:
-    """Write rows as CSV or Parquet; raises `InputError` for another ending."""
+def check_table(path: Path) -> None:
+    """Raise `InputError` where rows cannot be written to a file of this ending."""
     if path.suffix.lower() not in TABLES:
         raise InputError(
             "unknown kind of table", where=path, given=path.suffix or "no ending", allowed=TABLES
         )
+
+
+def save_rows(table: pa.Table, path: Path) -> None:
+    """Write rows as CSV or Parquet; raises `InputError` for another ending."""
+    check_table(path)
     if path.suffix.lower() == ".csv":
         write_csv(path, table)
     else:

@@ -69,6 +69,10 @@ class RoundOptions:
         for name, least in (("rounds", 1), ("k", 1), ("people", 0), ("draws", 0)):
             if getattr(self, name) < least:
                 raise InputError(name, given=getattr(self, name), allowed=f"{least} or more")
+        if self.threshold is not None and not np.isfinite(self.threshold):
+            raise InputError("threshold", given=self.threshold, allowed="a finite number")
+        # Raises where the chances would not be chances.
+        Annotator("simulated", self.accuracy, self.bias)
 
 
 def judge_of(

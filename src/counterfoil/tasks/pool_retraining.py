@@ -13,6 +13,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -228,7 +229,6 @@ class CommandRetraining:
             self.feedback.note(f"{lists}: finished by this command on these pairs before, and read again")
         else:
             self._run(place / "positives.csv", lists, positives)
-            write_text(done, "")
         made: list[_Source] = [*sorted(lists.glob("*.np[yz]"))]
         if any(lists.rglob("members.parquet")):
             made += gallery_runs([lists], widest=True)
@@ -236,8 +236,10 @@ class CommandRetraining:
             raise InputError(
                 "the command wrote no list",
                 where=lists,
+                given=", ".join(sorted(each.name for each in lists.iterdir())[:3]),
                 allowed="run folders, embeddings (.npz) or similarities (.npy)",
             )
+        write_text(done, "")
         new = {_name(each) for each in made}
         kept: list[_Source] = [*gallery_runs(self.sources, widest=True), *list_files(self.sources)]
         return [*made, *(each for each in kept if _name(each) not in new)]
@@ -255,15 +257,27 @@ class CommandRetraining:
             # What it prints is no result of ours.
             ended = subprocess.run(words, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         except OSError as error:
-            raise InputError(
-                f"the command cannot be run: {error.strerror or error}",
-                where="--retrain-command",
-                given=words[0],
-            ) from None
-        if ended.returncode:
-            raise InputError(
-                "the command failed", where="--retrain-command", given=f"exit code {ended.returncode}"
-            )
+            wrong = f"the command cannot be run: {error.strerror or error}"
+        else:
+            if not ended.returncode and any(lists.iterdir()):
+                return
+            wrong = f"the command failed with exit code {ended.returncode}"
+            wrong = wrong if ended.returncode else "the command wrote no list"
+        _emptied(table, lists)
+        raise InputError(
+            wrong,
+            where="--retrain-command",
+            given=self.command,
+            allowed="one that writes run folders, embeddings (.npz) or similarities (.npy) into {out}",
+        )
+
+
+def _emptied(table: Path, lists: Path) -> None:
+    """Take away what was made for a command that failed; what it wrote itself stays."""
+    table.unlink()
+    with suppress(OSError):
+        for folder in (lists, *list(lists.parents)[:3]):
+            folder.rmdir()
 
 
 def is_retrained(folder: Path) -> bool:

@@ -57,6 +57,8 @@ class Merge:
 
     def __post_init__(self) -> None:
         check_rule(self.rule)
+        if not np.isfinite(self.rating):
+            raise InputError("rating", given=self.rating, allowed="a finite number")
 
     @property
     def reads(self) -> Sequence[str]:
