@@ -243,7 +243,7 @@ function drawItem(item) {
   window.scrollTo(0, 0);
 }
 
-function submit(writing = false) {
+function submit() {
   if (!shown || shown.waits || preview) {
     if (preview) tell(say("preview"), true);
     return;
@@ -251,8 +251,9 @@ function submit(writing = false) {
   const answer = shown.fields.open();
   const lacking = shown.fields.lacking;
   if (lacking) {
-    // Enter in a text goes on to the next field; only then is it pressed to send.
-    const onward = writing && lacking.element !== document.activeElement.closest("fieldset");
+    // From another field, Enter goes on to the one that is lacking; only there it was pressed to send.
+    const field = document.activeElement.closest("fieldset");
+    const onward = field && field !== lacking.element;
     tell(onward ? "" :say("lacking", { prompt: lacking.field.prompt }), !onward);
     lacking.focus();
     return;
@@ -377,7 +378,7 @@ document.addEventListener("keydown", (event) => {
   const pressing = event.target.matches?.("a, button:not(.word), summary, .message *");
   if (event.key === "Enter" && shown && !pressing && !(writing && event.shiftKey)) {
     event.preventDefault();
-    if (!event.repeat && !tooSoon()) submit(writing);
+    if (!event.repeat && !tooSoon()) submit();
     return;
   }
   if (writing || !keysOn.checked) return;

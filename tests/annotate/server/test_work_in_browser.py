@@ -1,0 +1,357 @@
+"""The annotators' page in a real browser: every form by keyboard, every state, and without a network."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterfoil.annotate import work
+from counterfoil.annotate.answers import judgement_table
+from counterfoil.errors import StorageError
+from served_campaign import NASTY, Served, campaign_of, serving
+
+pytestmark = pytest.mark.browser
+
+#: What is pressed to answer an item of each form, and an answer that is in the database afterwards.
+PRESSED: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "yes-no": (["2"], {"match": "no"}),
+    "best-of-k": (["5"], {"best": "none"}),
+    "which-image": (["3"], {"fits": "both"}),
+    "choose": (["1"], {}),
+    "match": (
+        ["2", "3", "Enter", "0", "Enter", "text:its shadow", "Enter"],
+        {
+            "match": "Partially YES",
+            "shortcomings": ["wrong"],
+            "errors": ["other"],
+            "error": "its shadow",
+        },
+    ),
+    "preference": (["1"], {}),
+    "rating": (["4"], {"rating": "4"}),
+    "quad-authoring": (
+        ["1", "text:a dog sees a cat", "Enter", "2", "text:a cat sees a dog", "Enter", "1", "2", "Enter"],
+        {"first_image": "0", "first_caption": "a dog sees a cat", "second_image": "1", "predicates": "2"},
+    ),
+    "quad-validation": (["3", "3", "Enter"], {"first_image": "equal", "second_image": "equal"}),
+    "error-spans": (
+        ["2", "ArrowRight", "Shift+ArrowRight", "3", "Enter"],
+        {"verdict": "wrong", "errors": [{"start": 2, "end": 12, "label": "relation"}]},
+    ),
+}
+
+#: Longer than an answer is refused that comes right after an item.
+_SETTLED = 300
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
+    """Serves campaigns of a form until the test ends."""
+    with ExitStack() as stack:
+
+        def start(form: str, **recipe: Any) -> Served:
+            folder = tmp_path / f"{form} {len(list(tmp_path.iterdir()))}"
+            return stack.enter_context(serving(campaign_of(folder, form, **recipe)))
+
+        yield start
+
+
+@pytest.fixture
+def visit(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Opens an address; at the end, no page may have complained or asked another site for anything."""
+    contexts, troubles = [], []
+
+    def open_page(
+        address: str, *, context: Any = None, allowed: tuple[str, ...] = (), **settings: Any
+    ) -> Any:
+        if context is None:
+            context = chromium.new_context(**{"viewport": {"width": 1280, "height": 720}, **settings})
+            contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        site = "/".join(address.split("/")[:3])
+
+        def heard(message: Any) -> None:
+            if not any(text in message.text for text in allowed):
+                troubles.append(f"console: {message.text}")
+
+        def asked(request: Any) -> None:
+            if not request.url.startswith((site, "data:")):
+                troubles.append(f"request: {request.url}")
+
+        page.on("console", heard)
+        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        page.on("request", asked)
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert troubles == []
+
+
+def title(page: Any, text: str) -> None:
+    """Wait until the page's heading is a text."""
+    page.locator("main h1", has_text=text).wait_for()
+
+
+def begin(page: Any) -> None:
+    """Agree, read, begin: by keyboard."""
+    page.locator("main button.primary:focus").wait_for()
+    page.keyboard.press("Enter")
+    title(page, "Instructions")
+    page.keyboard.press("Enter")
+    title(page, "tem 1")
+
+
+def press(page: Any, keys: list[str]) -> None:
+    """Press keys on an item that has just appeared."""
+    page.wait_for_timeout(_SETTLED)
+    for key in keys:
+        if key.startswith("text:"):
+            page.keyboard.type(key.removeprefix("text:"))
+        else:
+            page.keyboard.press(key)
+
+
+def answers(served: Served) -> list[dict[str, Any]]:
+    """All answers, in the order in which they came: values by question."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in judgement_table(served.database, served.campaign).to_pylist():
+        try:
+            value = json.loads(row["answer"]) if row["answer"][:1] in "[{" else row["answer"]
+        except ValueError:
+            value = row["answer"]
+        found.setdefault((row["person"], row["item"]), {})[row["question"]] = value
+    return list(found.values())
+
+
+def wait_for_answers(page: Any, served: Served, n: int) -> None:
+    """Wait until so many answers are stored: the page goes on before it knows."""
+    for _ in range(100):
+        if len(answers(served)) >= n:
+            break
+        page.wait_for_timeout(50)
+    assert len(answers(served)) == n
+
+
+def fits(page: Any) -> bool:
+    """Whether nothing is wider than the window."""
+    return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("form", PRESSED)
+def test_a_form_is_done_by_keyboard_alone(
+    serve: Any, visit: Any, violations: Any, form: str, tmp_path: Path
+) -> None:
+    served = serve(form, n=2, instructions=f"Look **closely** {NASTY}")
+    page = visit(served.link())
+    title(page, "Discs & <grounds>")
+    begin(page)
+    keys, expected = PRESSED[form]
+    press(page, keys[:-1])
+    assert violations(page) == []
+    # A phone, and a laptop at 200 %.
+    for width, height in ((360, 740), (640, 360)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert fits(page), width
+    page.set_viewport_size({"width": 1280, "height": 720})
+    page.keyboard.press(keys[-1])
+    title(page, "Item 2")
+    press(page, keys)
+    title(page, "Done")
+    assert page.locator("output").text_content() == "DONE-1"
+    found = answers(served)
+    assert len(found) == 2
+    assert expected.items() <= found[0].items()
+    assert page.evaluate("window.hacked") is None
+
+
+def test_every_state_is_accessible_and_says_what_is_next(serve: Any, visit: Any, violations: Any) -> None:
+    served = serve("yes-no", n=1, onboarding={"match": ["yes"]})
+    page = visit(served.link(), color_scheme="dark", viewport={"width": 360, "height": 740})
+    title(page, "Discs")
+    assert violations(page) == []
+    begin(page)
+    page.keyboard.press("?")
+    assert page.locator("#instructions h2").is_visible()
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    press(page, ["2"])
+    page.locator("#notice:not([hidden])", has_text="not right").wait_for()
+    assert violations(page) == []
+    press(page, ["2"])
+    title(page, "Your part ends here")
+    assert violations(page) == []
+    page = visit(served.link(2))
+    begin(page)
+    for _ in range(2):
+        press(page, ["1"])
+    title(page, "Item 1")
+    work.set_running(served.database, "paused", 0.0)
+    page.reload()
+    title(page, "Paused")
+    assert violations(page) == []
+    work.set_running(served.database, "open", 0.0)
+    page.reload()
+    title(page, "Item 1")
+    page.get_by_role("button", name="Stop and withdraw").click()
+    assert violations(page) == []
+    page.get_by_role("button", name="Delete my answers").click()
+    title(page, "You have withdrawn")
+    page = visit(f"{served.url}/work/made-up", allowed=("404",))
+    assert "cannot be opened" in page.locator("h1").text_content()
+    assert violations(page) == []
+
+
+def test_answers_survive_the_loss_of_the_network_and_a_closed_page(serve: Any, visit: Any) -> None:
+    served = serve("yes-no", n=4)
+    lost = ("ERR_INTERNET_DISCONNECTED",)
+    page = visit(served.link(), allowed=lost)
+    begin(page)
+    context = page.context
+    context.set_offline(True)
+    press(page, ["1"])
+    title(page, "Item 2")
+    press(page, ["2"])
+    title(page, "One moment")
+    sending = page.locator("#sending:not([hidden])", has_text="Not sent yet: 2")
+    sending.wait_for()
+    assert answers(served) == []
+    context.set_offline(False)
+    title(page, "Item 3")
+    page.locator("#sending[hidden]").wait_for(state="attached")
+    assert [each["match"] for each in answers(served)] == ["yes", "no"]
+    # A page that is closed before its answer was sent sends it when it is opened again.
+    context.set_offline(True)
+    press(page, ["2"])
+    title(page, "Item 4")
+    address = page.url
+    page.close()
+    context.set_offline(False)
+    page = visit(address, context=context)
+    begin_again = page.locator("main button.primary", has_text="Begin")
+    begin_again.click()
+    title(page, "Item 4")
+    press(page, ["1"])
+    title(page, "Done")
+    assert [each["match"] for each in answers(served)] == ["yes", "no", "no", "yes"]
+
+
+def test_a_full_disk_is_said_and_the_answer_is_sent_again(
+    serve: Any, visit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = serve("yes-no", n=1)
+    page = visit(served.link(), allowed=("507",))
+    begin(page)
+
+    def full(*given: object, **more: object) -> None:
+        raise StorageError("the disk is full", where="database.sqlite")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "submit", full)
+        press(page, ["1"])
+        page.locator("#sending:not([hidden])", has_text="the disk is full").wait_for()
+        assert answers(served) == []
+    title(page, "Done")
+    assert len(answers(served)) == 1
+
+
+def test_what_was_written_and_is_refused_stays_to_be_put_right(serve: Any, visit: Any) -> None:
+    served = serve("quad-authoring", n=1)
+    page = visit(served.link(), allowed=("422",))
+    begin(page)
+    press(page, ["1", "text:a dog", "Enter", "2", "text:a cat", "Enter", "1", "1", "Enter"])
+    notice = page.locator("#notice.alert", has_text="the same words")
+    notice.wait_for()
+    second = page.locator("textarea").nth(1)
+    assert second.input_value() == "a cat"
+    second.fill("dog a")
+    page.keyboard.press("Enter")
+    title(page, "Done")
+    assert answers(served)[0]["second_caption"] == "dog a"
+
+
+def test_arrows_and_quick_presses_answer_nothing_by_accident(serve: Any, visit: Any) -> None:
+    served = serve("yes-no", n=2)
+    page = visit(served.link())
+    begin(page)
+    page.wait_for_timeout(_SETTLED)
+    page.locator("input").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_timeout(100)
+    assert answers(served) == []
+    assert page.locator("main input:checked").count() == 1
+    # A second press so soon was meant for the item before.
+    page.keyboard.press("1")
+    page.keyboard.press("1")
+    title(page, "Item 2")
+    page.wait_for_timeout(_SETTLED)
+    wait_for_answers(page, served, 1)
+
+
+def test_a_phone_enlarges_without_answering_and_counts_only_time_in_sight(serve: Any, visit: Any) -> None:
+    served = serve("best-of-k", n=2)
+    phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    page = visit(served.link(), **phone)
+    page.locator("main button.primary").tap()
+    title(page, "Instructions")
+    page.locator("main button.primary").tap()
+    title(page, "Item 1")
+    page.wait_for_timeout(_SETTLED)
+    page.get_by_role("button", name="Enlarge Image 2").tap()
+    assert page.locator("#enlarged img").get_attribute("alt") == "Image 2"
+    page.get_by_role("button", name="Next image").tap()
+    assert page.locator("#enlarged img").get_attribute("alt") == "Image 3"
+    page.get_by_role("button", name="Close").tap()
+    hide = "Object.defineProperty(document, 'hidden', {get: () => %s, configurable: true});"
+    turned = "document.dispatchEvent(new Event('visibilitychange'))"
+    page.evaluate(hide % "true" + turned)
+    page.wait_for_timeout(1500)
+    page.evaluate(hide % "false" + turned)
+    assert answers(served) == []
+    begun = page.evaluate("performance.now()")
+    page.locator("label", has_text="None of them fits").tap()
+    title(page, "Item 2")
+    wait_for_answers(page, served, 1)
+    (seconds,) = judgement_table(served.database, served.campaign)["seconds"].to_pylist()
+    assert 0.3 < seconds < begun / 1000 - 1.2
+
+
+def test_words_are_marked_by_pointer_and_counted_in_characters(serve: Any, visit: Any) -> None:
+    served = serve("error-spans", n=1)
+    page = visit(served.link())
+    begin(page)
+    press(page, ["2"])
+    # After a character beyond 16 bits, places of Python and of JavaScript differ.
+    page.get_by_role("button", name="naïve").hover()
+    page.mouse.down()
+    page.get_by_role("button", name="caption", exact=True).hover()
+    page.mouse.up()
+    page.get_by_role("button", name="attribute").click()
+    page.get_by_role("button", name="disc", exact=True).click()
+    page.get_by_role("button", name="object").click()
+    page.get_by_role("button", name="Remove").click()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Send answer").click()
+    title(page, "Done")
+    caption = served.campaign.items[0].cells["caption"]
+    start = caption.index("naïve")
+    assert answers(served)[0]["errors"] == [
+        {"start": start, "end": start + len("naïve caption"), "label": "attribute"}
+    ]
+
+
+def test_a_preview_shows_an_item_and_takes_no_answer(serve: Any, visit: Any, violations: Any) -> None:
+    served = serve("yes-no", entry="mturk", completion="")
+    page = visit(f"{served.url}/enter?assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=3H")
+    title(page, "Item 1")
+    assert violations(page) == []
+    press(page, ["1"])
+    page.locator("#notice.alert", has_text="preview").wait_for()
+    assert answers(served) == []
