@@ -26,7 +26,11 @@ from counterfoil.errors import DataError, InputError
 MATCH = FormField(
     "match",
     'Does it "match"?',
-    options=(Option("yes", "100% YES"), Option("weak", "Partially YES, but <...>"), Option("no", "100% NO")),
+    options=(
+        Option("yes", "100% YES"),
+        Option("a, b", "Partially YES, but <...>"),
+        Option("no", "100% NO"),
+    ),
     level="ordinal",
 )
 PAGE = WorkPage(
@@ -34,7 +38,7 @@ PAGE = WorkPage(
     (
         MATCH,
         FormField("why", "Why?", "many", (Option("colour"), Option("size")), when={"match": ("no",)}),
-        FormField("note", "Remarks", "text", required=False, when={"match": ("weak",)}),
+        FormField("note", "Remarks", "text", required=False, when={"match": ("a, b",)}),
         FormField("spans", "Mark errors", "spans", (Option("object"), Option("other")), text="Caption"),
     ),
 )
@@ -84,9 +88,13 @@ def test_a_page_becomes_objects_and_controls() -> None:
     made = config_of(PAGE)
     assert [(each.name, each.kind) for each in made.objects] == [("image", "image"), ("caption", "text")]
     match, why, note, spans = made.controls
-    assert match.options == (("yes", "100% YES"), ("weak", "Partially YES, but <...>"), ("no", "100% NO"))
-    assert (why.kind, why.when, why.required) == ("many", ("match", ("100% NO",)), True)
-    # A comma in a label would end the value: the field is always shown.
+    assert match.options == (
+        ("yes", "100% YES"),
+        ("a, b", "Partially YES, but <...>"),
+        ("no", "100% NO"),
+    )
+    assert (why.kind, why.when, why.required) == ("many", ("match", ("no",)), True)
+    # A comma would end the value: the field is always shown.
     assert (note.when, note.required) == (None, False)
     assert (spans.kind, spans.to) == ("spans", ("caption",))
 

@@ -64,6 +64,8 @@ def test_settings_are_checked() -> None:
         PLATFORMS["panel"].platform({"done": "https://c.example/{who}"})
     with pytest.raises(InputError, match="not an address of a page"):
         PLATFORMS["panel"].platform({"done": "ftp://h.example/{code}"})
+    with pytest.raises(InputError, match=r"SONA grants credit by it: write survey_code=\{person\}"):
+        PLATFORMS["sona"].platform({"done": "https://uni.example/credit?experiment_id=1&survey_code=XXXX"})
     with pytest.raises(InputError, match="two parameters of one name"):
         PLATFORMS["panel"].platform({"study": "person"})
     with pytest.raises(UnknownNameError, match="did you mean 'prolific'"):

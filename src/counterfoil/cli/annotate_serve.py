@@ -1,5 +1,6 @@
 """`counterfoil annotate serve | links`: the pages of a campaign, and the links by which people come."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,8 @@ SERVE_EPILOG = """Examples:
   counterfoil annotate serve campaign/ --host 0.0.0.0 --certificate cert.pem --key key.pem
 
 Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
-that people see with --public-url."""
+that people see with --public-url. With PROLIFIC_WEBHOOK_SECRET and PROLIFIC_TOKEN set, Prolific's events are
+taken at /events/prolific."""
 
 LINKS_EPILOG = """Examples:
 
@@ -49,8 +51,14 @@ def serve(
     Prints both addresses and the token that the researcher's page asks for. Requests are listed with
     --verbose, without the tokens in them.
     """
+    from counterfoil.annotate.platforms.prolific_webhooks import ProlificEvents
     from counterfoil.cli import terminal
     from counterfoil.tasks.annotate_serve import Addresses, serve_campaign
+
+    # With both, the events of a study on Prolific are taken at /events/prolific.
+    names = "PROLIFIC_WEBHOOK_SECRET", "PROLIFIC_TOKEN"
+    secret, token = (os.environ.get(name, "").strip() for name in names)
+    events = ProlificEvents(secret, token, os.environ.get("PROLIFIC_API")) if secret and token else None
 
     def ready(found: Addresses) -> None:
         print(f"people      {found.people}")
@@ -73,6 +81,7 @@ def serve(
         key=key,
         ready=ready,
         log=terminal.note if usage.verbose else None,
+        prolific=events,
     )
 
 

@@ -1,13 +1,14 @@
 """Serving of a campaign, and the links by which people come."""
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.platforms.prolific_webhooks import ProlificEvents
 from counterfoil.errors import InputError
 
 #: Links that are made at once, at most.
@@ -39,12 +40,14 @@ def serve_campaign(
     key: str | Path | None = None,
     ready: Callable[[Addresses], None] | None = None,
     log: Callable[[str], None] | None = None,
+    prolific: ProlificEvents | None = None,
 ) -> None:
     """Serve a campaign until the process is stopped.
 
     `ready` is called once the server listens, `log` with a line for each request, in which there is no
-    token. Raises `DataError` for a folder without a campaign, `InputError` for a campaign that is served
-    already, a port that is taken, an address that is none and a certificate that cannot be used.
+    token; with `prolific` the events of the campaign's study are taken. Raises `DataError` for a folder
+    without a campaign, `InputError` for a campaign that is served already, a port that is taken, an address
+    that is none and a certificate that cannot be used.
     """
     if (certificate is None) != (key is None):
         raise InputError(
@@ -59,8 +62,13 @@ def serve_campaign(
     if public_url is not None:
         public_url = check_public_url(public_url)
     campaign = open_campaign(Path(folder))
-    with closing(open_database(campaign, database, serve=True)) as opened:
-        app = make_app(campaign, opened, public_url=public_url, log=log)
+    with closing(open_database(campaign, database, serve=True)) as opened, ExitStack() as stack:
+        more = []
+        if prolific is not None:
+            from counterfoil.annotate.server.prolific_events import opened_routes
+
+            more.append(stack.enter_context(opened_routes(campaign, opened, prolific)))
+        app = make_app(campaign, opened, public_url=public_url, log=log, more=more)
 
         def listening(own: str) -> None:
             if ready is not None:

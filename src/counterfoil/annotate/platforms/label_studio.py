@@ -142,9 +142,9 @@ def config_of(page: WorkPage) -> LabellingConfig:
     """The configuration for pages like this one: an object for each thing shown, a control for each field.
 
     Images that are options to choose from become objects with the option's value as their label. A field that
-    opens only with certain answers to one other field does so there too, unless a label has a comma, which
-    Label Studio takes for the end of a value; then, and where it depends on several fields, it is always
-    shown, and not required.
+    opens only with certain answers to one other field does so there too, unless one of these has a comma,
+    which Label Studio takes for the end of a value; then, and where it depends on several fields, it is
+    always shown, and not required.
     """
     parts = _parts(page)
     controls = (_of_field(each, page, [shown for shown, _ in parts]) for each in page.fields)
@@ -278,10 +278,9 @@ def _of_field(each: FormField, page: WorkPage, objects: Sequence[LabelledObject]
     when = None
     if len(each.when) == 1:
         ((name, values),) = each.when.items()
-        other = next((field for field in page.fields if field.name == name), None)
-        shown = {option.value: option.label or option.value for option in other.options} if other else {}
-        if all("," not in shown.get(value, ",") for value in values):
-            when = name, tuple(shown[value] for value in values)
+        # Compared with aliases, by every version of Label Studio.
+        if not any("," in value for value in values):
+            when = name, values
     return LabellingControl(
         each.name,
         each.kind,

@@ -50,8 +50,16 @@ class LinkPlatform(Coded):
         names = [each for each in (self.person, self.study, self.submission) if each]
         if len(set(names)) < len(names):
             raise InputError("two parameters of one name", where=self._where, given=", ".join(names))
-        if self.done is not None:
-            check_address(self._back(Visit("x", "x", "x"), "x"), where=f"{self._where}, done")
+        if self.done is None:
+            return
+        check_address(self._back(Visit("x", "x", "x"), "x"), where=f"{self._where}, done")
+        if "survey_code=" in self.done and "survey_code={person}" not in self.done:
+            raise InputError(
+                "the person is missing at the end of the address",
+                where=f"{self._where}, done",
+                given=self.done,
+                hint="SONA grants credit by it: write survey_code={person}",
+            )
 
     @property
     def _where(self) -> str:

@@ -5,7 +5,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from counterfoil.annotate.campaign import RECIPE, Campaign
 from counterfoil.annotate.database import Database
@@ -20,6 +20,9 @@ from counterfoil.annotate.tables import people, sa
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import Stored, read_model, read_text
 from counterfoil.store import write_json, write_text
+
+if TYPE_CHECKING:
+    from counterfoil.annotate.platforms.prolific_api import ProlificClient
 
 #: The file in a campaign's folder that says which study is its own.
 STUDY = "prolific.json"
@@ -137,6 +140,12 @@ def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificS
     )
 
 
+def refresh(db: Database, campaign: Campaign, client: "ProlificClient", now: float) -> int:
+    """Read the submissions of the campaign's study, and give the work of people who left to others."""
+    found = reconciled(db, campaign, client.submissions(read_study(campaign)))
+    return give_back(db, campaign, found.free, now)
+
+
 def give_back(db: Database, campaign: Campaign, free: Iterable[str], now: float) -> int:
     """Let others do what these people left; how many of their answers no longer count.
 
@@ -147,6 +156,7 @@ def give_back(db: Database, campaign: Campaign, free: Iterable[str], now: float)
     with db.writing() as connection:
         for person in free:
             aside = set_aside(connection, campaign, person)
-            log(connection, now, "place given back", person, f"{aside} answers set aside")
+            if aside:
+                log(connection, now, "place given back", person, f"{aside} answers set aside")
             answers += aside
     return answers

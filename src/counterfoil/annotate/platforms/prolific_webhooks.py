@@ -24,6 +24,18 @@ LARGEST = 1 << 16
 
 
 @dataclass(frozen=True)
+class ProlificEvents:
+    """What it takes to deal with events: the secret that they are signed with, and a token of the API.
+
+    `address` is another address of the API than Prolific's own.
+    """
+
+    secret: str
+    token: str
+    address: str | None = None
+
+
+@dataclass(frozen=True)
 class WebhookEvent:
     """A verified event: id, kind ("submission.status.change"), and the id and state of what it is about.
 

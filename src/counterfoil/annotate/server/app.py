@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from counterfoil.errors import InputError, MissingExtraError, StorageError
 
 try:
     import uvicorn
-    from fastapi import FastAPI, Request
+    from fastapi import APIRouter, FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from starlette.exceptions import HTTPException
@@ -34,11 +34,13 @@ def make_app(
     public_url: str | None = None,
     clock: Callable[[], float] = time.time,
     log: Callable[[str], None] | None = None,
+    more: Sequence[APIRouter] = (),
 ) -> FastAPI:
     """The application, guarded, with every page and route of a campaign.
 
-    `public_url` is the address under which people reach it where that is not this machine's own. Raises
-    `InputError` for another address than a site's and a way in that is no platform's.
+    `public_url` is the address under which people reach it where that is not this machine's own; `more` are
+    routes of a platform. Raises `InputError` for another address than a site's and a way in that is no
+    platform's.
     """
     views = Views(campaign)
     check_views(views)
@@ -48,6 +50,8 @@ def make_app(
     _answer_errors(app)
     app.include_router(work_api.routes(campaign, database, views, clock))
     app.include_router(work_pages.routes(campaign, database, views, clock))
+    for router in more:
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}
     if public_url is not None:
