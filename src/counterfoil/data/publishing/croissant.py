@@ -210,8 +210,8 @@ def _field(
     }
     kind = column.values.type if column.kind == "value" else None
     listed = column.kind == "captions" or (kind is not None and pa.types.is_list(kind))
-    if column.kind == "image":
-        found["dataType"] = "sc:ImageObject"
+    if column.kind in ("image", "video"):
+        found["dataType"] = f"sc:{column.kind.capitalize()}Object"
         extract["transform"] = {"jsonPath": "bytes"}
     else:
         found["dataType"] = _TYPES[str(kind.value_type if listed and kind is not None else kind or "string")]

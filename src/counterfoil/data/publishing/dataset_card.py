@@ -134,8 +134,8 @@ def _info(
 
 
 def _feature(feature: Mapping[str, Any]) -> dict[str, Any]:
-    if feature["_type"] == "Image":
-        return {"dtype": "image"}
+    if feature["_type"] in ("Image", "Video"):
+        return {"dtype": feature["_type"].lower()}
     return (
         {"list": feature["feature"]["dtype"]} if feature["_type"] == "List" else {"dtype": feature["dtype"]}
     )

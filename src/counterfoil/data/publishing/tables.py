@@ -20,12 +20,15 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms.release import ReleaseColumn, ReleaseTable
 from counterfoil.data.records import FileSource, Image, decode
 from counterfoil.data.stored_items import ending_of
+from counterfoil.data.videos import Video
 from counterfoil.store import writing
 
 #: A file holds images of about so many bytes at most, and a row group so many rows.
 MOST_BYTES = 256 << 20
 ROWS_WITH_IMAGES, ROWS = 100, 10_000
 
+#: Kinds of column whose cells are files.
+_PICTURED = ("image", "video")
 _CELL = pa.struct({"bytes": pa.binary(), "path": pa.string()})
 _VALUES = {"string": "string", "int64": "int64", "double": "float64", "bool": "bool"}
 
@@ -43,8 +46,8 @@ class WrittenFile:
 
 def feature_of(column: ReleaseColumn) -> dict[str, Any]:
     """What a column is in the features of `datasets`."""
-    if column.kind == "image":
-        return {"_type": "Image"}
+    if column.kind in _PICTURED:
+        return {"_type": column.kind.capitalize()}
     if column.kind == "captions":
         return {"feature": {"dtype": "string", "_type": "Value"}, "_type": "List"}
     if column.kind != "value":
@@ -60,7 +63,7 @@ def schema_of(table: ReleaseTable) -> pa.Schema:
     """The Arrow schema of a table, with the features of `datasets` in its metadata."""
     fields = []
     for name, column in table.columns.items():
-        kinds = {"image": _CELL, "captions": pa.list_(pa.string()), "value": None}
+        kinds = {"image": _CELL, "video": _CELL, "captions": pa.list_(pa.string()), "value": None}
         kind = kinds.get(column.kind, pa.string())
         fields.append(pa.field(name, column.values.type if kind is None else kind))
     features = {name: feature_of(column) for name, column in table.columns.items()}
@@ -100,7 +103,7 @@ def write_tables(
 def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> int:
     """Write some rows, and give how many bytes they take in memory."""
     schema, size = schema_of(table), 0
-    step = ROWS_WITH_IMAGES if any(c.kind == "image" for c in table.columns.values()) else ROWS
+    step = ROWS_WITH_IMAGES if any(c.kind in _PICTURED for c in table.columns.values()) else ROWS
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for start in range(0, len(rows), step):
@@ -130,7 +133,7 @@ def _cells(benchmark: Benchmark, column: ReleaseColumn, rows: NDArray[np.int64])
 
 
 def image_cell(image: Image) -> dict[str, Any] | None:
-    """The bytes and the name of an image; None where it is not at hand."""
+    """The bytes and the name of an image or of a video file; None where it is not at hand."""
     if image.source is None:
         return None
     if image.crop is None:
@@ -141,6 +144,8 @@ def image_cell(image: Image) -> dict[str, Any] | None:
         picture.save(buffer, format="PNG")
         data = buffer.getvalue()
     ending = ending_of(data)
+    if isinstance(image, Video) and isinstance(image.source, FileSource):
+        ending = image.source.path.suffix
     # Folders of a machine say nothing to others.
     name = PurePosixPath(image.id.replace("\\", "/")).name or "image"
     return {
@@ -158,7 +163,7 @@ def _shards(
     """The rows cut where the images of a file would be more than `MOST_BYTES`; one part at least."""
     weight = np.zeros(len(table), dtype=np.int64)
     for column in table.columns.values():
-        if column.kind == "image":
+        if column.kind in _PICTURED:
             weight += np.where(column.values < 0, 0, sizes[column.values])
     start, held = 0, 0
     for at, row in enumerate(rows.tolist()):

@@ -31,7 +31,7 @@ from counterfoil.data.publishing.croissant import croissant
 from counterfoil.data.publishing.dataset_card import dataset_card, describe
 from counterfoil.data.publishing.facts import MADE, Publication
 from counterfoil.data.publishing.tables import WrittenFile, write_tables
-from counterfoil.data.stored_items import has_videos
+from counterfoil.data.publishing.videos import with_videos
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.stats.sharing import Sharing
 from counterfoil.store import write_json, write_text
@@ -70,21 +70,14 @@ def publish_folder(
     With `split` this share of the questions, of a gallery of the images, goes into the split "test" and the
     others into "train", so that no image is in both (`with_split`); a grouping "split" of the benchmark's own
     is kept as it is.
-    Raises `DataError` for videos, for forms that are not published, and for questions that cannot be split,
-    `StorageError` where the disk is full. `out` is then as it was.
+    Raises `DataError` for videos that are no files, for forms that are not published, and for questions that
+    cannot be split, `StorageError` where the disk is full. `out` is then as it was.
     """
-    release = benchmark.questions.release()
-    if has_videos(benchmark.images):
-        raise DataError(
-            "videos cannot be published",
-            where=benchmark.name,
-            allowed="benchmarks of images",
-            hint="'counterfoil save' writes a folder with the videos",
-        )
+    release = with_videos(benchmark, benchmark.questions.release())
     lost = ""
     if split is not None:
         benchmark, lost = with_split(benchmark, release, split, seed)
-        release = benchmark.questions.release()
+        release = with_videos(benchmark, benchmark.questions.release())
         release = replace(release, facts={**release.facts, **({"split": lost} if lost else {})})
     splits, release = _splits(benchmark, release)
     release = _with_makers(benchmark, release, about)
