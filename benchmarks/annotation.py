@@ -35,7 +35,7 @@ from counterfoil.annotate.tables import answers, items, leases, people, sa
 
 ITEMS, OVERLAP, PEOPLE = 20_000, 5, 250
 #: Answers of one thread, and threads at once with answers of each.
-ALONE, TOGETHER, EACH = 300, 50, 20
+ALONE, TOGETHER, EACH = 150, 50, 10
 
 
 def timed(name: str, function: Callable[[], Any]) -> Any:

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from counterfoil.annotate import assignment
 from counterfoil.annotate.campaign import DATABASE, Campaign
+from counterfoil.annotate.flushing import SharedFlush
 from counterfoil.annotate.tables import answers, block_items, blocks, items, leases, meta, people, sa
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 from counterfoil.store import digest
@@ -38,6 +39,7 @@ class Database:
 
     url: str
     engine: sa.Engine
+    flush: SharedFlush | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _served: Any = None
 
@@ -53,10 +55,19 @@ class Database:
         Raises `StorageError` where the disk is full or the database cannot be reached.
         """
         # Threads of a server wait here and not in the database, which would have them ask again and again.
-        with self._lock, _refusals(self.url), self._begin(writing=True) as connection:
-            if not self.is_sqlite:
-                connection.exec_driver_sql("LOCK TABLE alembic_version IN EXCLUSIVE MODE")
-            yield connection
+        with self._lock:
+            with _refusals(self.url), self._begin(writing=True) as connection:
+                if not self.is_sqlite:
+                    connection.exec_driver_sql("LOCK TABLE alembic_version IN EXCLUSIVE MODE")
+                before = self._changes(connection)
+                yield connection
+                changed = self._changes(connection) > before
+            if self.flush is None:
+                return
+            self.flush.written += changed
+            written = self.flush.written
+        # Who has changed nothing may have read what another one waits for, and waits for it as well.
+        self.flush.wait(written)
 
     @contextmanager
     def changing_tables(self) -> Iterator[sa.Connection]:
@@ -74,6 +85,11 @@ class Database:
         with _refusals(self.url), self._begin(**options) as connection:
             yield connection
 
+    def _changes(self, connection: sa.Connection) -> int:
+        """Rows that a connection to SQLite has changed since it was opened; 0 of others."""
+        raw: Any = connection.connection.driver_connection
+        return raw.total_changes if self.is_sqlite else 0
+
     @contextmanager
     def _begin(self, **options: Any) -> Iterator[sa.Connection]:
         connected = self.engine.connect().execution_options(**options)
@@ -88,15 +104,20 @@ class Database:
             self._served = None
 
 
-def open_database(campaign: Campaign, url: str | None = None, *, serve: bool = False) -> Database:
+def open_database(
+    campaign: Campaign, url: str | None = None, *, serve: bool = False, durable: bool = True
+) -> Database:
     """The database of a campaign, made or migrated where needed; with `serve` no other process may serve it.
 
+    One that is not `durable` does not wait for the disk: for simulations, whose answers nobody will miss.
     Raises `InputError` for an address that is none and a campaign that is served already, `DataError` for
     a database of a newer version, of another campaign, or whose items, form or plan changed under answers,
     and `StorageError` where it cannot be reached.
     """
     address = _address(campaign, url)
-    database = Database(address, _engine(address))
+    database = Database(address, _engine(address, durable))
+    if database.is_sqlite and durable:
+        database.flush = SharedFlush(Path(f"{database.engine.url.database}-wal"))
     try:
         if serve:
             database._served = _serve(database, campaign)
@@ -146,7 +167,7 @@ def _hidden(url: str) -> str:
     return f"{scheme}{mark}{user.partition(':')[0]}{at}{host}"
 
 
-def _engine(address: str) -> sa.Engine:
+def _engine(address: str, durable: bool = True) -> sa.Engine:
     try:
         if not address.startswith("sqlite"):
             return sa.create_engine(address, pool_size=8, max_overflow=32, pool_pre_ping=True)
@@ -160,7 +181,14 @@ def _engine(address: str) -> sa.Engine:
     def prepare(connection: Any, record: object) -> None:
         # Transactions begin where `begin` says so, not where the driver thinks that one is needed.
         connection.isolation_level = None
-        for line in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+        # The log is waited for by `Database.writing`, for several writers at once.
+        mode = "NORMAL" if durable else "OFF"
+        for line in (
+            "journal_mode = WAL",
+            f"synchronous = {mode}",
+            "foreign_keys = ON",
+            "secure_delete = ON",
+        ):
             connection.execute(f"PRAGMA {line}")
 
     @sa.event.listens_for(engine, "begin")

@@ -113,11 +113,7 @@ def with_truth(campaign: Campaign, seed: int) -> tuple[Campaign, int]:
 def scratch_database(campaign: Campaign) -> Iterator[Database]:
     """A database of a campaign that is gone afterwards, and does not wait for the disk."""
     with tempfile.TemporaryDirectory(prefix="counterfoil-") as folder:
-        db = open_database(campaign, f"sqlite:///{Path(folder) / 'simulation.sqlite'}")
-        db.engine.dispose()
-        sa.event.listen(
-            db.engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = OFF")
-        )
+        db = open_database(campaign, f"sqlite:///{Path(folder) / 'simulation.sqlite'}", durable=False)
         try:
             yield db
         finally:
