@@ -211,6 +211,17 @@ def test_what_cannot_be_is_one_line(
     assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
+def test_a_study_of_other_items_is_not_this_campaigns(prolific, fake: FakeProlific, folder: Path) -> None:
+    prolific("create", "--url", URL)
+    (study,) = fake.studies
+    (folder / "items.parquet").unlink()
+    make(folder, pairs(5), entry="prolific", overlap=2)
+    said = prolific("publish")
+    assert said.code == 2
+    assert f"the study was made when the campaign had other items or questions; given: {study}" in said.err
+    assert fake.studies[study]["status"] == "UNPUBLISHED"
+
+
 def test_campaigns_that_people_enter_otherwise(counterfoil, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.delenv("PROLIFIC_TOKEN", raising=False)
     make(tmp_path / "campaign", pairs(2))

@@ -34,7 +34,19 @@ RECIPE, ITEMS, IMAGES, SECRETS = "campaign.toml", "items.parquet", "images", "se
 INSTRUCTIONS, CONSENT, DATABASE = "instructions.md", "consent.md", "database.sqlite"
 SOURCE = "source.parquet"
 #: What lies in the folder of a campaign; other files in it are not counterfoil's.
-FILES = (RECIPE, ITEMS, IMAGES, SECRETS, INSTRUCTIONS, CONSENT, SOURCE, DATABASE, "export")
+FILES = (
+    RECIPE,
+    ITEMS,
+    IMAGES,
+    SECRETS,
+    INSTRUCTIONS,
+    CONSENT,
+    SOURCE,
+    DATABASE,
+    "export",
+    "prolific.json",
+    "prolific_bonuses.json",
+)
 #: Columns of the table of items that are not the form's.
 _FIXED = ("id", "role", "golden", "instance", "kind", "truth")
 

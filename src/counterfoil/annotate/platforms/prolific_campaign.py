@@ -31,6 +31,7 @@ NAME = "prolific"
 
 class _StudyOf(Stored):
     study: str
+    campaign: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,11 +111,11 @@ def write_codes(campaign: Campaign, codes: Mapping[Outcome, str]) -> None:
 
 def write_study(campaign: Campaign, study: str) -> None:
     """Note which study is the campaign's."""
-    write_json(campaign.folder / STUDY, {"study": study})
+    write_json(campaign.folder / STUDY, {"study": study, "campaign": campaign.digest})
 
 
 def read_study(campaign: Campaign) -> str:
-    """The campaign's study; raises `DataError` where it has none yet."""
+    """The campaign's study; raises `DataError` where it has none yet, or one of other items or questions."""
     path = campaign.folder / STUDY
     if not path.exists():
         raise DataError(
@@ -122,7 +123,15 @@ def read_study(campaign: Campaign) -> str:
             where=campaign.folder,
             hint=f"make one with: counterfoil annotate prolific create {campaign.folder} --url https://...",
         )
-    return read_model(path, _StudyOf).study
+    found = read_model(path, _StudyOf)
+    if found.campaign != campaign.digest:
+        raise DataError(
+            "the study was made when the campaign had other items or questions",
+            where=path,
+            given=found.study,
+            hint="look after it on Prolific, and make another for this campaign: remove the file first",
+        )
+    return found.study
 
 
 def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificSubmission]) -> Reconciled:
