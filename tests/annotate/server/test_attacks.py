@@ -237,5 +237,10 @@ def test_schemas_and_documents_come_from_here_alone(site: Any) -> None:
         "/api/work/{token}/answers",
         "/api/work/{token}/withdraw",
         "/api/preview",
+        "/api/research/overview",
+        "/api/research/state",
+        "/api/research/reviews",
+        "/api/research/adjudications",
+        "/api/research/judgements.csv",
     }
     assert site.client.get("/docs").status_code == 404

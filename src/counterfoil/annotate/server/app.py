@@ -22,7 +22,7 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError(error.name or "fastapi", "annotate") from None
 
-from counterfoil.annotate.server import work_api, work_pages
+from counterfoil.annotate.server import research_page, work_api, work_pages
 from counterfoil.annotate.server.security import Guard, check_public_url, host_of
 from counterfoil.annotate.server.work_views import Views, check_views
 
@@ -50,6 +50,7 @@ def make_app(
     _answer_errors(app)
     app.include_router(work_api.routes(campaign, database, views, clock))
     app.include_router(work_pages.routes(campaign, database, views, clock))
+    app.include_router(research_page.routes(campaign, database, clock))
     for router in more:
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))

@@ -1,0 +1,180 @@
+"""Pages of the researcher: log in, the campaign at a glance, and items on which people disagree."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Depends, HTTPException, Request
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.overview import CampaignOverview, read_overview
+from counterfoil.annotate.platforms.prolific_submissions import CATEGORIES, SHORTEST
+from counterfoil.annotate.review import SHORT_ID
+from counterfoil.annotate.server import research_api
+from counterfoil.annotate.server.research_access import COOKIE, ResearcherAccess
+from counterfoil.annotate.server.research_cache import OverviewCache
+from counterfoil.annotate.server.work_pages import environment
+from counterfoil.annotate.status import TIME_BINS, CampaignStatus, facts_of, moment
+from counterfoil.errors import InputError
+
+#: Reweightings behind the intervals of agreement on the page.
+DRAWS = 200
+#: Addresses here hold no token; without a referrer a browser would send the form without its origin.
+_HEADERS = {"referrer-policy": "same-origin"}
+#: People and disputed items of the page; the command line lists all.
+MOST_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class ResearchPages:
+    """The templates of one campaign, filled in."""
+
+    campaign: Campaign
+    access: ResearcherAccess
+    cache: OverviewCache
+
+    def login(self, *, problem: str = "") -> Response:
+        """The page that asks for the token; 401, since nothing else is there without it."""
+        return self._page("research_login.html", status=401, problem=problem)
+
+    def overview(self, request: Request) -> Response:
+        """The campaign at a glance."""
+        found = self.cache.latest()
+        if found is None:
+            return self._page("research_wait.html", status=503)
+        return self._page(
+            "research.html",
+            csrf=self.access.csrf(request),
+            found=found,
+            status_of=found.status,
+            facts=facts_of(found.status),
+            bars=time_bars(found.status),
+            persons=_persons(found),
+            more=max(0, len(found.status.persons) - MOST_SHOWN),
+            disputes=found.disputes[:20],
+            undecided=sum(each.decided is None for each in found.disputes),
+            categories=CATEGORIES,
+            shortest=SHORTEST,
+            when=moment(found.at),
+            moment=moment,
+        )
+
+    def dispute(self, request: Request, item: str) -> Response:
+        """One item that people disagree on; by default the most undecided one without a decision."""
+        found = research_api.ready(self.cache).disputes
+        places = {each.item: at for at, each in enumerate(found)}
+        if item and item not in places:
+            raise HTTPException(404, "no such item among those that people disagree on")
+        if not found:
+            return self._page("research_none.html")
+        at = places[item] if item else 0
+        shown = found[at]
+        work = self.campaign.items[self.campaign.places[shown.item]]
+        page = self.campaign.form.page(work)
+        field = next(each for each in page.fields if each.name == self.campaign.form.main)
+        return self._page(
+            "research_dispute.html",
+            csrf=self.access.csrf(request),
+            dispute=shown,
+            shown=page.shown,
+            field=field,
+            at=at,
+            of=len(found),
+            undecided=sum(each.decided is None for each in found),
+            before=found[at - 1].item if at else "",
+            after=found[at + 1].item if at + 1 < len(found) else "",
+            moment=moment,
+        )
+
+    def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        made = environment().get_template(template)
+        text = made.render(title=self.campaign.recipe.title, short=SHORT_ID, **values)
+        return HTMLResponse(text, status, _HEADERS)
+
+
+def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -> APIRouter:
+    """All routes of the researcher, pages and JSON."""
+    access = ResearcherAccess(campaign, clock)
+    cache = OverviewCache(lambda: read_overview(database, campaign, now=clock(), draws=DRAWS))
+    pages = ResearchPages(campaign, access, cache)
+    router = APIRouter()
+    router.include_router(research_api.routes(campaign, database, access, cache, clock))
+    of_pages = APIRouter(prefix="/research", include_in_schema=False)
+    reading, deciding = Depends(access.reading), Depends(access.deciding)
+
+    @of_pages.get("")
+    def overview(request: Request) -> Response:
+        return pages.overview(request) if access.may_read(request) else pages.login()
+
+    @of_pages.post("/login")
+    async def log_in(request: Request) -> Response:
+        token = parse_qs((await request.body()).decode("utf-8", "replace")).get("token", [""])[0]
+        if not access.is_token(token):
+            return pages.login(problem="This is not the token of this campaign.")
+        response = RedirectResponse("/research", 303)
+        access.log_in(request, response)
+        return response
+
+    @of_pages.post("/logout", dependencies=[deciding])
+    def log_out() -> Response:
+        response = Response(status_code=204)
+        response.delete_cookie(COOKIE, path="/")
+        return response
+
+    @of_pages.get("/disputes", dependencies=[reading])
+    def dispute(request: Request, item: str = "") -> Response:
+        return pages.dispute(request, item)
+
+    @of_pages.get("/image/{name}", dependencies=[reading])
+    def image(name: str) -> Response:
+        try:
+            path = campaign.image(name)
+        except InputError as error:
+            raise HTTPException(404, str(error)) from None
+        # Whatever the file is, it may do nothing.
+        policy = {"content-security-policy": "default-src 'none'; sandbox"}
+        return FileResponse(path, 200, policy)
+
+    router.include_router(of_pages)
+    return router
+
+
+def time_bars(status: CampaignStatus) -> list[dict[str, Any]]:
+    """Bars of the histogram of time per item: label, number of items, and height in [0, 100].
+
+    >>> from types import SimpleNamespace
+    >>> bars = time_bars(SimpleNamespace(times=(0, 3, 1, *([0] * 11))))
+    >>> len(bars), bars[1]
+    (14, {'label': '1–2', 'count': 3, 'height': 100.0})
+    """
+    most = max(status.times, default=0) or 1
+    ends = ["0", *map(str, TIME_BINS)]
+    labels = [f"{low}–{high}" for low, high in pairwise(ends)] + [f"{ends[-1]}+"]
+    return [
+        {"label": label, "count": count, "height": round(100 * count / most, 1)}
+        for label, count in zip(labels, status.times, strict=True)
+    ]
+
+
+def _persons(found: CampaignOverview) -> list[dict[str, Any]]:
+    """People with what is suspected of them; those with most reasons and no decision first."""
+    quality = {each.person: each for each in found.quality}
+    rows = [
+        {
+            "row": each,
+            "quality": quality.get(each.person),
+            "review": found.reviews.get(each.person),
+            "may_be_reviewed": each.review == "" and each.items > 0,
+        }
+        for each in found.status.persons
+    ]
+
+    def order(row: Mapping[str, Any]) -> tuple[bool, int]:
+        reasons = 0 if row["quality"] is None else len(row["quality"].reasons)
+        return (row["review"] is not None, -reasons)
+
+    return sorted(rows, key=order)[:MOST_SHOWN]

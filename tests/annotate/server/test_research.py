@@ -1,0 +1,175 @@
+"""The researcher's routes: nothing without the token, decisions with the page's header, no ids of people."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from annotate.small_campaigns import Worker
+from counterfoil.annotate.adjudication import adjudicated
+from counterfoil.annotate.answers import counts
+from counterfoil.annotate.overview import CampaignOverview, read_overview
+from counterfoil.annotate.review import reviews
+from counterfoil.annotate.server.research_access import COOKIE, CSRF_HEADER, SESSION
+from counterfoil.annotate.server.research_api import BY
+from counterfoil.annotate.server.research_cache import OverviewCache
+from counterfoil.annotate.work import running
+
+
+@pytest.fixture
+def judged(site: Any) -> Any:
+    """A site on which two people judged the three pairs, and differ on one."""
+    Worker(site.database, site.campaign, 1).do()
+    odd = site.campaign.items[0].id
+    Worker(site.database, site.campaign, 2, judge=lambda item: "no" if item.id == odd else "yes").do()
+    return site
+
+
+def logged_in(site: Any) -> dict[str, str]:
+    """The header that the page sends with a post, after a log-in that leaves a cookie in the client."""
+    reply = site.client.post("/research/login", data={"token": site.campaign.secrets["token"]})
+    assert (reply.status_code, reply.headers["location"]) == (303, "/research")
+    page = site.client.get("/research")
+    assert page.status_code == 200, page.text
+    found = re.search(r'<meta name="form" content="([0-9a-f]+)">', page.text)
+    assert found is not None
+    return {CSRF_HEADER: found[1]}
+
+
+def research_routes(app: Any) -> Iterator[tuple[str, str]]:
+    """Method and path of every route of the researcher."""
+    for path, operations in app.openapi()["paths"].items():
+        if path.startswith("/api/research"):
+            yield from ((method.upper(), path) for method in operations)
+    pages = ("/research", "/research/disputes", "/research/image/a.png")
+    yield from (("GET", path) for path in pages)
+    yield "POST", "/research/logout"
+
+
+def test_every_route_is_refused_without_the_token(judged: Any) -> None:
+    app = judged.client.app
+    found = list(research_routes(app))
+    assert len(found) >= 9
+    for method, path in found:
+        for headers in ({}, {"authorization": "Bearer wrong"}, {"cookie": f"{COOKIE}=9999999999.00"}):
+            reply = judged.client.request(
+                method, path, headers=headers, json={} if method == "POST" else None
+            )
+            assert reply.status_code == 401, (method, path, headers)
+            assert "Fleiss" not in reply.text
+        judged.clock[0] += 61  # wrong tokens from one address are counted
+
+
+def test_a_wrong_token_is_refused_and_after_many_of_them_all_are(judged: Any) -> None:
+    for _ in range(30):
+        assert judged.client.post("/research/login", data={"token": "wrong"}).status_code == 401
+    right = judged.client.post("/research/login", data={"token": judged.campaign.secrets["token"]})
+    assert right.status_code == 429
+    assert COOKIE not in judged.client.cookies
+
+
+def test_the_cookie_is_no_scripts_and_no_other_sites_and_ends(judged: Any) -> None:
+    reply = judged.client.post("/research/login", data={"token": judged.campaign.secrets["token"]})
+    cookie = reply.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert judged.campaign.secrets["token"].lower() not in cookie
+    assert judged.client.get("/research").status_code == 200
+    judged.clock[0] += SESSION + 2
+    assert judged.client.get("/research").status_code == 401
+
+
+def test_a_post_by_cookie_needs_the_header_of_its_session(judged: Any) -> None:
+    header = logged_in(judged)
+    path, value = "/api/research/state", {"state": "paused"}
+    assert judged.client.post(path, json=value).status_code == 403
+    assert judged.client.post(path, json=value, headers={CSRF_HEADER: "0" * 64}).status_code == 403
+    foreign = {**header, "origin": "https://evil.example"}
+    assert judged.client.post(path, json=value, headers=foreign).status_code == 403
+    assert running(judged.database) == "open"
+    assert judged.client.post(path, json=value, headers=header).json() == {"done": "the campaign is paused"}
+    assert running(judged.database) == "paused"
+    assert judged.client.post("/research/logout", headers=header).status_code == 204
+    assert judged.client.get("/research").status_code == 401
+
+
+def test_a_script_sends_the_token_itself(judged: Any) -> None:
+    bearer = {"authorization": f"Bearer {judged.campaign.secrets['token']}"}
+    found = judged.client.get("/api/research/overview", headers=bearer).json()
+    assert found["status"]["answers"] == 6
+    assert found["agreement"]["questions"][0]["items"] == 3
+    assert [each["votes"] for each in found["disputes"]] == [{"yes": 1, "no": 1}]
+    assert (
+        judged.client.post("/api/research/state", json={"state": "open"}, headers=bearer).status_code == 200
+    )
+
+
+def test_decisions_on_the_page_are_stored_and_shown(judged: Any) -> None:
+    header = logged_in(judged)
+    found = judged.client.get("/api/research/overview").json()
+    first, second = (each["person"] for each in found["status"]["persons"])
+    post = judged.client.post
+    approved = post("/api/research/reviews", json={"person": first, "decision": "approved"}, headers=header)
+    assert approved.json() == {"done": "approved"}
+    empty = post("/api/research/reviews", json={"person": second, "decision": "rejected"}, headers=header)
+    assert empty.status_code == 422
+    assert "a rejection needs a reason" in empty.json()["error"]
+    rejected = {"person": second, "decision": "rejected", "reason": "<script>alert(1)</script>"}
+    assert post("/api/research/reviews", json=rejected, headers=header).status_code == 200
+    assert {each.by for each in reviews(judged.database).values()} == {BY}
+    assert counts(judged.database).set_aside == 3
+    page = judged.client.get("/research").text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "<script>alert" not in page
+
+
+def test_items_are_decided_on_a_page_of_their_own(judged: Any) -> None:
+    header = logged_in(judged)
+    item = judged.campaign.items[0].id
+    page = judged.client.get("/research/disputes", params={"item": item})
+    assert "Disagreement 1 of 1" in page.text
+    image = re.search(r'src="(/research/image/[^"]+)"', page.text)
+    assert image is not None
+    assert judged.client.get(image[1]).status_code == 200
+    for odd in ("/research/image/..%2Fsecrets.json", "/research/image/secrets.json"):
+        assert judged.client.get(odd).status_code == 404
+    given = {"item": item, "answer": "no", "note": "It is not."}
+    assert judged.client.post("/api/research/adjudications", json=given, headers=header).status_code == 200
+    (made,) = adjudicated(judged.database, judged.campaign).values()
+    assert (made.answer, made.note, made.by) == ("no", "It is not.", BY)
+    assert "Decided " in judged.client.get("/research/disputes").text
+    assert judged.client.get("/research/disputes", params={"item": "nothing"}).status_code == 404
+
+
+def test_downloaded_answers_have_numbers_for_people(judged: Any) -> None:
+    logged_in(judged)
+    reply = judged.client.get("/api/research/judgements.csv")
+    rows = list(csv.DictReader(io.StringIO(reply.text)))
+    assert len(rows) == 6
+    assert {row["person"] for row in rows} == {"1", "2"}
+    assert "attachment" in reply.headers["content-disposition"]
+
+
+def test_the_overview_is_made_once_for_many_and_anew_after_a_decision(judged: Any) -> None:
+    made: list[CampaignOverview] = []
+
+    def make() -> CampaignOverview:
+        made.append(read_overview(judged.database, judged.campaign, now=judged.clock[0], draws=50))
+        return made[-1]
+
+    cache = OverviewCache(make)
+    assert all(cache.latest(wait=30.0) is made[0] for _ in range(20))
+    cache.outdate()
+    assert cache.latest(wait=30.0) is made[1]
+    assert len(made) == 2
+
+
+def test_an_overview_that_fails_says_why() -> None:
+    def fail() -> Any:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        OverviewCache(fail).latest()
