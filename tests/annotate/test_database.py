@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from annotate.small_campaigns import Worker, make, pair, pairs
-from counterfoil.annotate import database, work
+from counterfoil.annotate import connecting, database, work
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import DATABASE, ITEMS, RECIPE, Campaign, items_table, open_campaign
 from counterfoil.annotate.database import Database, open_database
@@ -62,11 +62,11 @@ def test_the_revisions_make_the_tables_of_the_source(tmp_path: Path, new_databas
 
 
 def test_an_older_database_is_migrated_and_keeps_its_answers(
-    tmp_path: Path, new_database: NewDatabase, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, new_database: NewDatabase
 ) -> None:
     campaign, address = make(tmp_path / "c", pairs(4), overlap=1), new_database()
-    url = database._address(campaign, address)
-    old = Database(url, database._engine(url))
+    url = connecting.address_of(campaign, address)
+    old = Database(url, connecting.engine_of(url))
     database.migrate_to(old, "0001")
     # A person of that time, halfway through.
     with old.writing() as connection:
@@ -117,12 +117,11 @@ def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path, new_datab
         DataError, match=r"newer version of counterfoil; given: revision 0999; allowed: up to"
     ):
         open_database(campaign, address)
-    monkey = Database(
-        database._address(campaign, address), database._engine(database._address(campaign, address))
-    )
-    with monkey.reading() as connection:
+    url = connecting.address_of(campaign, address)
+    raw = Database(url, connecting.engine_of(url))
+    with raw.reading() as connection:
         assert connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar() == "0999"
-    monkey.close()
+    raw.close()
 
 
 @pytest.mark.parametrize(

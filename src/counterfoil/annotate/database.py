@@ -6,27 +6,23 @@ writing transaction has ended its changes are on the disk.
 """
 
 import json
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from counterfoil.annotate import assignment
-from counterfoil.annotate.campaign import DATABASE, Campaign
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.connecting import SERVED, address_of, engine_of, hidden, lock_served, refusals
 from counterfoil.annotate.flushing import SharedFlush
 from counterfoil.annotate.tables import answers, block_items, blocks, items, leases, meta, people, sa
-from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
+from counterfoil.errors import DataError, InputError
 from counterfoil.store import digest
 
 #: Every revision of the tables, oldest first; the last is what this version works with.
 REVISIONS = ("0001", "0002")
-#: Seconds that a writer waits for another process's.
-_WAIT = 60.0
-#: Number of the lock of a PostgreSQL database that is served.
-_SERVED = 8_750_140
 #: What the plan of a campaign depends on: none of it can change under answers, but the overlap of a queue.
 _PLANNED = ("design", "seed", "overlap", "per_person", "golden_per_block")
 #: Rows of one statement when tables are filled.
@@ -56,7 +52,7 @@ class Database:
         """
         # Threads of a server wait here and not in the database, which would have them ask again and again.
         with self._lock:
-            with _refusals(self.url), self._begin(writing=True) as connection:
+            with refusals(self.url), self._begin(writing=True) as connection:
                 if not self.is_sqlite:
                     connection.exec_driver_sql("LOCK TABLE alembic_version IN EXCLUSIVE MODE")
                 before = self._changes(connection)
@@ -72,9 +68,9 @@ class Database:
     @contextmanager
     def changing_tables(self) -> Iterator[sa.Connection]:
         """A writing transaction in which tables are made; that they are there is not taken for granted."""
-        with self._lock, _refusals(self.url), self._begin(writing=True) as connection:
+        with self._lock, refusals(self.url), self._begin(writing=True) as connection:
             if not self.is_sqlite:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SERVED + 1)))
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(SERVED + 1)))
             yield connection
 
     @contextmanager
@@ -82,7 +78,7 @@ class Database:
         """One reading transaction, which sees one state of the database throughout and holds up no writer."""
         # SQLite's reading transactions see one state as they are.
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
-        with _refusals(self.url), self._begin(**options) as connection:
+        with refusals(self.url), self._begin(**options) as connection:
             yield connection
 
     def _changes(self, connection: sa.Connection) -> int:
@@ -114,13 +110,13 @@ def open_database(
     a database of a newer version, of another campaign, or whose items, form or plan changed under answers,
     and `StorageError` where it cannot be reached.
     """
-    address = _address(campaign, url)
-    database = Database(address, _engine(address, durable))
+    address = address_of(campaign, url)
+    database = Database(address, engine_of(address, durable))
     if database.is_sqlite and durable:
         database.flush = SharedFlush(Path(f"{database.engine.url.database}-wal"))
     try:
         if serve:
-            database._served = _serve(database, campaign)
+            database._served = lock_served(database.engine, address, campaign)
         _migrate(database)
         _fill(database, campaign)
     except BaseException:
@@ -141,126 +137,8 @@ def set_value(connection: sa.Connection, key: str, value: str) -> None:
         connection.execute(sa.insert(meta).values(key=key, value=value))
 
 
-def _address(campaign: Campaign, url: str | None) -> str:
-    if url is None:
-        return f"sqlite:///{(campaign.folder / DATABASE).absolute()}"
-    scheme, _, rest = url.partition("://")
-    if not rest or scheme not in ("sqlite", "postgresql", "postgres", "postgresql+psycopg"):
-        raise InputError(
-            "no address of a database",
-            given=_hidden(url),
-            allowed="postgresql://USER:PASSWORD@HOST/NAME, or sqlite:///FILE",
-        )
-    if scheme == "sqlite":
-        return url
-    try:
-        import psycopg  # noqa: F401
-    except ModuleNotFoundError:
-        raise MissingExtraError("psycopg", "postgres") from None
-    return f"postgresql+psycopg://{rest}"
-
-
-def _hidden(url: str) -> str:
-    """An address without the password in it."""
-    scheme, mark, rest = url.partition("://")
-    user, at, host = rest.rpartition("@")
-    return f"{scheme}{mark}{user.partition(':')[0]}{at}{host}"
-
-
-def _engine(address: str, durable: bool = True) -> sa.Engine:
-    try:
-        if not address.startswith("sqlite"):
-            return sa.create_engine(address, pool_size=8, max_overflow=32, pool_pre_ping=True)
-        engine = sa.create_engine(
-            address, pool_size=8, max_overflow=32, connect_args={"timeout": _WAIT, "check_same_thread": False}
-        )
-    except sa.exc.ArgumentError:
-        raise InputError("no address of a database", given=_hidden(address)) from None
-
-    @sa.event.listens_for(engine, "connect")
-    def prepare(connection: Any, record: object) -> None:
-        # Transactions begin where `begin` says so, not where the driver thinks that one is needed.
-        connection.isolation_level = None
-        # The log is waited for by `Database.writing`, for several writers at once.
-        mode = "NORMAL" if durable else "OFF"
-        for line in (
-            "journal_mode = WAL",
-            f"synchronous = {mode}",
-            "foreign_keys = ON",
-            "secure_delete = ON",
-        ):
-            connection.execute(f"PRAGMA {line}")
-
-    @sa.event.listens_for(engine, "begin")
-    def begin(connection: sa.Connection) -> None:
-        writing = connection.get_execution_options().get("writing")
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-    return engine
-
-
-@contextmanager
-def _refusals(url: str) -> Iterator[None]:
-    """Errors of a database that cannot be written or reached as one line; others stay as they are."""
-    try:
-        yield
-    except sa.exc.DBAPIError as error:
-        text = str(error.orig)
-        where = _hidden(url).removeprefix("sqlite:///")
-        if "not a database" in text or "malformed" in text:
-            raise DataError("damaged database, or none at all", where=where, given=text) from error
-        if isinstance(error, sa.exc.IntegrityError | sa.exc.ProgrammingError | sa.exc.DataError):
-            raise
-        code = getattr(error.orig, "sqlstate", None)
-        if code == "53100" or "is full" in text:
-            what, hint = "the disk is full", "free some space; what was not acknowledged is not stored"
-        elif "locked" in text:
-            what, hint = "another process is writing", "try again"
-        else:
-            what, hint = f"the database cannot be used: {text}", "see that it runs and may be written"
-        raise StorageError(what, where=where, hint=hint) from error
-
-
-def _serve(database: Database, campaign: Campaign) -> Any:
-    """A lock that nobody else gets while this process lives."""
-    taken = InputError(
-        "this campaign is being served", where=str(campaign.folder), hint="stop the other server first"
-    )
-    if not database.is_sqlite:
-        with _refusals(database.url):
-            # A connection of its own, out of the pool: the lock is the connection's.
-            connection = sa.create_engine(database.url, poolclass=sa.pool.NullPool).connect()
-            if not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_SERVED))).scalar():
-                connection.close()
-                raise taken
-            connection.commit()
-        return connection
-    return _locked_file(Path(database.engine.url.database or DATABASE), taken)
-
-
-def _locked_file(path: Path, taken: InputError) -> IO[bytes]:
-    try:
-        # It stays open as long as the campaign is served.
-        file = open(f"{path}.lock", "ab")  # noqa: SIM115
-    except OSError as error:
-        raise StorageError(f"cannot be written: {error.strerror}", where=f"{path}.lock") from error
-    try:
-        if os.name == "nt":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise taken from None
-    return file
-
-
 def _migrate(database: Database) -> None:
-    where = _hidden(database.url).removeprefix("sqlite:///")
+    where = hidden(database.url).removeprefix("sqlite:///")
     with database.reading() as connection:
         known = sa.inspect(connection).get_table_names()
         found = None
@@ -348,7 +226,7 @@ def _plan(campaign: Campaign) -> tuple[tuple[int, ...], ...]:
 def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[tuple[int, ...], ...]) -> None:
     for table in (leases, block_items, blocks, items):
         connection.execute(sa.delete(table))
-    connection.execute(sa.update(people).values(right=0, wrong=0, warned=0, finished=None))
+    connection.execute(sa.update(people).values(right=0, wrong=0, warned=0, pages=0, done=0, finished=None))
     overlap = campaign.recipe.overlap
     numbers: dict[str, int] = {}
     ranks = assignment.work_order(campaign.items, campaign.recipe).tolist()
