@@ -18,7 +18,7 @@ from counterfoil.errors import InputError
 @pytest.fixture
 def prolific(tmp_path: Path) -> Iterator[tuple[Database, Campaign]]:
     campaign = make(tmp_path / "c", pairs(3), entry="prolific", languages=("de", "en"))
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     yield db, campaign
     db.close()
 
@@ -84,7 +84,7 @@ def test_links_cannot_be_guessed(prolific: tuple[Database, Campaign], tmp_path: 
 
 def test_an_open_link_needs_its_code_and_makes_a_new_person_each_time(tmp_path: Path) -> None:
     campaign = make(tmp_path / "c", pairs(3), entry="open", code="pärchen")
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
 
     def enter(**parameters: str) -> Entered:
         return entry.enter(db, campaign, worker="", platform="open", parameters=parameters, now=1.0)
@@ -126,7 +126,7 @@ def test_the_language_is_one_of_the_campaigns(
 
 def test_consent_is_noted_once_with_its_text(tmp_path: Path) -> None:
     campaign = make(tmp_path / "c", pairs(3))
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     worker = Worker(db, campaign, 1)
     entry.consent(db, worker.person, 5_000.0, text="another text")
     with db.reading() as connection:

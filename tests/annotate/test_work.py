@@ -19,7 +19,7 @@ from counterfoil.errors import InputError
 @pytest.fixture
 def queue(tmp_path: Path) -> Iterator[tuple[Database, Campaign]]:
     campaign = make(tmp_path / "campaign", pairs(6, golden=2, kinds="ab"), overlap=2, golden_share=0.25)
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     yield db, campaign
     db.close()
 
@@ -75,7 +75,7 @@ def test_no_time_is_longer_than_the_lease(queue: tuple[Database, Campaign]) -> N
 
 def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(tmp_path: Path) -> None:
     campaign = make(tmp_path / "c", [pair("1")], overlap=1, lease_minutes=1)
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     slow, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
     late = slow.standing().assigned[0]
     assert other.standing().state == "full"
@@ -96,7 +96,7 @@ def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(
 def test_instances_stay_apart(tmp_path: Path) -> None:
     items = [pair(f"{at}-{kind}", instance=str(at), kind=kind) for at in range(3) for kind in "ab"]
     campaign = make(tmp_path / "c", items, overlap=1)
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     for number in (1, 2):
         Worker(db, campaign, number).do()
     table = judgement_table(db, campaign)
@@ -112,7 +112,7 @@ def test_instances_stay_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("errors", "state"), [(0, "done"), (1, "done"), (2, "disqualified")])
 def test_the_second_error_of_the_test_disqualifies(tmp_path: Path, errors: int, state: str) -> None:
     campaign = make(tmp_path / "c", pairs(4, onboarding=12), overlap=1, onboarding=10)
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     worker = Worker(db, campaign, 1)
     found = worker.standing()
     assert (found.state, found.of) == ("onboarding", 10)
@@ -134,7 +134,7 @@ def test_the_second_error_of_the_test_disqualifies(tmp_path: Path, errors: int, 
 
 def test_too_many_golden_misses_set_answers_aside(tmp_path: Path) -> None:
     campaign = make(tmp_path / "c", pairs(6, golden=3), overlap=1, golden_share=0.5, golden_misses=2)
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     careless = Worker(
         db, campaign, 1, judge=lambda item: "no" if item.golden.get("match") == ["yes"] else "yes"
     )
@@ -206,7 +206,7 @@ def test_nobody_judges_what_they_made(tmp_path: Path, design: str) -> None:
     campaign = make(
         tmp_path / "second", items, form="quad-validation", design=design, overlap=1, per_person=1
     )
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     for number, expected in ((1, ["0"]), (2, ["1", "2"])):
         worker = Worker(db, campaign, number)
         before = worker.standing()
@@ -218,7 +218,7 @@ def test_nobody_judges_what_they_made(tmp_path: Path, design: str) -> None:
 
 def test_a_person_does_no_more_than_the_limit(tmp_path: Path) -> None:
     campaign = make(tmp_path / "c", pairs(10, golden=2), overlap=1, per_person=4, golden_share=0.5)
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     worker = Worker(db, campaign, 1)
     end = worker.do()
     assert (end.state, end.done, end.of) == ("done", 4, 4)
@@ -230,7 +230,7 @@ def test_a_person_does_no_more_than_the_limit(tmp_path: Path) -> None:
 def test_adaptive_asks_for_more_where_people_disagree(tmp_path: Path) -> None:
     items = [pair(str(at), truth="yes") for at in range(4)]
     campaign = make(tmp_path / "c", items, design="adaptive", overlap=3, most=5, certainty=0.9)
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     for number in range(1, 7):
         # Person 1 answers items 0 and 1 another way than all others.
         Worker(
@@ -251,7 +251,7 @@ def test_blocks_are_one_persons_and_go_to_others_whole(tmp_path: Path) -> None:
     campaign = make(
         tmp_path / "c", pairs(4), design="blocks", overlap=1, per_person=2, block_minutes=1, lease_minutes=1
     )
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
     slow, second, third = (Worker(db, campaign, number) for number in (1, 2, 3))
     first = slow.standing().assigned[0]
     slow.answer(first)
@@ -270,7 +270,7 @@ def test_blocks_are_one_persons_and_go_to_others_whole(tmp_path: Path) -> None:
 
 def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) -> None:
     campaign = make(tmp_path / "c", pairs(4), design="blocks", overlap=1, per_person=2, entry="mturk")
-    db = open_database(campaign)
+    db = open_database(campaign, durable=False)
 
     def come(assignment: str) -> list[int]:
         parameters = {"workerId": "W1", "assignmentId": assignment}
