@@ -23,6 +23,7 @@ GUIDE = {
     "Images": "images.md",
     "Refinement": "refinement.md",
     "Verification": "verification.md",
+    "Annotation": "annotation.md",
     "Platforms": "platforms.md",
     "Publishing": "publishing.md",
     "Heatmaps": "explain.md",

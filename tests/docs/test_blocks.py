@@ -23,6 +23,7 @@ ELSEWHERE = {
     ("make",): "sets up an environment of its own; the commands behind it run in tests",
     ("pip",): "installs",
     ("counterfoil", "fetch"): "the network: tests/cli/test_fetch.py",
+    ("counterfoil", "annotate", "serve"): "a server: tests/annotate/server/test_serve.py",
     ("torchrun",): "two processes: tests/train/test_gather.py",
     **{
         (

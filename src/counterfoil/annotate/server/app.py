@@ -116,6 +116,8 @@ def run(
         app,
         log_level="warning",
         access_log=False,
+        # People look at an item for longer than the 5 s after which a connection would be closed.
+        timeout_keep_alive=75,
         server_header=False,
         timeout_graceful_shutdown=5,
         ssl_certfile=certificate,
@@ -138,8 +140,10 @@ def run(
 
 def _listen(host: str, port: int) -> socket.socket:
     """A socket that listens; raises `OSError`, for a port that is taken too."""
-    family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listening = socket.socket(family, kind)
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    family, kind, protocol, _, address = found[0]
+    # Only of sockets that name TCP does asyncio switch off the delay of small packets: 40 ms of each reply.
+    listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
