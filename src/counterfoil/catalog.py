@@ -38,11 +38,23 @@ ORACLE = ScorerEntry(
     embeds=False,
 )
 
+#: The answers of a campaign's people, which the layer of campaigns reads.
+PEOPLE = ScorerEntry(
+    "people",
+    "CAMPAIGN",
+    "the answers of people: the folder of a campaign whose items are a benchmark's questions",
+    "people:campaign/",
+    "counterfoil.annotate.people_scorer:load",
+    "annotate",
+    ("model",),
+    embeds=False,
+)
+
 #: A blind scorer with a model behind it, which is named as that of a caption metric is.
 CONSTANT_IMAGE = "blind:constant-image"
 
 BENCHMARKS.extend(lambda: cards_of("counterfoil.world"))
-SCORERS.extend((ORACLE,))
+SCORERS.extend((ORACLE, PEOPLE))
 
 
 def benchmarks() -> Mapping[str, Card]:

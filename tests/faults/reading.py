@@ -398,6 +398,8 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "nowhere": ("",),
     },
     "annotate agreement photos --draws 100": {"nothing": ("",)},
+    "annotate export": {"nowhere": ("",), "photos": ("",), "pairs.csv": ("",)},
+    "annotate export nowhere": {"--kind": ("xls", ""), "--partly": ("some",)},
     "annotate create yes-no --from pairs.csv --images photos --out new": {
         "--from": ("nowhere.csv", "photos", "votes.csv", "album", "rated/questions.parquet", _LONG),
         "--images": ("nowhere", "pairs.csv"),
@@ -565,11 +567,17 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "cache limit": {"much": ("",), "-1": ("",)},
     "lengths runs/a": {"--json": ("photos",), "--draws": ("0", "x")},
     "list": {"nothing": ("",), "benchmarks": ("nothing",), "recipes": ("nothing",)},
-    "evaluate": {"nothing:x": ("quads",), "blind:x": ("quads",), "given:": ("quads",)},
+    "evaluate": {
+        "nothing:x": ("quads",),
+        "blind:x": ("quads",),
+        "given:": ("quads",),
+    },
 }
 
 #: Scorers that cannot be, each on a benchmark of its form.
 SCORERS: tuple[str, ...] = (
+    "people:nowhere quads",
+    "people:photos quads",
     "given:nowhere.csv pairs --data pairs.csv",
     "given:photos pairs --data pairs.csv",
     "given:photos/p0.png pairs --data pairs.csv",

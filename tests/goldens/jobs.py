@@ -159,7 +159,7 @@ def _lists() -> Iterator[Job]:
             "captions systems",
             "world",
         ),
-        *("annotate", "annotate forms", "annotate create"),
+        *("annotate", "annotate forms", "annotate create", "annotate export"),
         *("world build", "list", "list benchmarks", "cache", "cache list", "cache limit", "cache clear"),
         *("annotate agreement", "annotate serve", "annotate links"),
         *(f"annotate {name}" for name in ("plan", "status", "review", "approve", "reject", "adjudicate")),

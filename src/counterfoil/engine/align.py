@@ -80,6 +80,23 @@ def matched(given: GivenTable, benchmark: Benchmark, *, note: Note = warn) -> Gi
     return replace(given.take(rows), ids=benchmark.questions.ids, subsets=None)
 
 
+def covered(given: GivenTable, benchmark: Benchmark) -> Benchmark:
+    """The questions that a table has answers to, by their ids; raises `ScoreError` where it has none."""
+    known = set(given.ids or ())
+    kept = np.array([at for at, name in enumerate(benchmark.questions.ids) if name in known], dtype=np.int64)
+    if not len(kept):
+        raise ScoreError(
+            f"answers no question of {benchmark.name}",
+            where=given.table.source,
+            given=_few(list(given.ids or ())),
+            allowed=_few(list(benchmark.questions.ids)),
+        )
+    if len(kept) == len(benchmark):
+        return benchmark
+    title = f"{benchmark.card.title} ({len(kept):,} of its {len(benchmark):,})"
+    return benchmark.part(kept, title)
+
+
 def answered(given: GivenTable, benchmark: Benchmark) -> tuple[GivenTable, Benchmark]:
     """A matched table and its benchmark without the questions that the table holds no answer to."""
     if given.unanswered is None or not given.unanswered.any():

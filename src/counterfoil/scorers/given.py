@@ -80,6 +80,8 @@ class GivenTable:
     unanswered: NDArray[np.bool_] | None = None
     #: Whether several rows of the table were folded into one entry.
     folded: bool = False
+    #: Whether it may answer some of a benchmark's questions only, which are then those that are measured.
+    partial: bool = False
     #: The columns that ids, and the sides of two candidates, were read from.
     id: str | None = None
     side: str | None = None
@@ -122,21 +124,33 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
     reject_unused_options(f"given:{argument}", options, "column", "whole_rows", "unanswered")
     path = _table_at(Path(argument))
     table = read_table(path)
+    files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
+    weights = digest_value([[file.name, digest_file(file)] for file in files])
+    found = from_table(table, f"given:{argument}", weights, options)
+    if not path.is_dir():
+        return found
+    return replace(found, described=f"{found.described}; {len(files)} files")
+
+
+def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> GivenTable:
+    """The answers in a table at hand, which `name` and the digest `weights` tell from others.
+
+    Raises `ScoreError` as `load`.
+    """
     layout = recognise(table, options.column, whole_rows=options.whole_rows)
     if layout.texts:
         table = with_captions(table)
     parsed = parse(table, layout, unanswered=options.unanswered)
-    files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     return GivenTable(
         identity=Identity(
-            name=f"given:{argument}",
-            weights=digest_value([[file.name, digest_file(file)] for file in files]),
+            name=name,
+            weights=weights,
             options={"kind": layout.kind, "columns": list(layout.columns)},
         ),
         table=table,
         column=layout.columns,
         kind=layout.kind,
-        described=f"{layout.described}; {len(files)} files" if path.is_dir() else layout.described,
+        described=layout.described,
         ids=parsed.ids,
         subsets=None if parsed.subsets is None else without_prefix(parsed.subsets),
         values=parsed.values,

@@ -14,31 +14,43 @@ from counterfoil.annotate.benchmark_items import drawn_golden, items_of_benchmar
 from counterfoil.annotate.campaign import (
     DATABASE,
     FILES,
+    IMAGES,
     RECIPE,
     Campaign,
     CampaignRecipe,
     create_folder,
     form_of,
 )
+from counterfoil.annotate.export import JudgedCampaign, authored_rows
 from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import is_benchmark_folder
-from counterfoil.data.tables import EXTENSIONS, read_table
+from counterfoil.data.tables import EXTENSIONS, DataTable, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text, values_of
 from counterfoil.inputs.files import read_text
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.tasks.annotate_judgements import read_judgements
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded
 from counterfoil.tasks.results import Tabular
 
 #: Golden items are drawn where a table of them is asked for by this name.
 AUTO = "auto"
+#: What can be asked about the answers of another campaign.
+_FOLLOWS = "quad-validation from quad-authoring"
+#: Columns of authored quads as those of their validation.
+_VALIDATED = {
+    "image": "first_image",
+    "negative_image": "second_image",
+    "caption": "first_caption",
+    "negative_caption": "second_caption",
+}
 #: Where golden items are given and the recipe says nothing of them: their share in a queue and in a block.
 _GOLDEN_SHARE = 0.1
 
@@ -238,6 +250,8 @@ def _items(
     """The items of the source, the benchmark that is known beside it, and the salt of another campaign."""
     form = form_of(recipe, where="the campaign")
     path = Path(source)
+    if (path / RECIPE).is_file():
+        return _of_campaign(recipe, path, pictures)
     if path.suffix.lower() in EXTENSIONS and source not in catalog.benchmarks():
         if options.sample is not None:
             raise InputError("--sample is of a benchmark's questions", given=source)
@@ -270,6 +284,25 @@ def _benchmark(name: str, options: CreateOptions) -> Benchmark:
     """The benchmark; data that is named may hold another number of questions than the release."""
     counts = options.data is None
     return catalog.benchmark(name, data=options.data, images=options.images, counts=counts)
+
+
+def _of_campaign(
+    recipe: CampaignRecipe, folder: Path, pictures: Pictures
+) -> tuple[CampaignItems, Benchmark | None, str]:
+    """Quads that the people of another campaign wrote; by its salt they are known again as their authors."""
+    judged = read_judgements(folder)
+    other = judged.campaign
+    assert other is not None
+    asked = f"{recipe.form} from {other.form.name}"
+    if asked != _FOLLOWS:
+        raise InputError(
+            "only authored quads become another campaign's items", where=folder, given=asked, allowed=_FOLLOWS
+        )
+    rows = authored_rows(JudgedCampaign.of(other, judged.table))
+    columns = {_VALIDATED.get(name, name): rows.column(name).to_pylist() for name in rows.column_names}
+    form = form_of(recipe, where="the campaign")
+    found = items_of_table(DataTable(columns, str(folder)), form, pictures, folder=folder / IMAGES)
+    return found, None, other.secrets["salt"]
 
 
 def _drawn(

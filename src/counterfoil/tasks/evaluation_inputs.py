@@ -145,9 +145,13 @@ def narrowed(
 
     `limit` leaves so many questions, and `unanswered` "leave-out" those that given outcomes answer.
     """
-    from counterfoil.engine.align import answered, matched
+    from counterfoil.engine.align import answered, covered, matched
     from counterfoil.scorers.given import GivenTable
 
+    if isinstance(scorer, GivenTable) and scorer.partial:
+        whole, benchmark = len(benchmark), covered(scorer, benchmark)
+        if len(benchmark) < whole:
+            feedback.note(f"{benchmark.name}: {len(benchmark):,} of {whole:,} questions were asked")
     if not isinstance(scorer, GivenTable) or (scorer.unanswered is None and limit is None):
         return None, benchmark if limit is None else benchmark.limited(limit), 0
     scorer = matched(scorer, benchmark, note=feedback.warn)

@@ -1,0 +1,306 @@
+"""Tables of a campaign that other commands read, by its form of work.
+
+    best-of-k        choices.csv    `build choose --people`: of, chosen, annotator
+    which-image      answers.csv    `build filter --people`: id, answer (yes: the own image fits), annotator
+    quad-validation  answers.csv    the same, yes where each caption fits its own image better
+    match            judged.csv     `bias --judgements`: the pool's rows with answer and annotator
+                     gains.csv      the same rows once, with the gain of their label
+    yes-no           scores.csv     `evaluate given:`: id, score (the share of yes)
+    choose           outcomes.csv   `evaluate given:`: right or wrong, by direction
+    preference       votes.csv      `preferences`: winner, loser, judge
+    rating           ratings.csv    `evaluate SCORER ratings --data`: image, caption, rating_1, rating_2, …
+    quad-authoring   rows.csv       `evaluate SCORER pairs --data`: captions, images, tags, author
+    error-spans      spans.csv      item, start, end, label, text
+
+Beside these every campaign has its judgements and, where its main question is answered by one option, the
+labels. People are the hashes that only this campaign has; without people even these are left out.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from counterfoil.annotate.agreement import counted, fields_of
+from counterfoil.annotate.benchmark_items import QUAD_KINDS
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.forms.best_of_k import NONE
+from counterfoil.annotate.forms.match import POSITIVE
+from counterfoil.annotate.forms.preference import FIRST, SAME, SECOND
+from counterfoil.annotate.forms.which_image import OWN
+from counterfoil.annotate.judgement_table import answer_value
+from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_gains
+from counterfoil.data.judgements import gain_of
+from counterfoil.errors import DataError
+
+#: Columns of a table of judgements that say who it was, or lead to it.
+_WHO = ("person", "submitted")
+#: What an answer to a form counts as in the score of an item, where it is neither a number nor has a gain.
+WORTH: Mapping[str, Mapping[str, float]] = {
+    "match": {},
+    "rating": {},
+    "yes-no": {"yes": 1.0, "no": 0.0},
+    "error-spans": {"right": 1.0, "wrong": 0.0},
+}
+#: Single directions as tables of outcomes call them, by kind of item.
+_DIRECTIONS = dict(zip(QUAD_KINDS, ("ipos2t", "ineg2t", "tpos2i", "tneg2i"), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedCampaign:
+    """A campaign, its judgements that count, and the labels of its main question where it has some."""
+
+    campaign: Campaign
+    judgements: pa.Table
+    labels: ItemLabels | None
+
+    @classmethod
+    def of(
+        cls,
+        campaign: Campaign,
+        table: pa.Table,
+        *,
+        model: str = "one-coin",
+        decided: Mapping[tuple[str, str], str] | None = None,
+    ) -> "JudgedCampaign":
+        """With labels by a model; raises `InputError` for no answers that count."""
+        main = fields_of(campaign)[campaign.form.main]
+        labels = None
+        if main.kind == "one" and campaign.form.name != "quad-authoring":
+            labels = item_labels(table, main, model=model, decided=decided)
+        return cls(campaign, counted(table), labels)
+
+    def answers(self) -> list[dict[str, Any]]:
+        """A dict per item and person: `item`, `person`, `seconds` and the answers by question."""
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in self.judgements.to_pylist():
+            one = found.setdefault(
+                (row["item"], row["person"]),
+                {"item": row["item"], "person": row["person"], "seconds": row["seconds"]},
+            )
+            one[f"answer:{row['question']}"] = row["answer"]
+        return list(found.values())
+
+    def main_answers(self) -> list[tuple[str, str, float | None, str]]:
+        """(item, person, seconds, answer to the main question) in order."""
+        main = f"answer:{self.campaign.form.main}"
+        return [(a["item"], a["person"], a["seconds"], a[main]) for a in self.answers() if main in a]
+
+    def source(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows that each item is of; none where the campaign kept none."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in () if self.campaign.source is None else self.campaign.source.to_pylist():
+            found.setdefault(row["item"], []).append(row)
+        return found
+
+
+def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = True) -> dict[str, pa.Table]:
+    """The tables of a campaign by the names of their files, without endings; see the module.
+
+    Without `people` no column says who answered, nor when, and rows are in the order of items.
+    """
+    table = judged.judgements
+    if not people:
+        table = table.drop_columns([name for name in _WHO if name in table.column_names])
+        table = table.sort_by([("item", "ascending"), ("question", "ascending"), ("answer", "ascending")])
+    found = {"judgements": table}
+    if judged.labels is not None:
+        found["labels"] = judged.labels.table
+    own = _TABLES.get(judged.campaign.form.name)
+    if own is not None:
+        found |= own(judged, partly)
+    if not people:
+        for name, each in found.items():
+            named = [column for column in ("annotator", "judge", "author") if column in each.column_names]
+            found[name] = each.drop_columns(named)
+    return found
+
+
+def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pa.Table:
+    """Rows as a table of these columns, texts but for numbers."""
+    found = {}
+    for name in columns:
+        cells = [row.get(name) for row in rows]
+        number = bool(cells) and all(cell is None or isinstance(cell, int | float) for cell in cells)
+        found[name] = pa.array(cells) if number else pa.array(cells, pa.string())
+    return pa.table(found)
+
+
+def _choices(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    source = judged.source()
+    rows = []
+    for item, person, seconds, answer in judged.main_answers():
+        its = source.get(item, [])
+        chosen: str | None = None
+        if answer != NONE:
+            at = int(answer)
+            # Of candidates of a build each has a row; of a table of one's own the row has all images.
+            chosen = str(its[at].get("id")) if len(its) > at and "of" in its[at] else f"{item}#{at}"
+        of = its[0]["of"] if its and its[0].get("of") else item
+        rows.append({"of": of, "chosen": chosen, "annotator": person, "seconds": seconds})
+    return {"choices": _table(rows, ("of", "chosen", "annotator", "seconds"))}
+
+
+def _accepted(judged: JudgedCampaign, right: Callable[[dict[str, Any]], bool]) -> dict[str, pa.Table]:
+    rows = [
+        {
+            "id": each["item"],
+            "answer": "yes" if right(each) else "no",
+            "annotator": each["person"],
+            "seconds": each["seconds"],
+        }
+        for each in judged.answers()
+    ]
+    return {"answers": _table(rows, ("id", "answer", "annotator", "seconds"))}
+
+
+def _which(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    return _accepted(judged, lambda answer: answer.get("answer:fits") == OWN)
+
+
+def _validated(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    def holds(answer: dict[str, Any]) -> bool:
+        return (answer.get("answer:first_image"), answer.get("answer:second_image")) == (FIRST, SECOND)
+
+    return _accepted(judged, holds)
+
+
+def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    source = judged.source()
+    if not all({"direction", "image", "caption"} <= set(row) for rows in source.values() for row in rows):
+        return mean_scores(judged, {})
+    rows = [
+        {**row, "annotator": person, "answer": answer, "seconds": seconds}
+        for item, person, seconds, answer in judged.main_answers()
+        for row in source.get(item, [])
+    ]
+    known = [] if judged.campaign.source is None else judged.campaign.source.column_names
+    columns = [name for name in known if name != "item"]
+    found = {"judged": _table(rows, (*columns, "annotator", "answer", "seconds"))}
+    assert judged.labels is not None
+    gains = merged_gains(judged.labels, partly)
+    chances = judged.labels.posterior
+    positive = [at for at, value in enumerate(judged.labels.values) if value in POSITIVE]
+    merged = [
+        {**row, "gain": float(gain), "posterior": float(chance)}
+        for item, gain, chance in zip(
+            judged.labels.items, gains.tolist(), chances[:, positive].sum(axis=1).tolist(), strict=True
+        )
+        if gain == gain
+        for row in source.get(item, [])
+    ]
+    found["gains"] = _table(merged, (*columns, "gain", "posterior"))
+    return found
+
+
+def mean_scores(judged: JudgedCampaign, worth: Mapping[str, float]) -> dict[str, pa.Table]:
+    """A score per item, the mean over people: of yes, of right, of the gain, or of the rating."""
+    sums: dict[str, list[float]] = {}
+    for item, _, _, answer in judged.main_answers():
+        value = worth[answer] if answer in worth else gain_of(answer)
+        sums.setdefault(item, []).append(float(answer) if value is None else value)
+    rows = [{"id": item, "score": sum(each) / len(each), "answers": len(each)} for item, each in sums.items()]
+    return {"scores": _table(rows, ("id", "score", "answers"))}
+
+
+def _yes_no(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    return mean_scores(judged, WORTH["yes-no"])
+
+
+def outcomes(judged: JudgedCampaign, partly: Partly = "half") -> dict[str, pa.Table]:
+    """Right or wrong by the label of each query; a tie between answers is wrong."""
+    items, labels = judged.campaign.places, judged.labels
+    assert labels is not None
+    by_question: dict[str, dict[str, Any]] = {}
+    directed = True
+    for name, label in zip(labels.items, labels.labels, strict=True):
+        item = judged.campaign.items[items[name]]
+        if not item.truth:
+            raise DataError("no right answer is known", where=f"item '{name}'", hint="give a column 'truth'")
+        directed = directed and item.kind in _DIRECTIONS
+        column = _DIRECTIONS.get(item.kind, "accuracy")
+        row = by_question.setdefault(item.apart, {"id": item.apart})
+        row[column] = "true" if label in item.truth.split("|") else "false"
+    columns = tuple(_DIRECTIONS.values()) if directed else ("accuracy",)
+    return {"outcomes": _table([*by_question.values()], ("id", *columns))}
+
+
+def _votes(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    """Votes; where a person had no preference there is none."""
+    rows = []
+    for name, person, seconds, answer in judged.main_answers():
+        if answer != SAME:
+            cells = judged.campaign.items[judged.campaign.places[name]].cells
+            winner, loser = (FIRST, SECOND) if answer == FIRST else (SECOND, FIRST)
+            rows.append({"winner": cells[winner], "loser": cells[loser], "judge": person, "seconds": seconds})
+    return {"votes": _table(rows, ("winner", "loser", "judge", "seconds"))}
+
+
+def _ratings(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    given: dict[str, list[float]] = {}
+    for item, _, _, answer in judged.main_answers():
+        given.setdefault(item, []).append(float(answer))
+    most = max(map(len, given.values()), default=1)
+    rows = []
+    for name, ratings in given.items():
+        cells = judged.campaign.items[judged.campaign.places[name]].cells
+        row: dict[str, Any] = {"id": name, "image": cells["image"], "caption": cells["caption"]}
+        rows.append(row | {f"rating_{at + 1}": rating for at, rating in enumerate(ratings)})
+    return {"ratings": _table(rows, ("id", "image", "caption", *(f"rating_{at + 1}" for at in range(most))))}
+
+
+def authored_rows(judged: JudgedCampaign) -> pa.Table:
+    """A row per quad that a person wrote: its captions, the images that were picked, tags and the author."""
+    rows = []
+    for at, each in enumerate(judged.answers()):
+        cells = judged.campaign.items[judged.campaign.places[each["item"]]].cells
+        images = cells.get("images") or []
+
+        def picked(which: str, each: dict[str, Any] = each, images: Sequence[str] = images) -> str | None:
+            place = each.get(f"answer:{which}_image")
+            return None if place is None else images[int(place)]
+
+        rows.append(
+            {
+                "id": f"{each['item']}/{at}",
+                "caption": each["answer:first_caption"],
+                "negative_caption": each["answer:second_caption"],
+                "image": picked("first"),
+                "negative_image": picked("second"),
+                "subset": each.get("answer:swap"),
+                "predicates": each.get("answer:predicates"),
+                "visual": ",".join(answer_value(each.get("answer:visual", "[]"), "many")),
+                "author": each["person"],
+            }
+        )
+    names = ("id", "caption", "negative_caption", "image", "negative_image", "subset", "predicates", "visual")
+    return _table(rows, (*names, "author"))
+
+
+def _authored(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    return {"rows": authored_rows(judged)}
+
+
+def _spans(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
+    rows = []
+    for each in judged.answers():
+        caption = judged.campaign.items[judged.campaign.places[each["item"]]].cells["caption"]
+        for span in answer_value(each.get("answer:errors", "[]"), "spans"):
+            words = caption[span["start"] : span["end"]]
+            rows.append({"item": each["item"], **span, "text": words, "annotator": each["person"]})
+    return {"spans": _table(rows, ("item", "start", "end", "label", "text", "annotator"))}
+
+
+_TABLES: Mapping[str, Callable[[JudgedCampaign, Partly], dict[str, pa.Table]]] = {
+    "best-of-k": _choices,
+    "which-image": _which,
+    "quad-validation": _validated,
+    "match": _judged_pool,
+    "yes-no": _yes_no,
+    "choose": outcomes,
+    "preference": _votes,
+    "rating": _ratings,
+    "quad-authoring": _authored,
+    "error-spans": _spans,
+}

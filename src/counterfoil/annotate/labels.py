@@ -1,0 +1,163 @@
+"""Labels of items from several people's answers, with the posterior beside them.
+
+Answers of one option each become a label per item by one of the models of `counterfoil.stats`; what a
+researcher decided (`annotate.adjudication`) takes the model's place. The four answers of `match` become gains
+as ECCV Caption merges them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from counterfoil.annotate.agreement import codes, counted
+from counterfoil.annotate.forms.base import FormField
+from counterfoil.data.judgements import gain_of
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.stats.dawid_skene import dawid_skene, one_coin
+from counterfoil.stats.glad import glad
+from counterfoil.stats.label_models import LabelModel, Labels, majority_vote
+from counterfoil.stats.mace import mace
+
+#: How answers become labels, the default first: one accuracy per person needs the fewest answers of each.
+MODELS: Mapping[str, Callable[[Labels], LabelModel]] = {
+    "one-coin": one_coin,
+    "majority": majority_vote,
+    "dawid-skene": dawid_skene,
+    "mace": mace,
+    "glad": glad,
+}
+#: What "partly yes" counts for: half a match, a whole one, or none.
+Partly = Literal["half", "full", "none"]
+PARTLY: Mapping[str, float] = {"half": 0.5, "full": 1.0, "none": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class ItemLabels:
+    """The label of every item that a question was answered of.
+
+    `posterior[i, k]` is the chance that option `values[k]` is right of item `items[i]`, each row summing to 1
+    (of the majority the share of votes), and `votes[i, k]` how many people chose it. `labels` are the
+    likeliest options, empty where several are equally likely. Items in `decided` have the label that a
+    researcher gave them, with certainty.
+    """
+
+    question: str
+    model: str
+    items: tuple[str, ...]
+    values: tuple[str, ...]
+    posterior: NDArray[np.float64]
+    votes: NDArray[np.int64]
+    labels: tuple[str, ...]
+    decided: NDArray[np.bool_]
+    people: int
+
+    @property
+    def table(self) -> pa.Table:
+        """A row per item: `item`, `question`, `label`, its `posterior`, `answers`, `decided`, and of every
+        option its votes (`votes:VALUE`) and chance (`posterior:VALUE`).
+        """
+        columns: dict[str, Any] = {
+            "item": pa.array(self.items, pa.string()),
+            "question": pa.array([self.question] * len(self.items), pa.string()),
+            "label": pa.array([label or None for label in self.labels], pa.string()),
+            "posterior": pa.array(self.posterior.max(axis=1, initial=0.0)),
+            "answers": pa.array(self.votes.sum(axis=1)),
+            "decided": pa.array(self.decided),
+        }
+        for at, value in enumerate(self.values):
+            columns[f"votes:{value}"] = pa.array(self.votes[:, at])
+        for at, value in enumerate(self.values):
+            columns[f"posterior:{value}"] = pa.array(self.posterior[:, at])
+        return pa.table(columns)
+
+
+def item_labels(
+    table: pa.Table,
+    field: FormField,
+    *,
+    model: str = "one-coin",
+    decided: Mapping[tuple[str, str], str] | None = None,
+) -> ItemLabels:
+    """The labels of a question from a table of judgements (`annotate.judgement_table`).
+
+    Only answers that count are read: not those of golden items, nor of the test before the work. `decided`
+    maps (item, question) to the option that a researcher chose. Raises `UnknownNameError` for another model,
+    and `InputError` for a question that is not answered by one option, and for no answers.
+
+    >>> from counterfoil.annotate.forms.base import Option
+    >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
+    ...         "answer": ["yes", "yes", "no", "no"]}
+    >>> match = FormField("match", "?", options=(Option("yes"), Option("no")))
+    >>> found = item_labels(pa.table(rows), match, model="majority")
+    >>> found.items, found.labels, found.posterior.round(2).tolist()
+    (('a', 'b'), ('yes', 'no'), [[0.67, 0.33], [0.0, 1.0]])
+    """
+    if model not in MODELS:
+        raise UnknownNameError("model of labels", model, MODELS)
+    if field.kind != "one" or len(field.values) < 2:
+        raise InputError("is not answered by one option", where=f"question '{field.name}'", given=field.kind)
+    rows = counted(table)
+    rows = rows.filter(pc.equal(rows.column("question"), field.name))
+    if not len(rows):
+        raise InputError("no answers that count", where=f"question '{field.name}'")
+    place = {value: at for at, value in enumerate(field.values)}
+    words = rows.column("answer").to_pylist()
+    odd = next((word for word in words if word not in place), None)
+    if odd is not None:
+        raise InputError(
+            "an answer that is no option", where=f"question '{field.name}'", given=odd, allowed=field.values
+        )
+    names = pc.unique(rows.column("item")).to_pylist()
+    given = Labels.of(
+        codes(rows.column("item")),
+        codes(rows.column("person")),
+        np.array([place[word] for word in words], dtype=np.int64),
+        n_classes=len(field.values),
+        n_items=len(names),
+    )
+    found = MODELS[model](given)
+    posterior, labels = found.posterior.copy(), found.labels.copy()
+    by_hand = np.zeros(len(names), dtype=bool)
+    for at, name in enumerate(names):
+        choice = (decided or {}).get((name, field.name))
+        if choice is not None and choice in place:
+            by_hand[at] = True
+            posterior[at], labels[at] = 0.0, place[choice]
+            posterior[at, place[choice]] = 1.0
+    return ItemLabels(
+        field.name,
+        model,
+        tuple(names),
+        field.values,
+        posterior,
+        given.votes.astype(np.int64),
+        tuple("" if at < 0 else field.values[at] for at in labels.tolist()),
+        by_hand,
+        given.n_people,
+    )
+
+
+def merged_gains(labels: ItemLabels, partly: Partly = "half") -> NDArray[np.float64]:
+    """(items,) the gain of each item's label, in [0, 1]; NaN where no label is likeliest.
+
+    "100% YES" is 1, both kinds of no are 0, and "Partially YES" is what `partly` says: ECCV Caption counts it
+    as positive, with half the gain where gains are graded (sections 3.2 and E). Raises `InputError` for
+    labels that are not of the four answers.
+
+    >>> import numpy as np
+    >>> found = ItemLabels("match", "majority", ("a", "b"), ("100% YES", "Partially YES"), np.eye(2),
+    ...                    np.eye(2, dtype=np.int64), ("100% YES", "Partially YES"), np.zeros(2, bool), 1)
+    >>> merged_gains(found), merged_gains(found, "none")
+    (array([1. , 0.5]), array([1., 0.]))
+    """
+    known = {value: gain_of(value) for value in labels.values}
+    odd = next((value for value, gain in known.items() if gain is None), None)
+    if odd is not None:
+        raise InputError("a label without a gain", given=odd, allowed="the four answers of 'match'")
+    gains = {value: PARTLY[partly] if gain == 0.5 else gain for value, gain in known.items()}
+    return np.array([np.nan if not label else gains[label] for label in labels.labels], dtype=np.float64)

@@ -1,0 +1,150 @@
+"""The tables of a campaign, written to a folder for other commands and other people."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterfoil.annotate.campaign import open_campaign
+from counterfoil.annotate.export import JudgedCampaign, exported
+from counterfoil.annotate.labels import Partly
+from counterfoil.errors import InputError
+from counterfoil.outputs import Folder
+from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.store import write_csv, write_json, write_parquet
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import guarded
+from counterfoil.tasks.results import Tabular
+
+#: What says that a folder is an export, and of which campaign.
+ABOUT = "export.json"
+#: What reads a table, by its name.
+_READERS = {
+    "judgements": "annotate agreement",
+    "choices": "build choose --people",
+    "answers": "build filter --people",
+    "judged": "bias --judgements",
+    "gains": "bias --judgements",
+    "scores": "evaluate given:",
+    "outcomes": "evaluate given:",
+    "votes": "preferences",
+    "ratings": "evaluate SCORER ratings --data",
+    "rows": "evaluate SCORER pairs --data",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CampaignExport(Tabular):
+    """The tables that were written.
+
+    Rows by "table" are one per file: `table`, `file`, `rows`, and the command that reads it (`read_by`, empty
+    where none does).
+    """
+
+    folder: Path
+    written: Mapping[str, tuple[Path, int]]
+    #: How many people there are, the model of labels (empty without labels), and items without a label.
+    people: int
+    model: str
+    tied: int
+
+    rows_by = ("table",)
+
+    def _rows(self, by: str) -> pa.Table:
+        return pa.Table.from_pylist(
+            [
+                {"table": name, "file": str(path), "rows": rows, "read_by": _READERS.get(name, "")}
+                for name, (path, rows) in self.written.items()
+            ]
+        )
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """A row per file."""
+        columns = (Column("rows", style="text"), Column("read by", style="text"))
+        rows = tuple(
+            Row(Path(each["file"]).name, (Cell(f"{each['rows']:,}"), Cell(each["read_by"])))
+            for each in self.to_arrow().to_pylist()
+        )
+        return (Table(f"Exported to {self.folder}", columns, rows, "file"),)
+
+    @property
+    def notes(self) -> list[str]:
+        """Whose answers they are, and how labels were made."""
+        lines = [f"answers of {self.people:,} people"]
+        if self.model:
+            lines.append(f"labels by {self.model}" + (f"; {self.tied:,} items tie" if self.tied else ""))
+        return lines
+
+    def __repr__(self) -> str:
+        return f"<CampaignExport {self.folder}: {', '.join(self.written)}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """What was written, as `annotate export --json` has it."""
+        return {
+            "people": self.people,
+            "model": self.model or None,
+            "tied": self.tied,
+            "tables": self.to_arrow().to_pylist(),
+        }
+
+
+def annotate_export(
+    campaign: str | Path,
+    out: str | Path | None = None,
+    *,
+    kind: Literal["csv", "parquet"] = "csv",
+    model: str = "one-coin",
+    partly: Partly = "half",
+    people: bool = True,
+    database: str | None = None,
+    overwrite: bool = False,
+    feedback: Feedback = SILENT,
+) -> CampaignExport:
+    """Write the tables of a campaign (`annotate.export`) to a folder, by default `export` in its own.
+
+    Raises `InputError` for a campaign without answers that count and for another model of labels.
+    """
+    from counterfoil.annotate.adjudication import adjudicated
+    from counterfoil.annotate.answers import judgement_table
+    from counterfoil.annotate.database import open_database
+
+    if kind not in ("csv", "parquet"):
+        raise InputError("unknown kind of table", given=kind, allowed="csv, parquet")
+    source = open_campaign(Path(campaign))
+    folder = source.folder / "export" if out is None else Path(out)
+    with guarded("annotate export", overwrite=overwrite) as outputs:
+        outputs.folder(Folder(folder, (ABOUT, "*.csv", "*.parquet"), why_foreign))
+        with feedback.busy("reading answers"), closing(open_database(source, database)) as db:
+            table = judgement_table(db, source)
+            decided = {key: each.answer for key, each in adjudicated(db, source).items()}
+        if not len(table):
+            raise InputError("the campaign has no answers yet", where=campaign)
+        with feedback.busy("making labels"):
+            judged = JudgedCampaign.of(source, table, model=model, decided=decided)
+            tables = exported(judged, partly=partly, people=people)
+        written = {}
+        for name, each in tables.items():
+            path = folder / f"{name}.{kind}"
+            write_csv(path, each) if kind == "csv" else write_parquet(path, each)
+            written[name] = (path, len(each))
+        labels = judged.labels
+        made = CampaignExport(
+            folder,
+            written,
+            people=len(pc.unique(judged.judgements.column("person"))),
+            model="" if labels is None else labels.model,
+            tied=0 if labels is None else labels.labels.count(""),
+        )
+        about = {"campaign": source.digest, "form": source.form.name, "people": made.people}
+        write_json(folder / ABOUT, about | {"model": made.model or None, "tables": list(tables)})
+    return made
+
+
+def why_foreign(folder: Path) -> str | None:
+    """Why a folder is not to be written over: its tables are no export."""
+    return None if (folder / ABOUT).is_file() else "the folder holds tables that are no export of a campaign"

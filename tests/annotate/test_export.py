@@ -1,0 +1,436 @@
+"""What a campaign exports, and that the commands which it is for read it; people as a scorer."""
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import counterfoil
+from counterfoil import catalog
+from counterfoil.annotate import adjudication, entry, work
+from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.database import open_database
+from counterfoil.annotate.forms.base import FormField, Option, WorkItem, WorkPage
+from counterfoil.annotate.labels import MODELS, item_labels, merged_gains
+from counterfoil.build.verification import read_answers, read_choices
+from counterfoil.cli import app
+from counterfoil.data.judgements import gain_of, read_judgements, read_votes
+from counterfoil.data.tables import read_table
+from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.tasks.annotate_create import CreateOptions, create_campaign
+from counterfoil.tasks.annotate_export import annotate_export
+
+#: What a person, by number, answers to an item: values by question.
+Answers = Callable[[WorkItem, int], Mapping[str, Any]]
+
+
+def placed(page: WorkPage, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Answers in terms of values as a page sends them: options by their places."""
+    found: dict[str, Any] = {}
+    for each in page.fields:
+        value = values.get(each.name)
+        if value is None:
+            continue
+        if each.kind == "one":
+            found[each.name] = each.values.index(value)
+        elif each.kind == "many":
+            found[each.name] = [each.values.index(one) for one in value]
+        elif each.kind == "spans":
+            found[each.name] = [{**span, "label": each.values.index(span["label"])} for span in value]
+        else:
+            found[each.name] = value
+    return found
+
+
+def answered(campaign: Campaign, people: int, answers: Answers) -> Campaign:
+    """The campaign with the answers of so many people, each until there is nothing left for them."""
+    with closing(open_database(campaign)) as db:
+        for number, link in enumerate(entry.make_links(campaign, people)):
+            person = entry.enter(db, campaign, worker=link, platform="link", parameters={}, now=1.0).person
+            entry.consent(db, person, 1.0, text=campaign.consent)
+            now, standing = 1.0, work.standing(db, campaign, person, 1.0)
+            while standing.assigned:
+                now += 1
+                given = standing.assigned[0]
+                sent = placed(given.page, answers(given.item, number))
+                one = work.Submission(given.lease, f"{number}-{now}", sent, 2.0)
+                standing = work.submit(db, campaign, person, one, now).standing
+    return campaign
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "photos").mkdir()
+    for at in range(6):
+        PIL.Image.new("RGB", (8, 8), (at * 20, 0, 0)).save(tmp_path / "photos" / f"{at}.png")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def made(here: Path, form: str, rows: list[dict[str, Any]] | str, **options: Any) -> Campaign:
+    """A campaign of rows, or of a benchmark."""
+    source = rows if isinstance(rows, str) else str(here / "items.json")
+    if not isinstance(rows, str):
+        Path(source).write_text(json.dumps(rows))
+        options["images"] = here / "photos"
+    recipe = {"overlap": 3, **options.pop("recipe", {})}
+    return create_campaign(
+        form, source, here / "campaign", CreateOptions(recipe=recipe, **options), overwrite=True
+    ).campaign
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(*words: str) -> str:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    return done.output
+
+
+PAIRS = [{"id": f"p{at}", "image": f"{at}.png", "caption": f"caption {at}"} for at in range(4)]
+
+
+def test_choices_of_candidates_are_what_the_step_choose_reads(here: Path) -> None:
+    rows = [
+        {"id": f"{row}#{k}", "of": str(row), "negative_caption": "c", "negative_image": f"{k + row}.png"}
+        for row in (0, 1)
+        for k in (0, 1, 2)
+    ]
+    campaign = made(here, "best-of-k", rows)
+    # Of row 0 two people choose the third image; of row 1 two say that none fits.
+    votes = {"0": ("2", "2", "none"), "1": ("none", "none", "0")}
+    answered(campaign, 3, lambda item, n: {"best": votes[item.id][n]})
+    made_tables = annotate_export(campaign.folder)
+    assert [row["table"] for row in made_tables.to_arrow().to_pylist()] == ["judgements", "labels", "choices"]
+    found = read_choices(
+        campaign.folder / "export" / "choices.csv", [row["id"] for row in rows], [row["of"] for row in rows]
+    )
+    assert found is not None
+    assert np.flatnonzero(~np.isnan(found[0])).tolist() == [2]
+    assert found[1].all()
+    labels = {row["item"]: row for row in rows_of(campaign.folder / "export" / "labels.csv")}
+    assert (labels["0"]["label"], labels["1"]["label"]) == ("2", "none")
+    assert (labels["0"]["votes:2"], labels["1"]["votes:none"]) == ("2", "2")
+
+
+def test_answers_about_ambiguity_are_what_the_step_filter_reads(here: Path) -> None:
+    rows = [
+        {"id": f"q{at}", "caption": "c", "image": f"{at}.png", "negative_image": f"{at + 1}.png"}
+        for at in range(3)
+    ]
+    campaign = made(here, "which-image", rows)
+    votes = {"q0": ("image",) * 3, "q1": ("image", "both", "negative_image"), "q2": ("both",) * 3}
+    answered(campaign, 3, lambda item, n: {"fits": votes[item.id][n]})
+    annotate_export(campaign.folder)
+    found, stray = read_answers(campaign.folder / "export" / "answers.csv", ["q0", "q1", "q2"])
+    assert stray == 0
+    assert found.yes.sum(axis=0).tolist() == [3, 1, 0]
+    assert found.no.sum(axis=0).tolist() == [0, 2, 3]
+    assert found.accepted("majority").tolist() == [True, False, False]
+
+
+def test_judged_pools_are_what_bias_and_evaluation_read(here: Path) -> None:
+    pool = [
+        {"pair": 1, "direction": "i2t", "query": "0.png", "item": "c1", "image": "0.png", "caption": "c1"},
+        {"pair": 2, "direction": "i2t", "query": "0.png", "item": "c2", "image": "0.png", "caption": "c2"},
+        {"pair": 1, "direction": "t2i", "query": "c1", "item": "0.png", "image": "0.png", "caption": "c1"},
+    ]
+    rows = [{**row, "text": f"words of {row['caption']}", "place:clip": 1} for row in pool]
+    campaign = made(here, "match", rows)
+    votes = {"1": ("100% YES", "Partially YES", "Partially YES"), "2": ("100% NO", "Mostly NO", "100% NO")}
+
+    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
+        word = votes[item.id][n]
+        return {"match": word} | ({"shortcomings": ["lacking"]} if word[0] in "PM" else {})
+
+    answered(campaign, 3, says)
+    annotate_export(campaign.folder)
+    table = read_judgements(campaign.folder / "export" / "judged.csv")
+    assert (table.rows, table.pairs, table.several) == (9, 2, 2)
+    by_direction = {each.direction: each for each in table.directions}
+    assert by_direction["i2t"].gain.tolist() == [0.5, 0.0]
+    assert by_direction["t2i"].gain.tolist() == [0.5]
+    merged = read_judgements(campaign.folder / "export" / "gains.csv")
+    assert {each.direction: each.gain.tolist() for each in merged.directions} == {
+        "i2t": [0.5, 0.0],
+        "t2i": [0.5],
+    }
+    assert "clip" in by_direction["i2t"].place
+    for partly, gain in (("full", 1.0), ("none", 0.0)):
+        annotate_export(campaign.folder, partly=partly)  # type: ignore[arg-type]
+        merged = read_judgements(campaign.folder / "export" / "gains.csv")
+        assert merged.directions[0].gain.tolist() == [gain, 0.0]
+
+
+def test_votes_between_rankings_are_what_preferences_reads(here: Path) -> None:
+    pairs = [("A", "B"), ("B", "C"), ("A", "C"), ("C", "A")]
+    rows = [
+        {
+            "id": str(at),
+            "first": a,
+            "second": b,
+            "first_images": ["0.png", "1.png"],
+            "second_images": ["2.png"],
+        }
+        for at, (a, b) in enumerate(pairs)
+    ]
+    campaign = made(here, "preference", rows, settings={"same": True})
+
+    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
+        """The first of the alphabet, or by the second person the other one; the third has no preference."""
+        order = sorted(("first", "second"), key=item.cells.__getitem__)
+        return {"better": [*order, "same"][n]}
+
+    answered(campaign, 3, says)
+    annotate_export(campaign.folder)
+    votes = read_votes(campaign.folder / "export" / "votes.csv")
+    assert votes.names == ("A", "B", "C")
+    assert votes.wins.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    assert run("preferences", "campaign/export/votes.csv", "--draws", "100").count("A") >= 1
+
+
+def test_ratings_are_a_benchmark_of_ones_own(here: Path) -> None:
+    campaign = made(here, "rating", PAIRS)
+    answered(campaign, 3, lambda item, n: {"rating": str(1 + (int(item.id[1]) + n) % 4)})
+    annotate_export(campaign.folder)
+    place = ["--data", "campaign/export/ratings.csv", "--images", "campaign/images"]
+    run("evaluate", "blind:length", "ratings", *place, "--no-cache", "--draws", "100")
+    data, images = campaign.folder / "export" / "ratings.csv", campaign.folder / "images"
+    benchmark = catalog.benchmark("ratings", data=data, images=images)
+    found = dict(zip(benchmark.questions.ids, np.sort(benchmark.rated.ratings).tolist(), strict=True))
+    assert found == {"p0": [1, 2, 3], "p1": [2, 3, 4], "p2": [1, 3, 4], "p3": [1, 2, 4]}
+    assert benchmark.images_at_hand
+
+
+def write_quads(item: WorkItem, n: int) -> Mapping[str, Any]:
+    words = f"cat{n} dog{n}".split()
+    return {
+        "first_image": "0",
+        "second_image": "1",
+        "first_caption": f"a {words[0]} bites a {words[1]}",
+        "second_caption": f"a {words[1]} bites a {words[0]}",
+        "swap": "object",
+        "predicates": "1",
+        "visual": ["symbolic"],
+    }
+
+
+def test_authored_quads_are_a_benchmark_and_are_validated_by_others(here: Path) -> None:
+    rows = [{"id": "t", "images": ["0.png", "1.png", "2.png"], "topic": "pets"}]
+    campaign = made(here, "quad-authoring", rows, recipe={"overlap": 2})
+    answered(campaign, 2, write_quads)
+    made_tables = annotate_export(campaign.folder)
+    assert list(made_tables.written) == ["judgements", "rows"]
+    data, images = campaign.folder / "export" / "rows.csv", campaign.folder / "images"
+    benchmark = catalog.benchmark("pairs", data=data, images=images)
+    assert (benchmark.card.form, len(benchmark), benchmark.images_at_hand) == ("quad", 2, True)
+    validation = create_campaign(
+        "quad-validation", campaign.folder, here / "second", CreateOptions(recipe={"overlap": 1})
+    ).campaign
+    assert validation.secrets["salt"] == campaign.secrets["salt"]
+    assert validation.secrets["token"] != campaign.secrets["token"]
+    authors = {row["author"] for row in rows_of(data)}
+    assert {item.cells["author"] for item in validation.items} == authors
+    assert len(authors) == 2
+    seen: list[tuple[str, int]] = []
+
+    def holds(item: WorkItem, n: int) -> Mapping[str, Any]:
+        seen.append((item.cells["author"], n))
+        return {"first_image": "first", "second_image": "second" if item.id.endswith("0") else "equal"}
+
+    answered(validation, 2, holds)
+    annotate_export(validation.folder)
+    found, _ = read_answers(validation.folder / "export" / "answers.csv", [i.id for i in validation.items])
+    assert found.accepted("majority").tolist() == [item.id.endswith("0") for item in validation.items]
+    with pytest.raises(InputError, match="only authored quads"):
+        create_campaign("yes-no", campaign.folder, here / "third")
+
+
+def test_error_spans_say_which_words(here: Path) -> None:
+    campaign = made(here, "error-spans", PAIRS)
+    span = {"start": 0, "end": 7, "label": "object"}
+    answered(
+        campaign,
+        3,
+        lambda i, n: {"verdict": "right"} if i.id == "p0" else {"verdict": "wrong", "errors": [span]},
+    )
+    annotate_export(campaign.folder)
+    rows = rows_of(campaign.folder / "export" / "spans.csv")
+    assert len(rows) == 9
+    assert {(row["text"], row["label"], row["start"], row["end"]) for row in rows} == {
+        ("caption", "object", "0", "7")
+    }
+    assert "p0" not in {row["item"] for row in rows}
+
+
+def test_people_can_be_left_out_altogether(here: Path) -> None:
+    campaign = made(here, "yes-no", PAIRS)
+    answered(campaign, 3, lambda item, n: {"match": "yes"})
+    annotate_export(campaign.folder)
+    with_people = rows_of(campaign.folder / "export" / "judgements.csv")
+    persons = {row["person"] for row in with_people}
+    assert len(persons) == 3
+    assert not persons & {*entry.make_links(campaign, 3)}
+    run("annotate", "export", "campaign", "--out", "without", "--no-people", "--kind", "parquet")
+    for path in (here / "without").iterdir():
+        content = path.read_bytes()
+        assert not any(person.encode() in content for person in persons)
+        assert campaign.secrets["salt"].encode() not in content
+    assert pq.read_table(here / "without" / "judgements.parquet").num_rows == 12
+
+
+def test_export_says_what_is_wrong(here: Path) -> None:
+    campaign = made(here, "yes-no", PAIRS)
+    with pytest.raises(InputError, match="no answers yet"):
+        annotate_export(campaign.folder)
+    with pytest.raises(InputError, match="no answers yet"):
+        catalog.scorer("people:campaign")
+    answered(campaign, 3, lambda item, n: {"match": "yes"})
+    with pytest.raises(UnknownNameError, match="did you mean 'mace'"):
+        annotate_export(campaign.folder, model="maze")
+    (here / "mine").mkdir()
+    (here / "mine" / "labels.csv").write_text("mine")
+    with pytest.raises(InputError, match="no export of a campaign"):
+        annotate_export(campaign.folder, here / "mine")
+    assert (here / "mine" / "labels.csv").read_text() == "mine"
+    annotate_export(campaign.folder)
+    annotate_export(campaign.folder)
+
+
+def judged_rows(votes: Mapping[str, str]) -> pa.Table:
+    """A table of judgements: each letter of an item's text is the answer of a person of its own."""
+    flat = [(item, f"p{n}", vote) for item, said in votes.items() for n, vote in enumerate(said)]
+    return pa.table(
+        {
+            "item": [row[0] for row in flat],
+            "person": [row[1] for row in flat],
+            "question": ["q"] * len(flat),
+            "answer": [{"y": "yes", "n": "no"}[row[2]] for row in flat],
+        }
+    )
+
+
+QUESTION = FormField("q", "?", options=(Option("yes"), Option("no")))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_labels_of_every_model_have_a_posterior(model: str) -> None:
+    votes = {"a": "yyyy", "b": "nnnn", "c": "yyyn", "d": "nnny", "e": "yyyn", "f": "nnny"}
+    found = item_labels(judged_rows(votes), QUESTION, model=model)
+    assert dict(zip(found.items, found.labels, strict=True)) == {
+        item: "yes" if said.count("y") > 2 else "no" for item, said in votes.items()
+    }
+    np.testing.assert_allclose(found.posterior.sum(axis=1), 1)
+    assert found.votes.tolist() == [[said.count("y"), said.count("n")] for said in votes.values()]
+    assert found.table.column_names[-2:] == ["posterior:yes", "posterior:no"]
+
+
+def test_a_decision_takes_the_place_of_the_model_and_a_tie_has_no_label() -> None:
+    table = judged_rows({"a": "yn", "b": "yy"})
+    plain = item_labels(table, QUESTION, model="majority")
+    assert plain.labels == ("", "yes")
+    decided = item_labels(table, QUESTION, model="majority", decided={("a", "q"): "no"})
+    assert decided.labels == ("no", "yes")
+    assert decided.posterior[0].tolist() == [0.0, 1.0]
+    assert decided.decided.tolist() == [True, False]
+    assert plain.table.column("label").to_pylist() == [None, "yes"]
+
+
+def test_gains_are_of_the_four_answers_alone() -> None:
+    scale = FormField("q", "?", options=(Option("yes"), Option("no"), Option("3")))
+    ratings = item_labels(judged_rows({"a": "yy"}), scale)
+    with pytest.raises(InputError, match="a label without a gain; given: 3"):
+        merged_gains(ratings)
+    assert merged_gains(item_labels(judged_rows({"a": "yy"}), QUESTION)).tolist() == [1.0]
+    assert gain_of("Partially YES") == 0.5
+
+
+def test_decisions_of_a_researcher_are_in_the_export(here: Path) -> None:
+    campaign = made(here, "yes-no", PAIRS, recipe={"overlap": 2})
+    answered(campaign, 2, lambda item, n: {"match": ("yes", "no")[n]})
+    with closing(open_database(campaign)) as db:
+        adjudication.adjudicate(db, campaign, "p1", "no", by="me", now=5.0)
+    made_tables = annotate_export(campaign.folder, model="majority")
+    assert made_tables.tied == 3
+    labels = {row["item"]: row for row in rows_of(campaign.folder / "export" / "labels.csv")}
+    assert (labels["p1"]["label"], labels["p1"]["decided"]) == ("no", "true")
+    assert labels["p0"]["label"] == ""
+
+
+def choose(wrong: set[str]) -> Answers:
+    """The right one, but for items in `wrong`."""
+    return lambda item, n: {"best": item.truth if item.id not in wrong else str(1 - int(item.truth))}
+
+
+def test_people_answer_quads_by_single_directions(here: Path) -> None:
+    """BiVLC's human row: group is right where all four queries are, I2T where its two are."""
+    campaign = made(here, "choose", "world-quads", sample=10, recipe={"overlap": 1})
+    names = sorted({item.instance for item in campaign.items})
+    wrong = {f"{names[0]}_i2t-0", f"{names[1]}_t2i-1", f"{names[2]}_t2i-0", f"{names[2]}_t2i-1"}
+    answered(campaign, 4, choose(wrong))
+    found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
+    assert found.result["i2t"].value == pytest.approx(0.9)
+    assert found.result["t2i"].value == pytest.approx(0.8)
+    assert found.result["group"].value == pytest.approx(0.7)
+    assert found.result["group"].n == 10
+    shown = run("evaluate", "people:campaign", "world-quads", "--no-cache", "--draws", "100", "--out", "runs")
+    assert "40 answers of 4 people (choose)" in shown
+    whole = len(catalog.benchmark("world-quads"))
+    assert f"10 of {whole:,} questions were asked" in shown
+    given = read_table_of(campaign)
+    assert sorted(given) == names
+
+
+def read_table_of(campaign: Campaign) -> list[str]:
+    annotate_export(campaign.folder)
+    return list(read_table(campaign.folder / "export" / "outcomes.csv")["id"])
+
+
+def test_the_share_of_yes_is_a_score_of_every_pair(here: Path) -> None:
+    """Winoground section 4.3: the ratio of people who say that the pair matches."""
+    campaign = made(here, "yes-no", "world-quads", sample=4, recipe={"overlap": 2})
+
+    # Everybody is right, but one of two people says yes to one wrong pair of the first question.
+    name = min(item.instance for item in campaign.items)
+    first: list[str] = []
+
+    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
+        if item.id == f"{name}_c0_i1":
+            first.append(item.id)
+            return {"match": "yes" if len(first) == 1 else "no"}
+        return {"match": item.truth}
+
+    answered(campaign, 8, says)
+    scorer = catalog.scorer("people:campaign")
+    at = list(scorer.ids).index(name)
+    assert scorer.values[at].tolist() == [[1.0, 0.5], [0.0, 1.0]]
+    found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
+    assert found.result["group"].value == 1.0
+    assert found.result["group"].n == 4
+
+
+def test_ratings_and_matches_score_benchmarks_too(here: Path) -> None:
+    campaign = made(here, "rating", "world-rated", sample=12, recipe={"overlap": 2})
+    benchmark = catalog.benchmark("world-rated")
+    truth = dict(zip(benchmark.questions.ids, np.nanmean(benchmark.rated.ratings, axis=1), strict=True))
+    order = sorted(truth.values())
+    grade = {name: str(1 + min(3, 4 * order.index(value) // len(order))) for name, value in truth.items()}
+    answered(campaign, 2, lambda item, n: {"rating": grade[item.id]})
+    found = counterfoil.evaluate("people:campaign", "world-rated", draws=100)
+    assert found.result["kendall_tau_b"].value > 0.5
+    made(here / "photos", "which-image", "world-quads", sample=3)
+    with pytest.raises(InputError, match="score no questions"):
+        catalog.scorer("people:photos/campaign")
+    assert open_campaign(here / "campaign").recipe.overlap == 2
