@@ -25,6 +25,7 @@ GUIDE = {
     "Verification": "verification.md",
     "Annotation": "annotation.md",
     "Platforms": "platforms.md",
+    "Quality of annotation": "annotation_quality.md",
     "Publishing": "publishing.md",
     "Heatmaps": "explain.md",
     "Training": "training.md",

@@ -104,3 +104,18 @@ def test_agreement_reads_the_campaigns_answers(campaign: Campaign) -> None:
     every = found["questions"][0]
     assert (every["question"], every["items"], every["raw"]["value"]) == ("match", 4, 0.75)
     assert [each["kind"] for each in found["questions"]] == ["", "a", "b"]
+
+
+def test_a_release_states_the_campaigns_data_sheet(campaign: Campaign) -> None:
+    folder = campaign.folder.parent
+    rows = [f"p{at}.png,caption {at},another {at}" for at in range(4)]
+    (folder / "pairs.csv").write_text("\n".join(["image,caption,negative_caption", *rows]), "utf-8")
+    line = "publish pairs --data pairs.csv --to folder:release --licence CC-BY-4.0 --campaign"
+    ended = run([*line.split(), "campaign"], folder)
+    assert ended.code == 0, ended.err
+    card = (folder / "release" / "README.md").read_text("utf-8")
+    assert "2 people judged 4 items" in card
+    assert "per hour of work in the median of people" in card
+    assert "You can stop at any time" in card
+    refused = run([*line.split(), "pairs.csv"], folder)
+    assert refused.code == 2

@@ -54,6 +54,14 @@ class DataSetFacts:
             rich_help_panel="Facts",
         ),
     ] = None
+    campaign: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="A campaign whose people's answers went in: its data sheet is stated. May be repeated.",
+            rich_help_panel="Facts",
+        ),
+    ] = None
 
 
 @usage.panels(Data="data images available no_counts split seed", Results="json quiet")
@@ -136,6 +144,7 @@ def command(
             language=facts.language,
             url=facts.url,
             provenance=facts.provenance,
+            campaigns=tuple(facts.campaign or ()),
             overwrite=overwrite,
         ),
         feedback=terminal.feedback(quiet=quiet),

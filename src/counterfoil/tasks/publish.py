@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from counterfoil.inputs.files import read_json
 from counterfoil.outputs import Folder
 from counterfoil.report.markup import Column, Table, text_table
 from counterfoil.store import check_writable
+from counterfoil.tasks.annotate_judgements import read_judgements
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded
 from counterfoil.tasks.results import Tabular
@@ -54,6 +55,7 @@ class PublishOptions:
     url: str = ""
     #: How the questions came to be (`Provenance.of`), or a JSON file of it.
     provenance: Mapping[str, Any] | Path | None = None
+    campaigns: Sequence[str | Path] = ()
     overwrite: bool = False
 
 
@@ -126,6 +128,8 @@ def publish(
     options = options or PublishOptions()
     kind, place = _target(to)
     provenance = _provenance(options.provenance, benchmark)
+    sheets = [line for each in options.campaigns for line in _data_sheet(each)]
+    provenance = replace(provenance, people=(*provenance.people, *sheets))
     licence = find(options.licence) if options.licence else None
     about = partial(
         Publication,
@@ -229,6 +233,16 @@ def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -
     if any(Path(image.id).is_absolute() for image in benchmark.images):
         found.append("images are called by paths of this machine; name them relative to --images")
     return tuple(found)
+
+
+def _data_sheet(campaign: str | Path) -> tuple[str, ...]:
+    """What a campaign says of its people."""
+    from counterfoil.annotate.data_sheet import data_sheet
+
+    found = read_judgements(campaign)
+    if found.campaign is None:
+        raise InputError("not the folder of a campaign", where="--campaign", given=campaign)
+    return data_sheet(found.campaign, found.table)
 
 
 def _provenance(given: Mapping[str, Any] | Path | None, benchmark: str | Benchmark) -> Provenance:
