@@ -5,23 +5,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from annotate.test_forms import CASES
 from counterfoil.annotate.forms.base import FormField, Option, WorkItem, WorkPage, check_answer
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.simulated_people import KINDS, SimulatedPerson, crowd, respond
 from counterfoil.errors import InputError
-
-CELLS = {
-    "image": "a.png",
-    "text": "a red cat",
-    "images": ["a.png", "b.png", "c.png"],
-    "texts": ["one", "two"],
-}
-
-
-def item_of(columns: dict[str, str], **more: Any) -> WorkItem:
-    """An item with something in every column of a form; pairs have two images."""
-    cells = {name: CELLS[kind] for name, kind in columns.items()}
-    return WorkItem("1", cells, **more)
 
 
 class Scale:
@@ -74,7 +62,7 @@ def test_without_a_known_answer_any_option_is_taken() -> None:
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_form_takes_what_they_answer(form: str, kind: str) -> None:
     made = WORK_FORMS[form].form({}, where="a test")
-    item = item_of(dict(made.columns))
+    item = WorkItem("1", CASES[form][0])
     page, rng = made.page(item), np.random.default_rng(3)
     for _ in range(20):
         raw, seconds = respond(KINDS[kind], made, item, page, rng)

@@ -121,14 +121,17 @@ def respond(
     """A person's answer to a page as a browser sends it, options by their place on the page, and its seconds.
 
     `page` has the options in the order shown. Where the right answer is not known, the person takes any
-    option. Raises `InputError` where no answer passes the form's own check.
+    option, and so they do where a habit gives an answer that the form's own check refuses. Raises
+    `InputError` where no answer passes that check.
     """
+    answering = person
     for _ in range(_ATTEMPTS):
-        raw = _fill(person, right_answer(form, item), form.main, page, rng)
+        raw = _fill(answering, right_answer(form, item), form.main, page, rng)
         try:
             form.check(item, check_answer(page, raw))
         except InputError as error:
             refused = error
+            answering = replace(person, first=0.0, guesses=1.0)
         else:
             return raw, _seconds(person, rng)
     raise InputError(
