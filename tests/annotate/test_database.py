@@ -187,6 +187,28 @@ def test_only_the_overlap_of_a_queue_grows_under_answers(
             open_database(changed)
 
 
+@pytest.mark.parametrize("package", ["sqlalchemy", "alembic"])
+def test_without_the_extra_one_line_says_what_to_install(tmp_path: Path, package: str) -> None:
+    campaign = make(tmp_path / "c", pairs(2))
+    program = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from pathlib import Path\n"
+        "from counterfoil.errors import MissingExtraError\n"
+        "from counterfoil.annotate.campaign import open_campaign\n"
+        "try:\n"
+        "    from counterfoil.annotate.database import open_database\n"
+        f"    open_database(open_campaign(Path({str(campaign.folder)!r})))\n"
+        "except MissingExtraError as error:\n"
+        "    print(error)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
+    )
+    assert found.stdout.startswith(f"the Python package '{package}' is not installed; ")
+    assert "'.[annotate]'" in found.stdout
+
+
 def test_another_campaigns_database_is_refused(tmp_path: Path, new_database: NewDatabase) -> None:
     campaign, address = make(tmp_path / "c", pairs(2)), new_database()
     open_database(campaign, address).close()

@@ -18,7 +18,7 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.connecting import SERVED, address_of, engine_of, hidden, lock_served, refusals
 from counterfoil.annotate.flushing import SharedFlush
 from counterfoil.annotate.tables import answers, block_items, blocks, items, leases, meta, people, sa
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.store import digest
 
 #: Every revision of the tables, oldest first; the last is what this version works with.
@@ -161,9 +161,12 @@ def _migrate(database: Database) -> None:
 
 def migrate_to(database: Database, revision: str) -> None:
     """Bring the tables to a revision; those of that revision or a later one are left as they are."""
-    from alembic.config import Config
-    from alembic.runtime.environment import EnvironmentContext
-    from alembic.script import ScriptDirectory
+    try:
+        from alembic.config import Config
+        from alembic.runtime.environment import EnvironmentContext
+        from alembic.script import ScriptDirectory
+    except ModuleNotFoundError:
+        raise MissingExtraError("alembic", "annotate") from None
 
     script = ScriptDirectory(str(Path(__file__).parent / "migrations"))
 
