@@ -1,0 +1,71 @@
+"""What the server of a campaign bears on this machine: 200 people at once over HTTP.
+
+    python benchmarks/annotation_server.py                     SQLite, in a temporary folder
+    python benchmarks/annotation_server.py --postgresql        a PostgreSQL server of its own as well
+    python benchmarks/annotation_server.py --people 50 --seconds 5
+
+People think for a second before each answer (`--think`), and one answer in five comes after the page was
+loaded once more; the burst is the same people without any pause. The server is a process of its own
+(`annotate serve`), the people are this one; both share the processors. "submit" is an answer taken, on the
+disk, with the next item in the reply; "next item" is the page's question where a person stands. Times are the
+client's, over connections that are kept. The file system is that of the temporary folder (TMPDIR).
+"""
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from annotate import postgres_server
+from annotate.server_load import Load, Server, check, crowd, serving
+from annotate.small_campaigns import make, pairs
+
+ITEMS, OVERLAP = 5_000, 5
+
+
+def report(name: str, load: Load, server: Server, cpu: float) -> None:
+    """Print what people waited."""
+    times = "; ".join(
+        "{} median {:5.1f} ms, p95 {:6.1f} ms".format(kind, *load.quantiles(kind))
+        for kind in ("next item", "submit")
+        if kind in load.seconds
+    )
+    requests = sum(map(len, load.seconds.values()))
+    print(
+        f"{name:<22} {times}; {len(load.acknowledged) / load.wall:5.0f} answers/s, "
+        f"{1000 * cpu / requests:.2f} ms of processor per request, server at most {server.memory():.0f} MiB",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Serve and measure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--people", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=15.0)
+    parser.add_argument("--think", type=float, default=1.0)
+    parser.add_argument("--postgresql", action="store_true")
+    given = parser.parse_args()
+    print(f"{given.people} people on {os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}")
+    with contextlib.ExitStack() as stack:
+        postgres = stack.enter_context(postgres_server.running()) if given.postgresql else None
+        for kind in ("sqlite", "postgresql") if postgres else ("sqlite",):
+            for name, think in ((f"{given.think:g} s to think", given.think), ("burst, no pause", 0.0)):
+                with tempfile.TemporaryDirectory() as folder:
+                    campaign = make(Path(folder) / "campaign", pairs(ITEMS), overlap=OVERLAP)
+                    url = postgres.new() if postgres and kind == "postgresql" else None
+                    with serving(campaign, url) as server:
+                        before = server.cpu()
+                        load = crowd(server, given.people, think=think, seconds=given.seconds)
+                        report(f"{kind}, {name}", load, server, server.cpu() - before)
+                    stored = check(campaign, url, load)
+                    assert not load.refused, load.refused[0]
+                    print(f"{'':<22} {len(load.acknowledged):,} acknowledged, {stored:,} stored")
+
+
+if __name__ == "__main__":
+    main()
