@@ -149,10 +149,12 @@ def main() -> None:
         print(f"{rows:,} answers on {os.cpu_count()} cores, {db.engine.dialect.name}")
 
         start = perf_counter()
-        report("one after the other", answer(db, campaign, 1, ALONE), perf_counter() - start)
+        report("one after the other", answer(db, campaign, 1, min(ALONE, n // 20)), perf_counter() - start)
         found: list[list[float]] = []
         threads = [
-            threading.Thread(target=lambda at=at: found.append(answer(db, campaign, 2 + at, EACH)))
+            threading.Thread(
+                target=lambda at=at: found.append(answer(db, campaign, 2 + at, min(EACH, n // 200)))
+            )
             for at in range(TOGETHER)
         ]
         start = perf_counter()

@@ -99,7 +99,7 @@ class Sent:
 
 @dataclass
 class Load:
-    """What people met with: seconds of each request by its kind, acknowledged answers, and how many sent again."""
+    """What people met with: seconds of each request by its kind, acknowledged answers, what was sent again."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     acknowledged: list[Sent] = field(default_factory=list)
@@ -240,8 +240,12 @@ def check(campaign: Campaign, database: str | None, load: Load) -> int:
             columns = answers.c.person, answers.c.key, answers.c.lease, answers.c.item, answers.c.answer
             rows = connection.execute(sa.select(*columns).where(answers.c.counted)).all()
             wanted = connection.execute(sa.select(items.c.position, items.c.answered, items.c.leased)).all()
-            live = connection.execute(sa.select(leases.c.item).where(leases.c.state == "live")).scalars().all()
-            unsound = "" if not opened.is_sqlite else connection.exec_driver_sql("PRAGMA integrity_check").scalar()
+            live = (
+                connection.execute(sa.select(leases.c.item).where(leases.c.state == "live")).scalars().all()
+            )
+            unsound = (
+                "" if not opened.is_sqlite else connection.exec_driver_sql("PRAGMA integrity_check").scalar()
+            )
     finally:
         opened.close()
     assert unsound in ("", "ok"), unsound
@@ -250,7 +254,8 @@ def check(campaign: Campaign, database: str | None, load: Load) -> int:
     for sent in load.acknowledged:
         person = person_id(campaign, "link", sent.link)
         row = stored.get((person, sent.key))
-        assert row is not None and row.lease == sent.lease, f"{sent} was acknowledged and is lost"
+        assert row is not None, f"{sent} was acknowledged and is lost"
+        assert row.lease == sent.lease, f"{sent} is stored under another lease"
         page = work.shown_page(campaign, person, campaign.items[row.item])
         value = next(each for each in page.fields if each.name == "match").values[sent.place]
         assert json.loads(row.answer) == {"match": value}, f"{sent} is stored as {row.answer}"

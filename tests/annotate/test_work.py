@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from annotate.small_campaigns import Worker, make, pair, pairs
-from counterfoil.annotate import entry, work
+from counterfoil.annotate import entry, leasing, work
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import SECRETS, Campaign
 from counterfoil.annotate.database import Database, open_database
@@ -287,3 +287,14 @@ def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) ->
     assert [come("a"), come("a"), come("b"), come("c")] == [[2, 2], [], [4, 4], []]
     assert counts(db).complete == 4
     db.close()
+
+
+def test_what_every_answer_asks_is_found_by_an_index(queue: tuple[Database, Campaign]) -> None:
+    db, _ = queue
+    statements = leasing._EXPIRED, leasing._UNANSWERED, leasing._NEXT
+    with db.reading() as connection:
+        for statement in statements:
+            text = str(statement.compile(db.engine))
+            rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", ("x",) * text.count("?")).all()
+            steps = [row.detail for row in rows]
+            assert not [step for step in steps if step.startswith("SCAN")], steps

@@ -49,16 +49,23 @@ _ITEM, _NOW = sa.bindparam("the_item", type_=sa.Integer), sa.bindparam("the_now"
 _FIND = sa.select(*_COLUMNS).where(leases.c.id == _ID, leases.c.person == _PERSON)
 _UNANSWERED = (
     sa.select(*_COLUMNS)
-    .where(leases.c.person == _PERSON, leases.c.state != "answered", leases.c.role != "onboarding")
+    .where(
+        leases.c.person == _PERSON,
+        leases.c.state != sa.literal_column("'answered'"),
+        leases.c.role != "onboarding",
+    )
     .order_by(leases.c.place)
 )
 _HAD = sa.select(leases.c.id).where(leases.c.person == _PERSON, leases.c.instance == items.c.instance)
 _FREE = ~_HAD.exists(), sa.or_(items.c.author.is_(None), items.c.author != _PERSON)
 _NEXT = sa.select(items.c.position).where(items.c.open == 1, *_FREE).order_by(items.c.rank).limit(1)
 _GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_FREE)
+# A word in the text of the statement, so that the index of live leases serves it.
 _EXPIRED = sa.select(leases.c.id, leases.c.item, leases.c.role).where(
-    leases.c.state == "live", leases.c.expires < _NOW, leases.c.block.is_(None)
+    leases.c.state == sa.literal_column("'live'"), leases.c.expires < _NOW, leases.c.block.is_(None)
 )
+#: Whether any lease has expired at the time `the_now`.
+ANY_EXPIRED = sa.exists(_EXPIRED)
 _SET_STATE = sa.update(leases).where(leases.c.id == _ID).values(state=sa.bindparam("to"))
 _EXTEND = sa.update(leases).where(leases.c.id == _ID).values(state="live", expires=sa.bindparam("to"))
 _OF_ITEM = sa.update(items).where(items.c.position == _ITEM)
@@ -81,10 +88,12 @@ def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | No
 def lease_items(
     connection: sa.Connection, campaign: Campaign, lessee: Lessee, now: float, ahead: int
 ) -> tuple[Lease, ...]:
-    """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
+    """The items that a person has before them, at most `ahead`, new ones leased where there are fewer.
+
+    Leases that have expired are given back before, by `release_expired`.
+    """
     if campaign.recipe.design == "blocks":
         return _of_block(connection, campaign, lessee, now, ahead)
-    release_expired(connection, now)
     found = _kept(connection, campaign, lessee.id, now, ahead)
     while len(found) < ahead:
         lease = _of_queue(connection, campaign, lessee, now, len(found))

@@ -26,9 +26,13 @@ Running = Literal["open", "paused", "stopped"]
 _LONGEST_KEY, _LONGEST_TIME = 100, 7 * 24 * 3600.0
 # Statements that every answer runs are built once: to build one takes longer than to run it.
 _RUNNING = sa.select(meta.c.value).where(meta.c.key == "running").scalar_subquery().label("running")
-_PERSON = sa.select(people, _RUNNING).where(people.c.id == sa.bindparam("the_person"))
-_BY_KEY = sa.select(answers.c.lease, answers.c.answer).where(
-    answers.c.person == sa.bindparam("the_person"), answers.c.key == sa.bindparam("the_key")
+_PERSON = sa.select(people, _RUNNING, leasing.ANY_EXPIRED.label("expired")).where(
+    people.c.id == sa.bindparam("the_person")
+)
+_BY_KEY = (
+    sa.select(people.c.state, answers.c.lease, answers.c.answer)
+    .outerjoin(answers, (answers.c.person == people.c.id) & (answers.c.key == sa.bindparam("the_key")))
+    .where(people.c.id == sa.bindparam("the_person"))
 )
 _STORE = sa.insert(answers)
 _ERROR = "That was not right. Look at it once more."
@@ -115,8 +119,7 @@ def submit(
     with db.writing() as connection:
         lease = leasing.find_lease(connection, person.id, submission.lease)
         if lease is None:
-            state = connection.execute(_PERSON, {"the_person": person.id}).one().state
-            if state == "withdrawn":
+            if _row(connection, person.id, now).state == "withdrawn":
                 # A page that had answers to send when its person withdrew in another one.
                 after = _standing(connection, campaign, person.id, now, ahead)
                 return Receipt(False, False, after.notice, after)
@@ -162,7 +165,7 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
 
 
 def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int) -> Standing:
-    row = connection.execute(_PERSON, {"the_person": person}).one()
+    row = _row(connection, person, now)
     of = leasing.reach(campaign) * (row.wanted if campaign.recipe.design == "blocks" else 1)
     if row.state == "consent":
         return Standing("consent", of=of)
@@ -180,6 +183,8 @@ def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: f
         passed = sa.update(people).where(people.c.id == person)
         connection.execute(passed.values(state="work"))
     lessee = leasing.Lessee(person, row.pages, row.done, row.wanted)
+    if row.expired:
+        leasing.release_expired(connection, now)
     found = leasing.lease_items(connection, campaign, lessee, now, ahead) if state == "open" else ()
     if found:
         of = max(of, row.done + len(found))
@@ -191,6 +196,11 @@ def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: f
         connection.execute(ended.values(finished=now))
         log(connection, now, "finished", person)
     return Standing("done", done=row.done, of=row.done, code=campaign.recipe.completion)
+
+
+def _row(connection: sa.Connection, person: str, now: float) -> Any:
+    """A person, whether the campaign runs, and whether any lease has expired."""
+    return connection.execute(_PERSON, {"the_person": person, "the_now": now}).one()
 
 
 def _assigned(
@@ -213,15 +223,14 @@ def _refusal(
     connection: sa.Connection, person: str, lease: Lease, submission: Submission, answer: dict[str, Any]
 ) -> Receipt | None:
     """The receipt of an answer that is not taken, None for one that is."""
-    before = connection.execute(_BY_KEY, {"the_person": person, "the_key": submission.key}).first()
+    before = connection.execute(_BY_KEY, {"the_person": person, "the_key": submission.key}).one()
     nowhere = Standing("work")
-    if before is not None:
+    if before.lease is not None:
         if before.lease != lease.id or json.loads(before.answer) != answer:
             raise InputError("another answer was sent with this key", given=submission.key)
         return Receipt(True, True, "", nowhere)
-    state = connection.execute(_PERSON, {"the_person": person}).one().state
-    if state not in ("onboarding", "work"):
-        return Receipt(False, False, _NOTICES.get(state, "Agree to take part first."), nowhere)
+    if before.state not in ("onboarding", "work"):
+        return Receipt(False, False, _NOTICES.get(before.state, "Agree to take part first."), nowhere)
     if lease.state == "answered":
         return Receipt(False, True, "You had answered this item; your first answer counts.", nowhere)
     if lease.state == "returned" and (lease.block is not None or not leasing.take_late(connection, lease)):

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Path, Query
+from fastapi import APIRouter, HTTPException, Path, Query, Response
+from pydantic import BaseModel
 
 from counterfoil.annotate import entry, work
 from counterfoil.annotate.campaign import Campaign
@@ -45,41 +46,48 @@ def person_named(database: Database, token: str) -> entry.Person:
         raise HTTPException(404, str(error)) from None
 
 
+def _reply(view: BaseModel) -> Response:
+    # Written here, within the thread: FastAPI would check the view once more, in another turn of a thread.
+    return Response(view.model_dump_json(), media_type="application/json")
+
+
 def routes(campaign: Campaign, database: Database, views: Views, clock: Callable[[], float]) -> APIRouter:
     """The routes under /api/work, each in a thread of its own, since the database waits for the disk."""
     router = APIRouter(prefix="/api", responses=PROBLEMS)
 
-    def standing(token: str, visit: str) -> WorkView:
+    def standing(token: str, visit: str) -> Response:
         person = person_named(database, token)
         found = work.standing(database, campaign, person, clock())
-        return views.work(found, views.visit(visit, token))
+        return _reply(views.work(found, views.visit(visit, token)))
 
-    @router.get("/work/{token}")
-    def stand(token: Token, visit: SignedVisit = "") -> WorkView:
+    @router.get("/work/{token}", response_model=WorkView)
+    def stand(token: Token, visit: SignedVisit = "") -> Response:
         """Where the person stands, with the items to do now and next."""
         return standing(token, visit)
 
-    @router.post("/work/{token}/consent")
-    def consent(token: Token, given: NothingGiven, visit: SignedVisit = "") -> WorkView:
+    @router.post("/work/{token}/consent", response_model=WorkView)
+    def consent(token: Token, given: NothingGiven, visit: SignedVisit = "") -> Response:
         """Store that the person agrees to take part."""
         entry.consent(database, person_named(database, token), clock(), text=campaign.consent)
         return standing(token, visit)
 
-    @router.post("/work/{token}/answers")
-    def submit(token: Token, given: AnswerGiven, visit: SignedVisit = "") -> ReceiptView:
+    @router.post("/work/{token}/answers", response_model=ReceiptView)
+    def submit(token: Token, given: AnswerGiven, visit: SignedVisit = "") -> Response:
         """Store an answer; sent again with the same key it is stored once."""
         person = person_named(database, token)
         submission = work.Submission(given.lease, given.key, given.raw(), given.seconds)
         receipt = work.submit(database, campaign, person, submission, clock())
-        return ReceiptView(
-            accepted=receipt.accepted,
-            repeated=receipt.repeated,
-            notice=receipt.notice,
-            work=views.work(receipt.standing, views.visit(visit, token)),
+        return _reply(
+            ReceiptView(
+                accepted=receipt.accepted,
+                repeated=receipt.repeated,
+                notice=receipt.notice,
+                work=views.work(receipt.standing, views.visit(visit, token)),
+            )
         )
 
-    @router.post("/work/{token}/withdraw")
-    def withdraw(token: Token, given: NothingGiven, visit: SignedVisit = "") -> WorkView:
+    @router.post("/work/{token}/withdraw", response_model=WorkView)
+    def withdraw(token: Token, given: NothingGiven, visit: SignedVisit = "") -> Response:
         """Delete the person's answers for good."""
         entry.withdraw(database, campaign, person_named(database, token), clock())
         return standing(token, visit)
