@@ -3,12 +3,14 @@
     python benchmarks/annotation_server.py                     SQLite, in a temporary folder
     python benchmarks/annotation_server.py --postgresql        a PostgreSQL server of its own as well
     python benchmarks/annotation_server.py --people 50 --seconds 5
+    python benchmarks/annotation_server.py --kills 10          killed in the middle of their work, too
 
 People think for a second before each answer (`--think`), and one answer in five comes after the page was
 loaded once more; the burst is the same people without any pause. The server is a process of its own
 (`annotate serve`), the people are this one; both share the processors. "submit" is an answer taken, on the
 disk, with the next item in the reply; "next item" is the page's question where a person stands. Times are the
-client's, over connections that are kept. The file system is that of the temporary folder (TMPDIR).
+client's, over connections that are kept. After each run every acknowledged answer is looked for in the
+database, and no item may have more than it wants. The file system is that of the temporary folder (TMPDIR).
 """
 
 import argparse
@@ -21,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from annotate import postgres_server
-from annotate.server_load import Load, Server, check, crowd, serving
+from annotate.server_load import Load, Server, check, crowd, serving, work_through_kills
 from annotate.small_campaigns import make, pairs
 
 ITEMS, OVERLAP = 5_000, 5
@@ -49,6 +51,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--think", type=float, default=1.0)
     parser.add_argument("--postgresql", action="store_true")
+    parser.add_argument("--kills", type=int, default=0)
     given = parser.parse_args()
     print(f"{given.people} people on {os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}")
     with contextlib.ExitStack() as stack:
@@ -65,6 +68,15 @@ def main() -> None:
                     stored = check(campaign, url, load)
                     assert not load.refused, load.refused[0]
                     print(f"{'':<22} {len(load.acknowledged):,} acknowledged, {stored:,} stored")
+            if given.kills:
+                with tempfile.TemporaryDirectory() as folder:
+                    url = postgres.new() if postgres and kind == "postgresql" else None
+                    load = work_through_kills(Path(folder) / "campaign", url, given.people, 500, given.kills)
+                    print(
+                        f"{kind}, killed {given.kills} times: {len(load.acknowledged):,} acknowledged, "
+                        f"all stored once; {load.again:,} requests sent again, "
+                        f"{load.repeated} of them had been stored"
+                    )
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
+from annotate.small_campaigns import make, pairs
 from counterfoil.annotate import work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import open_database
@@ -99,7 +100,7 @@ class Sent:
 
 @dataclass
 class Load:
-    """What people met with: seconds of each request by its kind, acknowledged answers, what was sent again."""
+    """What people met with: seconds of requests by kind, acknowledged answers, what was sent again."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
     acknowledged: list[Sent] = field(default_factory=list)
@@ -266,3 +267,32 @@ def check(campaign: Campaign, database: str | None, load: Load) -> int:
     for position, answered, on_lease in wanted:
         assert (answered, on_lease) == (of_item[position], leased[position]), f"item {position} is miscounted"
     return len(rows)
+
+
+def _kills(server: Server, times: int, answers: int) -> Callable[[Load], Any]:
+    """Kills the server each time that so many more answers were acknowledged, and starts it again."""
+
+    async def kill(load: Load) -> None:
+        for number in range(1, times + 1):
+            while len(load.acknowledged) < number * answers:
+                await asyncio.sleep(0.01)
+            await asyncio.to_thread(server.kill)
+            await asyncio.to_thread(server.start)
+
+    return kill
+
+
+def work_through_kills(folder: Path, url: str | None, people: int, items: int, times: int) -> Load:
+    """Let people do a whole campaign while the server is killed so often, and check what is stored."""
+    campaign = make(folder, pairs(items), overlap=3)
+    server = Server(campaign, url)
+    server.start()
+    try:
+        load = crowd(server, people, meanwhile=_kills(server, times, items * 3 // (times + 2)))
+    finally:
+        server.stop()
+    assert not load.refused, load.refused[0]
+    # Every item has all its answers, and each of them was acknowledged.
+    assert check(campaign, url, load) == len(load.acknowledged) == 3 * items
+    assert load.again >= times
+    return load

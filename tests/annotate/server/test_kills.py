@@ -1,0 +1,44 @@
+"""Servers that are killed while people work: what was acknowledged is there, once."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from annotate import killed_in_commit
+from annotate.server_load import Load, Server, check, crowd, work_through_kills
+from annotate.small_campaigns import make, pairs
+
+Address = Callable[[], str | None]
+
+
+def test_no_answer_is_lost_when_the_server_is_killed(tmp_path: Path, new_database: Address) -> None:
+    work_through_kills(tmp_path / "campaign", new_database(), people=12, items=60, times=2)
+
+
+@pytest.mark.slow
+def test_no_answer_is_lost_when_the_server_of_200_people_is_killed_ten_times(
+    tmp_path: Path, new_database: Address
+) -> None:
+    work_through_kills(tmp_path / "campaign", new_database(), people=200, items=1_000, times=10)
+
+
+def test_no_answer_is_lost_when_a_commit_is_killed(tmp_path: Path, new_database: Address) -> None:
+    url = new_database()
+    campaign = make(tmp_path / "campaign", pairs(20), overlap=2)
+    server = Server(campaign, url)
+
+    async def start_again(load: Load) -> None:
+        assert await asyncio.to_thread(server.process.wait) == -9, "the server was not killed"
+        server.process.stdout.close()
+        await asyncio.to_thread(server.start)
+
+    # The first commits fill the tables and let people in.
+    server.start(str(killed_in_commit.__file__), "25")
+    try:
+        load = crowd(server, 4, meanwhile=start_again)
+    finally:
+        server.stop()
+    assert check(campaign, url, load) == len(load.acknowledged) == 40
+    assert load.again
