@@ -1,13 +1,14 @@
 """A whole campaign run by simulated people on a database of its own, under a clock of its own.
 
-They come in, agree, pass the test before the work or fail it, take items and answer them through the
-functions that the server calls. The campaign's own database is never touched.
+They come in, agree, pass the test before the work or fail it, take items and answer them: through the
+functions that the server calls, or over HTTP through the server itself (`annotate.simulation_clients`). The
+campaign's own database is never touched.
 """
 
 import heapq
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.annotate import entry, work
+from counterfoil.annotate import entry
 from counterfoil.annotate.answers import Counts, counts, judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.simulated_people import SimulatedPerson, respond, right_answer
+from counterfoil.annotate.simulation_clients import Client, Seen, direct_client
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.stats.seeds import random_numbers
@@ -29,6 +31,8 @@ from counterfoil.stats.seeds import random_numbers
 #: Seconds between two arrivals on average, and after which one who found nothing looks again, so often.
 _ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20
 
+#: What makes a client of a campaign and its database.
+ClientFactory = Callable[[Campaign, Database], AbstractContextManager[Client]]
 #: How far it is: answers so far, and those that are wanted.
 Progress = Callable[[int, int], None]
 
@@ -63,16 +67,17 @@ def simulate(
     people: Sequence[SimulatedPerson],
     *,
     seed: int = 0,
+    client: ClientFactory = direct_client,
     progress: Progress | None = None,
 ) -> Simulation:
     """Run a campaign by simulated people until no more work is to be had or all of them are done.
 
-    Equal seeds give equal answers. Raises `InputError` where the campaign cannot be planned, and where
+    Equal seeds give equal answers, also by another `client`. Raises `InputError` where the campaign cannot be planned, and where
     simulated people cannot answer its form.
     """
     campaign, drawn = with_truth(campaign, seed)
-    with scratch_database(campaign) as db:
-        crowd = _Crowd(campaign, db, people, seed, progress)
+    with scratch_database(campaign) as db, client(campaign, db) as way:
+        crowd = _Crowd(campaign, db, way, people, seed, progress)
         crowd.run()
         table = judgement_table(db, campaign, everything=True)
         with db.reading() as connection:
@@ -83,7 +88,7 @@ def simulate(
             counts(db),
             {item.id: right_answer(campaign.form, item) for item in campaign.items if item.role == "work"},
             drawn,
-            {each.id: person for each, person in zip(crowd.inside, people, strict=True)},
+            dict(zip(crowd.inside, people, strict=True)),
             states,
             crowd.last - crowd.first,
         )
@@ -127,12 +132,14 @@ class _Crowd:
         self,
         campaign: Campaign,
         db: Database,
+        client: Client,
         people: Sequence[SimulatedPerson],
         seed: int,
         progress: Progress | None,
     ) -> None:
-        self.campaign, self.db, self.people, self.seed, self.progress = campaign, db, people, seed, progress
-        self.inside: list[entry.Person] = []
+        self.campaign, self.db, self.client = campaign, db, client
+        self.people, self.seed, self.progress = people, seed, progress
+        self.inside: list[str] = []
         self.first = self.last = 0.0
         self._moves: list[tuple[float, int, Callable[[float], None]]] = []
         self._rngs = [random_numbers(seed, "person", person.name) for person in people]
@@ -144,8 +151,7 @@ class _Crowd:
         arrivals = np.cumsum(random_numbers(self.seed, "arrivals").exponential(_ARRIVAL, len(self.people)))
         for who, link in enumerate(entry.make_links(self.campaign, len(self.people))):
             at = float(arrivals[who])
-            entered = entry.enter(self.db, self.campaign, worker=link, platform="link", parameters={}, now=at)
-            self.inside.append(entry.consent(self.db, entered.person, at))
+            self.inside.append(self.client.enter(link, at))
             self._later(at, partial(self._look, who, _LOOKS))
         self.first = float(arrivals[0])
         while self._moves:
@@ -158,24 +164,21 @@ class _Crowd:
         heapq.heappush(self._moves, (at, self._number, move))
 
     def _look(self, who: int, looks: int, now: float) -> None:
-        self._go_on(who, looks, now, work.standing(self.db, self.campaign, self.inside[who], now, ahead=1))
+        self._go_on(who, looks, now, self.client.look(self.inside[who], now))
 
-    def _go_on(self, who: int, looks: int, now: float, found: work.Standing) -> None:
+    def _go_on(self, who: int, looks: int, now: float, seen: Seen) -> None:
         """Begin with the item before a person, or look again later where others have all there is."""
-        if found.assigned:
-            given = found.assigned[0]
-            raw, seconds = respond(
-                self.people[who], self.campaign.form, given.item, given.page, self._rngs[who]
-            )
-            self._later(now + seconds, partial(self._submit, who, given.lease, raw, seconds))
-        elif found.state in ("full", "done") and looks and counts(self.db).leased:
+        if seen.item is not None and seen.page is not None:
+            person, rng = self.people[who], self._rngs[who]
+            raw, seconds = respond(person, self.campaign.form, seen.item, seen.page, rng)
+            self._later(now + seconds, partial(self._submit, who, seen.lease, raw, seconds))
+        elif seen.state in ("full", "done") and looks and counts(self.db).leased:
             self._later(now + _LOOK_AGAIN, partial(self._look, who, looks - 1))
 
     def _submit(self, who: int, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> None:
-        submission = work.Submission(lease, lease, raw, seconds)
-        receipt = work.submit(self.db, self.campaign, self.inside[who], submission, now, ahead=1)
+        seen = self.client.answer(self.inside[who], lease, raw, seconds, now)
         self.last = max(self.last, now)
         self._answers += 1
         if self.progress is not None:
             self.progress(min(self._answers, self._wanted), self._wanted)
-        self._go_on(who, _LOOKS, now, receipt.standing)
+        self._go_on(who, _LOOKS, now, seen)

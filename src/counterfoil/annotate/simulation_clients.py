@@ -1,0 +1,144 @@
+"""Clients of simulated people: the functions that the server calls, or the server itself over HTTP."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from counterfoil.annotate import entry, leasing, work
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.forms.base import WorkItem, WorkPage
+from counterfoil.errors import InputError, MissingExtraError
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is before a person: their state, and the first item with its page as they see it, if any."""
+
+    state: str
+    lease: str = ""
+    item: WorkItem | None = None
+    page: WorkPage | None = None
+
+
+@runtime_checkable
+class Client(Protocol):
+    """How simulated people reach a campaign; people are named by the ids of the judgement table."""
+
+    def enter(self, link: str, now: float) -> str:
+        """Come in by a personal link and agree to take part; the person's id."""
+
+    def look(self, person: str, now: float) -> Seen:
+        """What is before a person."""
+
+    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> Seen:
+        """Send an answer, and see what is next; raises `InputError` where it is refused as none."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Direct:
+    campaign: Campaign
+    db: Database
+    inside: dict[str, entry.Person] = field(default_factory=dict)
+
+    def enter(self, link: str, now: float) -> str:
+        entered = entry.enter(self.db, self.campaign, worker=link, platform="link", parameters={}, now=now)
+        person = entry.consent(self.db, entered.person, now, text=self.campaign.consent)
+        self.inside[person.id] = person
+        return person.id
+
+    def look(self, person: str, now: float) -> Seen:
+        return self._seen(work.standing(self.db, self.campaign, self.inside[person], now))
+
+    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> Seen:
+        submission = work.Submission(lease, lease, raw, seconds)
+        return self._seen(work.submit(self.db, self.campaign, self.inside[person], submission, now).standing)
+
+    def _seen(self, found: work.Standing) -> Seen:
+        if not found.assigned:
+            return Seen(found.state)
+        first = found.assigned[0]
+        return Seen(found.state, first.lease, first.item, first.page)
+
+
+@contextmanager
+def direct_client(campaign: Campaign, db: Database) -> Iterator[Client]:
+    """People call the functions that the server calls."""
+    yield _Direct(campaign, db)
+
+
+@dataclass(eq=False)
+class _Http:
+    campaign: Campaign
+    db: Database
+    http: Any = None
+    now: float = 0.0
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def enter(self, link: str, now: float) -> str:
+        self.now = now
+        token = self._send("GET", f"/enter/{link}").headers["location"].rpartition("/")[2]
+        person = entry.person_id(self.campaign, "link", link)
+        self.tokens[person] = token
+        self._send("POST", f"/api/work/{token}/consent", {})
+        return person
+
+    def look(self, person: str, now: float) -> Seen:
+        self.now = now
+        return self._seen(person, self._send("GET", f"/api/work/{self.tokens[person]}").json())
+
+    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> Seen:
+        self.now = now
+        sent = {"lease": lease, "key": lease, "answer": dict(raw), "seconds": seconds}
+        receipt = self._send("POST", f"/api/work/{self.tokens[person]}/answers", sent).json()
+        return self._seen(person, receipt["work"])
+
+    def _send(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> Any:
+        found = self.loop.run_until_complete(self.http.request(method, path, json=sent))
+        if found.status_code >= 400:
+            raise InputError("the server refused", where=f"{method} {path}", given=found.text)
+        return found
+
+    def _seen(self, person: str, view: Mapping[str, Any]) -> Seen:
+        """What the server sent, beside the item of its lease, which people do not get to know."""
+        if not view["items"]:
+            return Seen(view["state"])
+        shown = view["items"][0]
+        with self.db.reading() as connection:
+            lease = leasing.find_lease(connection, person, shown["lease"])
+        if lease is None:
+            raise InputError("the server showed an item of another person", given=shown["lease"])
+        item = self.campaign.items[lease.item]
+        page = work.shown_page(self.campaign, person, item)
+        sent = [[(o["label"], tuple(o["texts"])) for o in each["options"]] for each in shown["fields"]]
+        if sent != [[(o.label, o.texts) for o in each.options] for each in page.fields]:
+            raise InputError("the server showed another page", where=f"item '{item.id}'", given=sent)
+        return Seen(view["state"], shown["lease"], item, page)
+
+
+@contextmanager
+def http_client(campaign: Campaign, db: Database) -> Iterator[Client]:
+    """People send requests to the campaign's server, which runs in this process under their clock.
+
+    Raises `MissingExtraError` without the extra annotate.
+    """
+    from counterfoil.annotate.server.app import make_app
+
+    try:
+        import httpx2
+    except ModuleNotFoundError:
+        raise MissingExtraError("httpx2", "annotate") from None
+    found = _Http(campaign, db)
+    app = make_app(campaign, db, clock=lambda: found.now)
+    found.http = httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", trust_env=False
+    )
+    try:
+        yield found
+    finally:
+        found.loop.run_until_complete(found.http.aclose())
+        found.loop.run_until_complete(found.loop.shutdown_default_executor())
+        found.loop.close()
