@@ -7,10 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.campaign import DATABASE, Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.annotate.simulated_people import KINDS, SimulatedPerson, crowd
+from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.simulated_labels import label_outcomes
+from counterfoil.annotate.simulated_people import KINDS, SimulatedPerson, crowd, respond
 from counterfoil.annotate.simulation import Simulation, simulate
+from counterfoil.annotate.simulation_clients import direct_client, http_client
+from counterfoil.tasks.annotate_simulate import annotate_simulate
 
 ABLE = SimulatedPerson("able", accuracy=0.9, seconds=4.0)
 
@@ -112,3 +117,70 @@ def test_an_adaptive_campaign_asks_more_of_items_that_are_disputed(tmp_path: Pat
     assert max(per_item.values()) <= 7
     assert min(per_item[item] for item in split) > 2
     assert sum(per_item.values()) < 60 * 7
+
+
+def test_over_http_the_same_people_give_the_same_answers(tmp_path: Path) -> None:
+    made = campaign(tmp_path / "c", 20, onboarding=4, golden_share=0.2)
+    people = crowd({"able": 0.7, "careless": 0.3}, 8, seconds=4.0)
+    direct, http = (simulate(made, people, client=client) for client in (direct_client, http_client))
+    assert len(direct.judgements) > 60
+    assert direct.judgements.equals(http.judgements)
+    assert direct.states == http.states
+
+
+def test_accuracy_can_differ_by_kind_of_item(tmp_path: Path) -> None:
+    item = WorkItem("1", {"image": "a.png", "caption": "c"}, kind="hard", truth="yes")
+    person = SimulatedPerson("p", accuracy=1.0, by_kind={"hard": 0.0})
+    form = WORK_FORMS["yes-no"].form({}, where="test")
+    rng = np.random.default_rng(0)
+    for kind, place in (("hard", 1), ("easy", 0)):
+        raw, _ = respond(person, form, replace(item, kind=kind), form.page(item), rng)
+        assert raw == {"match": place}
+
+
+def test_what_came_out_is_within_what_was_promised(tmp_path: Path) -> None:
+    made = campaign(tmp_path / "c", 300, golden_share=0.1)
+    found = annotate_simulate(made.folder, people=20, accuracy=0.9)
+    for promised, came in found.estimates.values():
+        assert promised is not None
+        assert came is not None
+        assert promised.low <= came.value <= promised.high
+    assert len(found.estimates) == 3
+    hours, pay = found.hours, found.pay
+    assert hours[0] == pytest.approx(300 * 3 * 4.0 / 3600)
+    assert pay[1] > pay[0]  # golden items are paid, too
+    assert found.kinds[0].right == pytest.approx(0.9, abs=0.04)
+    assert not (made.folder / DATABASE).exists()
+
+
+def test_people_who_guess_are_found_and_weigh_less(tmp_path: Path) -> None:
+    made = campaign(tmp_path / "c", 300, golden_share=0.1)
+    found = annotate_simulate(made.folder, people=20, mix={"able": 0.8, "careless": 0.2})
+    kinds = {each.kind: each for each in found.kinds}
+    assert kinds["careless"].flagged >= 3
+    assert kinds["able"].flagged == 0
+    right = {each.model: each.right for each in found.labels}
+    assert right["one accuracy per person"] > right["majority"]
+    promised, came = found.estimates["items whose label is right"]
+    assert promised is not None
+    assert came is not None
+    # Who guesses is fast, and gives more than their share of a queue's answers.
+    assert came.value < promised.value
+    assert found.to_arrow(by="kind").column("people").to_pylist() == [16, 4]
+
+
+def test_chances_of_labels_hold_where_people_err_as_the_model_says(tmp_path: Path) -> None:
+    made = campaign(tmp_path / "c", 300)
+    people = [replace(ABLE, name=f"p{at}", accuracy=0.7 + 0.025 * at) for at in range(10)]
+    found = simulate(made, people, seed=1)
+    by_model = {
+        each.model: each for each in label_outcomes(found.judgements, fields_of(made)["match"], found.truth)
+    }
+    assert by_model["one accuracy per person"].calibrated
+    assert by_model["majority"].calibrated is None
+
+
+def test_people_who_guess_get_labels_no_better_than_chance(tmp_path: Path) -> None:
+    found = annotate_simulate(campaign(tmp_path / "c", 100).folder, people=9, mix={"careless": 1.0})
+    assert found.labels[0].low < 0.5 < found.labels[0].high
+    assert not found.to_json()["calibrated"]["Dawid-Skene"]

@@ -400,6 +400,13 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "annotate agreement photos --draws 100": {"nothing": ("",)},
     "annotate export": {"nowhere": ("",), "photos": ("",), "pairs.csv": ("",)},
     "annotate export nowhere": {"--kind": ("xls", ""), "--partly": ("some",)},
+    "annotate simulate photos": {
+        "--people": ("0", "-1", "x"),
+        "--mix": ("", "able", "able=x", "nobody=1", "able=nan", "able=-1", "able=0"),
+        "--accuracy": ("2", "-0.1", "nan", "x"),
+        "--out": ("photos", "pairs.csv"),
+        "nothing": ("",),
+    },
     "annotate create yes-no --from pairs.csv --images photos --out new": {
         "--from": ("nowhere.csv", "photos", "votes.csv", "album", "rated/questions.parquet", _LONG),
         "--images": ("nowhere", "pairs.csv"),

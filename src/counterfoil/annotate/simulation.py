@@ -28,7 +28,7 @@ from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.stats.seeds import random_numbers
 
-#: Seconds between two arrivals on average, and after which one who found nothing looks again, so often.
+#: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.
 _ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20
 
 #: What makes a client of a campaign and its database.
@@ -72,8 +72,8 @@ def simulate(
 ) -> Simulation:
     """Run a campaign by simulated people until no more work is to be had or all of them are done.
 
-    Equal seeds give equal answers, also by another `client`. Raises `InputError` where the campaign cannot be planned, and where
-    simulated people cannot answer its form.
+    Equal seeds give equal answers, also by another `client`. Raises `InputError` where the campaign cannot be
+    planned, and where simulated people cannot answer its form.
     """
     campaign, drawn = with_truth(campaign, seed)
     with scratch_database(campaign) as db, client(campaign, db) as way:
@@ -148,12 +148,15 @@ class _Crowd:
 
     def run(self) -> None:
         """Let all people come, one after the other, and go on until none has anything to do."""
-        arrivals = np.cumsum(random_numbers(self.seed, "arrivals").exponential(_ARRIVAL, len(self.people)))
-        for who, link in enumerate(entry.make_links(self.campaign, len(self.people))):
-            at = float(arrivals[who])
-            self.inside.append(self.client.enter(link, at))
-            self._later(at, partial(self._look, who, _LOOKS))
-        self.first = float(arrivals[0])
+        rng, n = random_numbers(self.seed, "arrivals"), len(self.people)
+        # All are there before half of the work is done, and kinds of people come in no order.
+        busy = self._wanted * self.campaign.form.seconds / n
+        gaps = rng.exponential(min(_ARRIVAL, busy / (2 * n)), n)
+        arrivals = np.cumsum(gaps)[rng.permutation(n)]
+        for who, link in enumerate(entry.make_links(self.campaign, n)):
+            self.inside.append(entry.person_id(self.campaign, "link", link))
+            self._later(float(arrivals[who]), partial(self._enter, who, link))
+        self.first = float(arrivals.min())
         while self._moves:
             now, _, move = heapq.heappop(self._moves)
             move(now)
@@ -162,6 +165,10 @@ class _Crowd:
         # The number keeps moves of one moment in the order in which they were made.
         self._number += 1
         heapq.heappush(self._moves, (at, self._number, move))
+
+    def _enter(self, who: int, link: str, now: float) -> None:
+        self.client.enter(link, now)
+        self._look(who, _LOOKS, now)
 
     def _look(self, who: int, looks: int, now: float) -> None:
         self._go_on(who, looks, now, self.client.look(self.inside[who], now))

@@ -27,8 +27,8 @@ class Seen:
 class Client(Protocol):
     """How simulated people reach a campaign; people are named by the ids of the judgement table."""
 
-    def enter(self, link: str, now: float) -> str:
-        """Come in by a personal link and agree to take part; the person's id."""
+    def enter(self, link: str, now: float) -> None:
+        """Come in by a personal link and agree to take part."""
 
     def look(self, person: str, now: float) -> Seen:
         """What is before a person."""
@@ -43,11 +43,10 @@ class _Direct:
     db: Database
     inside: dict[str, entry.Person] = field(default_factory=dict)
 
-    def enter(self, link: str, now: float) -> str:
+    def enter(self, link: str, now: float) -> None:
         entered = entry.enter(self.db, self.campaign, worker=link, platform="link", parameters={}, now=now)
         person = entry.consent(self.db, entered.person, now, text=self.campaign.consent)
         self.inside[person.id] = person
-        return person.id
 
     def look(self, person: str, now: float) -> Seen:
         return self._seen(work.standing(self.db, self.campaign, self.inside[person], now))
@@ -78,13 +77,11 @@ class _Http:
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     tokens: dict[str, str] = field(default_factory=dict)
 
-    def enter(self, link: str, now: float) -> str:
+    def enter(self, link: str, now: float) -> None:
         self.now = now
         token = self._send("GET", f"/enter/{link}").headers["location"].rpartition("/")[2]
-        person = entry.person_id(self.campaign, "link", link)
-        self.tokens[person] = token
+        self.tokens[entry.person_id(self.campaign, "link", link)] = token
         self._send("POST", f"/api/work/{token}/consent", {})
-        return person
 
     def look(self, person: str, now: float) -> Seen:
         self.now = now

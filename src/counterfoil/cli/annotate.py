@@ -13,6 +13,7 @@ from counterfoil.cli import (
     annotate_prolific,
     annotate_review,
     annotate_serve,
+    annotate_simulate,
     annotate_status,
     usage,
 )
@@ -64,6 +65,7 @@ COMMANDS: tuple[tuple[Any, str], ...] = (
     (forms, FORMS_EPILOG),
     (annotate_create.create, annotate_create.EPILOG),
     (annotate_plan.plan, annotate_plan.EPILOG),
+    (annotate_simulate.simulate, annotate_simulate.EPILOG),
     (annotate_status.status, annotate_status.EPILOG),
     (annotate_agreement.agreement, annotate_agreement.EPILOG),
     (annotate_review.review, annotate_review.REVIEW_EPILOG),

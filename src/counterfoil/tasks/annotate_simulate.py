@@ -1,0 +1,361 @@
+"""A campaign run by simulated people, and what came of it beside what was promised."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, fields_of
+from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.quality import people_quality
+from counterfoil.annotate.simulated_labels import LabelOutcome, label_outcomes
+from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
+from counterfoil.annotate.simulation import Simulation, simulate
+from counterfoil.annotate.simulation_clients import direct_client, http_client
+from counterfoil.annotate.submissions import Submissions, pay_per_item
+from counterfoil.errors import InputError
+from counterfoil.evaluation.result import Estimate
+from counterfoil.report.labels import amount
+from counterfoil.report.markup import Cell, Column, Row, Table, text_table
+from counterfoil.stats.label_designs import MOST_LABELS, LabelDesign
+from counterfoil.stats.label_planning import LabelPlan, labelling_hours, plan_labels
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.results import Tabular
+
+#: Reweightings behind the intervals of agreement.
+_DRAWS = 200
+#: Kinds of people whose work is as it should be: to flag one of them is a false alarm.
+CAREFUL = ("able",)
+
+
+@dataclass(frozen=True)
+class KindOutcome:
+    """What came of the people of one kind: how many came, who was disqualified, who was flagged.
+
+    `flagged` are those of whom `annotate review` says that they show a sign of careless work; `right` is the
+    share of their answers to items of work that were right, NaN where they gave none.
+    """
+
+    kind: str
+    people: int
+    worked: int
+    disqualified: int
+    flagged: int
+    right: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulatedCampaign(Tabular):
+    """A simulated campaign: what was promised, what came out, labels, and people by kind.
+
+    Rows by "estimate" are one per number: `estimate`, `promised` with `promised_low` and `promised_high`, and
+    what `came` out with `low` and `high` where there are intervals (95 %). Rows by "model" are one per way
+    to make labels: `model`, `items`, `right`, `low`, `high`, `promised`. Rows by "kind" are one per kind of
+    people: `kind`, `people`, `worked`, `disqualified`, `flagged`, `right`.
+    """
+
+    campaign: Campaign
+    simulation: Simulation
+    plan: LabelPlan | None
+    agreement: CampaignAgreement | None
+    labels: tuple[LabelOutcome, ...]
+    kinds: tuple[KindOutcome, ...]
+    http: bool
+
+    rows_by = ("estimate", "model", "kind")
+
+    def _rows(self, by: str) -> pa.Table:
+        if by == "model":
+            names = ("model", "items", "right", "low", "high", "promised")
+            rows = [{n: getattr(each, n) for n in names} for each in self.labels]
+            return pa.Table.from_pylist([{**row, "promised": _number(row["promised"])} for row in rows])
+        if by == "kind":
+            return pa.Table.from_pylist([{**vars(e), "right": _number(e.right)} for e in self.kinds])
+        return pa.Table.from_pylist(
+            [
+                {
+                    "estimate": name,
+                    **{f"promised{end}": value for end, value in _ends(promised).items()},
+                    **{end.lstrip("_") or "came": value for end, value in _ends(came).items()},
+                }
+                for name, (promised, came) in self.estimates.items()
+            ]
+        )
+
+    @property
+    def hours(self) -> tuple[float, float]:
+        """Hours of work, as the form's usual time promises for the answers asked for, and as they were."""
+        recipe, items = self.campaign.recipe, self.simulation.counts.items
+        promised = labelling_hours(items, recipe.overlap, self.campaign.form.seconds)
+        return promised, self.simulation.hours_worked
+
+    @property
+    def pay(self) -> tuple[float, float]:
+        """Pay in the campaign's currency: for the promised hours, and of all that was answered by item."""
+        recipe = self.campaign.recipe
+        done = len(Submissions.of(self.simulation.judgements))
+        return recipe.pay_per_hour * self.hours[0], done * pay_per_item(recipe, self.campaign.form)
+
+    @property
+    def estimates(self) -> dict[str, tuple[Estimate | None, Estimate | None]]:
+        """Numbers that were promised beside what came out, by name; shares in [0, 1], alpha at most 1."""
+        plan = self.plan
+        found: dict[str, tuple[Estimate | None, Estimate | None]] = {}
+        label = next((each for each in self.labels if each.model == "majority"), None)
+        if label is not None:
+            promised = None if plan is None else _planned(plan.score.value, plan.score.half_width)
+            came = Estimate(label.right, label.low, label.high, label.items, None)
+            found["items whose label is right"] = (promised, came)
+        main = self._main_agreement
+        for name, key in (("pairs of answers that agree", "raw"), ("Krippendorff's alpha", "alpha")):
+            if main is not None:
+                planned = None
+                if plan is not None and not (key == "alpha" and main.scale.value != "nominal"):
+                    of = plan.agreement if key == "raw" else plan.alpha
+                    planned = _planned(of.value, of.half_width) if of.value == of.value else None
+                found[name] = (planned, getattr(main, key))
+        return found
+
+    @property
+    def _main_agreement(self) -> Any:
+        if self.agreement is None:
+            return None
+        main = self.campaign.form.main
+        rows = (q for q in self.agreement.questions if q.question == main and not q.reading and not q.kind)
+        return next((each.people for each in rows), None)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Promises and what came out, labels by model, people by kind."""
+        counts, recipe = self.simulation.counts, self.campaign.recipe
+        wanted = counts.items * recipe.overlap
+        work = [
+            ("answers that count", f"{wanted:,}", f"{counts.answers:,}"),
+            ("hours of work", *(f"{each:,.1f}" for each in self.hours)),
+            (f"pay, {recipe.currency}", *(f"{each:,.2f}" for each in self.pay)),
+        ]
+        work += [
+            (name, _said(promised, name), _said(came, name))
+            for name, (promised, came) in self.estimates.items()
+        ]
+        columns = Column("promised"), Column("came out")
+        made = [text_table(f"{recipe.title}: {amount(counts.items, 'item')}", "", columns, work)]
+        if self.labels:
+            rows = tuple(
+                Row(each.model, (Cell(each.right, each.low, each.high), Cell(_number(each.promised))))
+                for each in self.labels
+            )
+            made.append(
+                Table("Labels against the truth", (Column("right, %"), Column("promised, %")), rows, "model")
+            )
+        people = [
+            (
+                each.kind,
+                *(f"{n:,}" for n in (each.people, each.worked, each.disqualified, each.flagged)),
+                "–" if each.right != each.right else f"{100 * each.right:.1f}",
+            )
+            for each in self.kinds
+        ]
+        heads = ("came", "worked", "disqualified", "flagged", "right, %")
+        made.append(text_table("People", "kind", [Column(head) for head in heads], people))
+        return tuple(made)
+
+    @property
+    def notes(self) -> list[str]:
+        """How far it got, what was drawn, whom the signs found, and what an adaptive design saved."""
+        found, counts, recipe = self.simulation, self.simulation.counts, self.campaign.recipe
+        lines = []
+        if counts.wanted:
+            lines.append(
+                f"not finished: {amount(counts.wanted, 'answer')} lacking of {amount(counts.items, 'item')}; "
+                "let more people come with --people"
+            )
+        if found.drawn:
+            lines.append(f"{amount(found.drawn, 'item')} without a known truth got one drawn at random")
+        over = [each.model for each in self.labels if each.calibrated is False]
+        if over:
+            lines.append(
+                f"promised accuracy outside the interval of what is right: {', '.join(over)}; "
+                "take these chances with care"
+            )
+        careless = [each for each in self.kinds if each.kind not in CAREFUL]
+        bad = sum(each.people for each in careless)
+        caught = sum(each.flagged + each.disqualified for each in careless)
+        good = sum(each.people for each in self.kinds) - bad
+        alarms = sum(each.flagged + each.disqualified for each in self.kinds if each.kind in CAREFUL)
+        if bad:
+            lines.append(f"flagged or disqualified: {caught:,} of {bad:,} people who are not able ones")
+        lines.append(f"false alarms: {alarms:,} of {good:,} able people")
+        if recipe.design == "adaptive" and counts.complete:
+            each = counts.complete_answers / counts.complete
+            saved = recipe.most * counts.complete - counts.complete_answers
+            lines.append(
+                f"adaptive: {each:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved"
+            )
+        lines.append(
+            f"from the first arrival to the last answer {found.seconds / 3600:,.1f} hours; golden items, the "
+            "test before the work and answers set aside are in hours and pay, not in what was promised"
+        )
+        if self.plan is not None:
+            accuracy = float(np.mean(self.plan.design.accuracy))
+            lines.append(f"promised as by annotate plan for answers right in {100 * accuracy:.1f} % of cases")
+        return lines
+
+    def __repr__(self) -> str:
+        return f"<SimulatedCampaign {self.campaign.recipe.title}: {self.simulation.counts.answers:,} answers>"
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `annotate simulate --json` writes it."""
+        counts = self.simulation.counts
+        return {
+            "title": self.campaign.recipe.title,
+            "form": self.campaign.form.name,
+            "http": self.http,
+            "counts": {**vars(counts), "people": dict(counts.people)},
+            "drawn_truths": self.simulation.drawn,
+            "hours": dict(zip(("promised", "came"), self.hours, strict=True)),
+            "pay": dict(zip(("promised", "came"), self.pay, strict=True)),
+            **{f"{by}s": self.to_arrow(by=by).to_pylist() for by in self.rows_by},
+            "calibrated": {each.model: each.calibrated for each in self.labels},
+        }
+
+    @property
+    def judgements(self) -> pa.Table:
+        """All answers with the `truth` of the item and the simulated `person_kind`, for other commands."""
+        table, found = self.simulation.judgements, self.simulation
+        truth = [found.truth.get(item) for item in table.column("item").to_pylist()]
+        kinds = [found.people[person].kind for person in table.column("person").to_pylist()]
+        table = table.append_column("truth", pa.array(truth, pa.string()))
+        return table.append_column("person_kind", pa.array(kinds, pa.string()))
+
+
+def annotate_simulate(
+    folder: str | Path,
+    *,
+    people: int = 50,
+    mix: Mapping[str, float] | None = None,
+    accuracy: float | None = None,
+    http: bool = False,
+    seed: int = 0,
+    feedback: Feedback = SILENT,
+) -> SimulatedCampaign:
+    """Run a campaign's folder by simulated people on a database of its own; the campaign is not touched.
+
+    `mix` are shares of the kinds of people (`annotate.simulated_people.KINDS`), by default all able;
+    `accuracy` that of able people. With `http` people send requests to the campaign's server. Raises
+    `DataError` for a folder without a campaign, `InputError` for unknown kinds and shares that are none.
+    """
+    campaign = open_campaign(Path(folder))
+    if people < 1:
+        raise InputError("simulated people", given=people, allowed="1 or more")
+    came = crowd(mix or {"able": 1.0}, people, seconds=campaign.form.seconds, accuracy=accuracy)
+    with feedback.progress() as report:
+        found = simulate(
+            campaign,
+            came,
+            seed=seed,
+            client=http_client if http else direct_client,
+            progress=partial(report, "answers"),
+        )
+    with feedback.busy("comparing with the plan and the truth"):
+        fields = fields_of(campaign)
+        main = fields[campaign.form.main]
+        rows = found.judgements.filter(found.judgements.column("counted"))
+        agreement = None
+        if pc.any(pc.equal(rows.column("role"), "work")).as_py():
+            agreement = campaign_agreement(rows, fields, by_kind=False, draws=_DRAWS, seed=seed)
+        one = main.kind == "one"
+        return SimulatedCampaign(
+            campaign,
+            found,
+            _plan(campaign, found, came, len(main.values), seed) if one else None,
+            agreement,
+            label_outcomes(rows, main, found.truth) if one else (),
+            _kinds(campaign, found),
+            http,
+        )
+
+
+def _plan(
+    campaign: Campaign, found: Simulation, people: tuple[SimulatedPerson, ...], options: int, seed: int
+) -> LabelPlan | None:
+    """The plan for people who are as able as these; None where no plan is for such a campaign."""
+    recipe = campaign.recipe
+    if found.counts.items < 2 or recipe.overlap > min(MOST_LABELS, len(people)) or options < 2:
+        return None
+    rates = [person.chance_right(options) for person in people]
+    truths, share = Counter(found.truth.values()), None
+    if options == 2 and len(truths) == 2:
+        # The plan's last class is the form's second option.
+        values = fields_of(campaign)[campaign.form.main].values
+        share = truths[values[-1]] / found.counts.items
+    design = LabelDesign(
+        items=found.counts.items,
+        labels=recipe.overlap,
+        accuracy=fmean(rates),
+        n_classes=options,
+        share=share,
+        people=len(people),
+        spread=min(pstdev(rates), 0.49),
+    )
+    return plan_labels(design, seed=seed)
+
+
+def _kinds(campaign: Campaign, found: Simulation) -> tuple[KindOutcome, ...]:
+    """What came of each kind of people, in the order of their first appearance."""
+    table = found.judgements
+    flagged = {each.person for each in people_quality(table, campaign) if each.reasons}
+    work = table.filter(
+        pc.and_(
+            pc.equal(table.column("role"), "work"), pc.equal(table.column("question"), campaign.form.main)
+        )
+    )
+    right, given = Counter[str](), Counter[str]()
+    for row in work.select(["item", "person", "answer"]).to_pylist():
+        kind = found.people[row["person"]].kind
+        given[kind] += 1
+        right[kind] += row["answer"] == found.truth[row["item"]]
+    worked = set(work.column("person").to_pylist())
+    made = []
+    for kind in dict.fromkeys(person.kind for person in found.people.values()):
+        ids = {id for id, person in found.people.items() if person.kind == kind}
+        out = {id for id in ids if found.states[id] == "disqualified"}
+        share = right[kind] / given[kind] if given[kind] else float("nan")
+        made.append(
+            KindOutcome(kind, len(ids), len(ids & worked), len(out), len((ids & flagged) - out), share)
+        )
+    return tuple(made)
+
+
+def _planned(value: float, half_width: float) -> Estimate:
+    return Estimate(value, value - half_width, min(value + half_width, 1.0), 0, None)
+
+
+def _number(value: float) -> float | None:
+    return None if value != value else value
+
+
+def _ends(found: Estimate | None) -> dict[str, float | None]:
+    if found is None:
+        return {"": None, "_low": None, "_high": None}
+    values = {"": found.value, "_low": found.low, "_high": found.high}
+    return {end: None if value is None else _number(value) for end, value in values.items()}
+
+
+def _said(found: Estimate | None, name: str) -> str:
+    ends = _ends(found)
+    if ends[""] is None:
+        return "–"
+    scale, digits = (1, 3) if "alpha" in name else (100, 1)
+    unit = "" if "alpha" in name else " %"
+    text = f"{scale * ends['']:.{digits}f}{unit}"
+    if ends["_low"] is None or ends["_high"] is None:
+        return text
+    return f"{text} [{scale * ends['_low']:.{digits}f}, {scale * ends['_high']:.{digits}f}]"
