@@ -26,6 +26,7 @@ GUIDE = {
     "Annotation": "annotation.md",
     "Platforms": "platforms.md",
     "Quality of annotation": "annotation_quality.md",
+    "Simulated campaigns": "simulation.md",
     "Publishing": "publishing.md",
     "Heatmaps": "explain.md",
     "Training": "training.md",

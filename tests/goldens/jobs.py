@@ -161,7 +161,7 @@ def _lists() -> Iterator[Job]:
         ),
         *("annotate", "annotate forms", "annotate create", "annotate export"),
         *("world build", "list", "list benchmarks", "cache", "cache list", "cache limit", "cache clear"),
-        *("annotate agreement", "annotate simulate", "annotate serve", "annotate links"),
+        *("annotate agreement", "annotate simulate", "annotate study", "annotate serve", "annotate links"),
         *(f"annotate {name}" for name in ("plan", "status", "review", "approve", "reject", "adjudicate")),
         *("annotate withdraw", "annotate delete-after"),
     ):

@@ -23,7 +23,7 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.simulated_people import SimulatedPerson, respond, right_answer
-from counterfoil.annotate.simulation_clients import Client, Seen, direct_client
+from counterfoil.annotate.simulation_clients import CampaignClient, SeenPage, direct_client
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.stats.seeds import random_numbers
@@ -32,7 +32,7 @@ from counterfoil.stats.seeds import random_numbers
 _ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20
 
 #: What makes a client of a campaign and its database.
-ClientFactory = Callable[[Campaign, Database], AbstractContextManager[Client]]
+ClientFactory = Callable[[Campaign, Database], AbstractContextManager[CampaignClient]]
 #: How far it is: answers so far, and those that are wanted.
 Progress = Callable[[int, int], None]
 
@@ -132,7 +132,7 @@ class _Crowd:
         self,
         campaign: Campaign,
         db: Database,
-        client: Client,
+        client: CampaignClient,
         people: Sequence[SimulatedPerson],
         seed: int,
         progress: Progress | None,
@@ -173,7 +173,7 @@ class _Crowd:
     def _look(self, who: int, looks: int, now: float) -> None:
         self._go_on(who, looks, now, self.client.look(self.inside[who], now))
 
-    def _go_on(self, who: int, looks: int, now: float, seen: Seen) -> None:
+    def _go_on(self, who: int, looks: int, now: float, seen: SeenPage) -> None:
         """Begin with the item before a person, or look again later where others have all there is."""
         if seen.item is not None and seen.page is not None:
             person, rng = self.people[who], self._rngs[who]

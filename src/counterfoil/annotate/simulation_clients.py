@@ -14,7 +14,7 @@ from counterfoil.errors import InputError, MissingExtraError
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenPage:
     """What is before a person: their state, and the first item with its page as they see it, if any."""
 
     state: str
@@ -24,16 +24,16 @@ class Seen:
 
 
 @runtime_checkable
-class Client(Protocol):
+class CampaignClient(Protocol):
     """How simulated people reach a campaign; people are named by the ids of the judgement table."""
 
     def enter(self, link: str, now: float) -> None:
         """Come in by a personal link and agree to take part."""
 
-    def look(self, person: str, now: float) -> Seen:
+    def look(self, person: str, now: float) -> SeenPage:
         """What is before a person."""
 
-    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> Seen:
+    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
         """Send an answer, and see what is next; raises `InputError` where it is refused as none."""
 
 
@@ -48,22 +48,22 @@ class _Direct:
         person = entry.consent(self.db, entered.person, now, text=self.campaign.consent)
         self.inside[person.id] = person
 
-    def look(self, person: str, now: float) -> Seen:
+    def look(self, person: str, now: float) -> SeenPage:
         return self._seen(work.standing(self.db, self.campaign, self.inside[person], now))
 
-    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> Seen:
+    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
         submission = work.Submission(lease, lease, raw, seconds)
         return self._seen(work.submit(self.db, self.campaign, self.inside[person], submission, now).standing)
 
-    def _seen(self, found: work.Standing) -> Seen:
+    def _seen(self, found: work.Standing) -> SeenPage:
         if not found.assigned:
-            return Seen(found.state)
+            return SeenPage(found.state)
         first = found.assigned[0]
-        return Seen(found.state, first.lease, first.item, first.page)
+        return SeenPage(found.state, first.lease, first.item, first.page)
 
 
 @contextmanager
-def direct_client(campaign: Campaign, db: Database) -> Iterator[Client]:
+def direct_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
     """People call the functions that the server calls."""
     yield _Direct(campaign, db)
 
@@ -83,11 +83,11 @@ class _Http:
         self.tokens[entry.person_id(self.campaign, "link", link)] = token
         self._send("POST", f"/api/work/{token}/consent", {})
 
-    def look(self, person: str, now: float) -> Seen:
+    def look(self, person: str, now: float) -> SeenPage:
         self.now = now
         return self._seen(person, self._send("GET", f"/api/work/{self.tokens[person]}").json())
 
-    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> Seen:
+    def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
         self.now = now
         sent = {"lease": lease, "key": lease, "answer": dict(raw), "seconds": seconds}
         receipt = self._send("POST", f"/api/work/{self.tokens[person]}/answers", sent).json()
@@ -99,10 +99,10 @@ class _Http:
             raise InputError("the server refused", where=f"{method} {path}", given=found.text)
         return found
 
-    def _seen(self, person: str, view: Mapping[str, Any]) -> Seen:
+    def _seen(self, person: str, view: Mapping[str, Any]) -> SeenPage:
         """What the server sent, beside the item of its lease, which people do not get to know."""
         if not view["items"]:
-            return Seen(view["state"])
+            return SeenPage(view["state"])
         shown = view["items"][0]
         with self.db.reading() as connection:
             lease = leasing.find_lease(connection, person, shown["lease"])
@@ -113,11 +113,11 @@ class _Http:
         sent = [[(o["label"], tuple(o["texts"])) for o in each["options"]] for each in shown["fields"]]
         if sent != [[(o.label, o.texts) for o in each.options] for each in page.fields]:
             raise InputError("the server showed another page", where=f"item '{item.id}'", given=sent)
-        return Seen(view["state"], shown["lease"], item, page)
+        return SeenPage(view["state"], shown["lease"], item, page)
 
 
 @contextmanager
-def http_client(campaign: Campaign, db: Database) -> Iterator[Client]:
+def http_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
     """People send requests to the campaign's server, which runs in this process under their clock.
 
     Raises `MissingExtraError` without the extra annotate.

@@ -66,6 +66,7 @@ COMMANDS: tuple[tuple[Any, str], ...] = (
     (annotate_create.create, annotate_create.EPILOG),
     (annotate_plan.plan, annotate_plan.EPILOG),
     (annotate_simulate.simulate, annotate_simulate.EPILOG),
+    (annotate_simulate.study, annotate_simulate.STUDY_EPILOG),
     (annotate_status.status, annotate_status.EPILOG),
     (annotate_agreement.agreement, annotate_agreement.EPILOG),
     (annotate_review.review, annotate_review.REVIEW_EPILOG),
