@@ -26,7 +26,7 @@ from counterfoil.tasks.results import Tabular
 #: What is estimated, by the name of the plan's number.
 _ESTIMATES = {
     "score": "items whose label is right",
-    "positive": "items of the last class (yes)",
+    "positive": "items of one class",
     "answers": "answers that are right",
     "agreement": "pairs of answers that agree",
     "alpha": "Krippendorff's alpha",
