@@ -41,8 +41,8 @@ class LabelPlan:
 
     `label_accuracy` is the chance that an item's label is right, `tied` that it is left to a coin. With
     intervals: `score`, the share of items whose label is right (people's score against a reference);
-    `positive`, the share whose label is one given class (yes, of two); `answers`, the share of single answers that
-    are right; `agreement` of pairs of answers, and `alpha`, both NaN for one label per item.
+    `positive`, the share whose label is one given class (yes, of two); `answers`, the share of single
+    answers that are right; `agreement` of pairs of answers, and `alpha`, both NaN for one label per item.
     """
 
     design: LabelDesign

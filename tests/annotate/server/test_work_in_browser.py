@@ -355,3 +355,18 @@ def test_a_preview_shows_an_item_and_takes_no_answer(serve: Any, visit: Any, vio
     press(page, ["1"])
     page.locator("#notice.alert", has_text="preview").wait_for()
     assert answers(served) == []
+
+
+def test_an_open_link_asks_for_its_code(serve: Any, visit: Any, violations: Any) -> None:
+    served = serve("yes-no", entry="open", code="tern")
+    page = visit(f"{served.url}/open", allowed=("403",))
+    assert violations(page) == []
+    for code in ("gull", "tern"):
+        page.keyboard.type(code)
+        page.keyboard.press("Enter")
+        if code == "gull":
+            page.locator("[role=alert]", has_text="not the code").wait_for()
+            assert violations(page) == []
+    begin(page)
+    press(page, ["1"])
+    wait_for_answers(page, served, 1)

@@ -17,14 +17,13 @@ from counterfoil.annotate.review import SHORT_ID
 from counterfoil.annotate.server import research_api
 from counterfoil.annotate.server.research_access import COOKIE, ResearcherAccess
 from counterfoil.annotate.server.research_cache import OverviewCache
+from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_pages import environment
 from counterfoil.annotate.status import TIME_BINS, CampaignStatus, facts_of, moment
 from counterfoil.errors import InputError
 
 #: Reweightings behind the intervals of agreement on the page.
 DRAWS = 200
-#: Addresses here hold no token; without a referrer a browser would send the form without its origin.
-_HEADERS = {"referrer-policy": "same-origin"}
 #: People and disputed items of the page; the command line lists all.
 MOST_SHOWN = 200
 
@@ -93,7 +92,7 @@ class ResearchPages:
     def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         made = environment().get_template(template)
         text = made.render(title=self.campaign.recipe.title, short=SHORT_ID, **values)
-        return HTMLResponse(text, status, _HEADERS)
+        return HTMLResponse(text, status, FORM_PAGE)
 
 
 def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -> APIRouter:

@@ -34,6 +34,9 @@ _MOST_ADDRESSES = 10_000
 _SECRET = ("/api/", "/enter", "/open", "/work/", "/research")
 _TRIED = frozenset({401, 403, 404})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+#: Headers of a page with a form and no token in its address: without a referrer a browser would send the form
+#: without its origin, and it would be refused.
+FORM_PAGE = {"referrer-policy": "same-origin"}
 
 
 @dataclass

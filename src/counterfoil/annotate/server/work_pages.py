@@ -17,6 +17,7 @@ from counterfoil.annotate import entry
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.platforms.base import Visit
+from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import Token, person_named
 from counterfoil.annotate.server.work_views import Views
 from counterfoil.errors import InputError
@@ -128,21 +129,30 @@ class WorkPages:
     def open(self, request: Request, problem: str = "") -> Response:
         """The page of an open link, which asks for the code if there is one."""
         asks = bool(self.campaign.recipe.code)
+        status = 403 if problem else 200
         return self._page(
-            request, "open.html", status=403 if problem else 200, problem=problem, asks_code=asks
+            request, "open.html", status=status, headers=FORM_PAGE, problem=problem, asks_code=asks
         )
 
     def _language(self, request: Request) -> str:
         return language_for(request.headers.get("accept-language", ""), self.campaign.recipe.languages)
 
-    def _page(self, request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
+    def _page(
+        self,
+        request: Request,
+        template: str,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        **values: Any,
+    ) -> Response:
         language = self._language(request)
         text = (
             environment()
             .get_template(template)
             .render(language=language, title=self.campaign.recipe.title, words=words_of(language), **values)
         )
-        return HTMLResponse(text, status)
+        return HTMLResponse(text, status, headers)
 
 
 def routes(campaign: Campaign, database: Database, views: Views, clock: Callable[[], float]) -> APIRouter:
