@@ -1,5 +1,6 @@
 """Shared by all tests: shape checks, the folder of real data, a browser, and the time per folder."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -16,6 +17,10 @@ import shapecheck
 # Processes that share the machine take a thread each: two pools on two cores wait for one another.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# With torch and every module of the package loaded, the collector walks millions of objects that stay: at
+# Python's own threshold that is a quarter of the time of the command line's tests.
+gc.set_threshold(100_000, 50, 50)
 
 # Annotated shapes and types are enforced in the test run, and users never pay for them.
 shapecheck.install()

@@ -4,6 +4,7 @@ Each line of standard input is a JSON list of words, each line of standard outpu
 """
 
 import contextlib
+import gc
 import io
 import json
 import sys
@@ -25,6 +26,8 @@ def run(words: list[str]) -> dict[str, object]:
 if __name__ == "__main__":
     from counterfoil.world import benchmarks
 
+    # As in conftest.py: what the commands load stays, and need not be walked again and again.
+    gc.set_threshold(100_000, 50, 50)
     # Worlds by name are small ones here: tests/world and `make slow` have those of the catalog.
     benchmarks.SIZE, benchmarks.IMAGES = 48, 60
     for line in sys.stdin:
