@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, pstdev
@@ -252,10 +252,11 @@ def annotate_simulate(
     `accuracy` that of able people. With `http` people send requests to the campaign's server. Raises
     `DataError` for a folder without a campaign, `InputError` for unknown kinds and shares that are none.
     """
-    campaign = open_campaign(Path(folder))
     if people < 1:
         raise InputError("simulated people", given=people, allowed="1 or more")
-    came = crowd(mix or {"able": 1.0}, people, seconds=campaign.form.seconds, accuracy=accuracy)
+    came = crowd(mix or {"able": 1.0}, people, accuracy=accuracy)
+    campaign = open_campaign(Path(folder))
+    came = tuple(replace(person, seconds=person.seconds * campaign.form.seconds) for person in came)
     with feedback.progress() as report:
         found = simulate(
             campaign,

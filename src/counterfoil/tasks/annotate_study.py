@@ -115,17 +115,18 @@ def _merged(seed: int) -> AnnotationStudy:
         for name in found.precision:
             for what, of in (
                 ("precision", found.precision),
-                ("recall of the pool", found.recall_of_pool),
+                ("recall in pool", found.recall_of_pool),
                 ("recall", found.recall),
             ):
-                kind = "one answer" if n == 1 else f"{n} answers, Dawid-Skene"
+                kind = "1 answer" if n == 1 else f"{n} answers"
                 rows.append(StudyRow(f"{what}, {name}, {kind}", float("nan"), *of[name]))
         words.append(
-            f"{found.pairs:,} pairs of five models in {found.tasks:,} tasks, {n} answers of each: "
+            f"{found.pairs:,} pairs of five models in {found.tasks:,} tasks, {n} per pair: "
             f"{100 * found.rejected:.0f} % of submissions rejected on golden items, "
             f"{100 * found.wrong:.0f} % of those accepted are of people who guess; "
             f"{100 * found.true['lenient']:.0f} % of the pairs are true"
         )
+    words.append("several answers are aggregated by Dawid and Skene's model")
     words.append("strict takes 100 % yes, lenient also partly yes; recall is of the gallery")
     return AnnotationStudy("merged-positives", tuple(rows), tuple(words))
 
