@@ -67,7 +67,11 @@ def near_pairs(texts: Sequence[str], *, threshold: float = NEAR, first: int = 0)
                 seen.update(holders.get(shingle, ()))
             if not first or j < first:
                 holders.setdefault(shingle, []).append(j)
-        for i in sorted(seen):
+        # The similarity of two sets is at most the ratio of their sizes.
+        least, most = threshold * len(own) - 1e-9, (len(own) + 1e-9) / max(threshold, 1e-9)
+        for i in seen:
+            if not least <= len(sets[i]) <= most:
+                continue
             common = len(own & sets[i])
             if common >= threshold * (len(own) + len(sets[i]) - common) - 1e-9:
                 found.append((i, j))
