@@ -32,6 +32,15 @@ from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.learned import LearnedScorer
 from counterfoil.tasks import compare as compare_task
 from counterfoil.tasks import evaluate as evaluate_task
+from counterfoil.tasks.annotate_agreement import PeopleAgreements
+from counterfoil.tasks.annotate_agreement import annotate_agreement as agreement_task
+from counterfoil.tasks.annotate_create import CreatedCampaign, CreateOptions
+from counterfoil.tasks.annotate_create import create_campaign as create_task
+from counterfoil.tasks.annotate_export import CampaignExport
+from counterfoil.tasks.annotate_export import annotate_export as export_task
+from counterfoil.tasks.annotate_simulate import SimulatedCampaign
+from counterfoil.tasks.annotate_simulate import annotate_simulate as simulate_task
+from counterfoil.tasks.annotate_status import CampaignProgress, annotate_status
 from counterfoil.tasks.audit import Audit, AuditOptions
 from counterfoil.tasks.audit import audit as audit_task
 from counterfoil.tasks.bias import AnnotatorStudy, gallery
@@ -74,9 +83,13 @@ __all__ = [
     "Audit",
     "Benchmark",
     "BuildResult",
+    "CampaignExport",
+    "CampaignProgress",
     "CandidatePool",
     "CaptionScores",
     "CounterfoilError",
+    "CreateOptions",
+    "CreatedCampaign",
     "EvaluateOptions",
     "EvaluationRun",
     "ExplainOptions",
@@ -84,9 +97,11 @@ __all__ = [
     "HeatGrades",
     "Ledger",
     "ModelRankings",
+    "PeopleAgreements",
     "Published",
     "Recipe",
     "RunComparison",
+    "SimulatedCampaign",
     "StepResult",
     "StudyReport",
     "SystemComparison",
@@ -94,12 +109,17 @@ __all__ = [
     "TrainedModel",
     "VoteStrengths",
     "Votes",
+    "annotate_agreement",
+    "annotate_export",
+    "annotate_simulate",
+    "annotate_status",
     "apply_step",
     "audit",
     "bias",
     "build_benchmark",
     "compare",
     "compare_systems",
+    "create_campaign",
     "evaluate",
     "evaluate_all",
     "explain",
@@ -579,6 +599,98 @@ def build_benchmark(
     )
     feedback = _feedback(quiet=quiet, progress=progress, note=note)
     return build_task(recipe, out, options, overwrite=overwrite, feedback=feedback)
+
+
+def create_campaign(
+    form: str,
+    source: str | Path,
+    out: str | Path,
+    options: CreateOptions | None = None,
+    *,
+    overwrite: bool = False,
+    quiet: bool = False,
+    note: Note | None = None,
+) -> CreatedCampaign:
+    """Make an annotation campaign at `out`, as `counterfoil annotate create` does it.
+
+    `form` is a form of work, `source` a table, a benchmark's name or folder, or a campaign whose answers
+    become items. `options.recipe` has fields of `campaign.toml`, `options.settings` those of the form.
+    `counterfoil annotate serve` serves the folder. Raises `InputError` for a design that cannot be and
+    `DataError` for items that the form cannot show.
+
+    >>> import tempfile
+    >>> options = CreateOptions(recipe={"overlap": 2}, sample=3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = create_campaign("yes-no", "world-quads", Path(folder) / "pairs", options, quiet=True)
+    ...     tried = annotate_simulate(Path(folder) / "pairs", people=8, accuracy=1.0, quiet=True)
+    ...     made.to_arrow()["items"].to_pylist(), tried.simulation.counts.answers
+    ([12], 24)
+    """
+    feedback = _feedback(quiet=quiet, progress=None, note=note)
+    return create_task(form, source, out, options or CreateOptions(), overwrite=overwrite, feedback=feedback)
+
+
+def annotate_simulate(
+    campaign: str | Path,
+    *,
+    people: int = 50,
+    mix: Mapping[str, float] | None = None,
+    accuracy: float | None = None,
+    seed: int = 0,
+    quiet: bool = False,
+    progress: Progress | None = None,
+    note: Note | None = None,
+) -> SimulatedCampaign:
+    """Run a campaign by simulated people on a database of its own, as `counterfoil annotate simulate` does.
+
+    `mix` are shares of kinds of people ("able", "hasty", "one-sided", "careless", "adversarial", "bot"),
+    `accuracy` how often able ones are right. Raises `InputError` for unknown kinds.
+    """
+    feedback = _feedback(quiet=quiet, progress=progress, note=note)
+    return simulate_task(campaign, people=people, mix=mix, accuracy=accuracy, seed=seed, feedback=feedback)
+
+
+def annotate_agreement(
+    source: str | Path,
+    *,
+    campaign: str | Path | None = None,
+    database: str | None = None,
+    draws: int = 400,
+    seed: int = 0,
+    quiet: bool = False,
+    note: Note | None = None,
+) -> PeopleAgreements:
+    """Agreement of the people of a campaign, or of a table of judgements, per question and kind of item.
+
+    `campaign`, of a table, is the one whose questions it answers; `database` is the address of a database
+    elsewhere. Raises `DataError` for what is neither.
+    """
+    feedback = _feedback(quiet=quiet, progress=None, note=note)
+    return agreement_task(
+        source, campaign=campaign, database=database, draws=draws, seed=seed, feedback=feedback
+    )
+
+
+def annotate_export(
+    campaign: str | Path,
+    out: str | Path | None = None,
+    *,
+    model: str = "one-coin",
+    people: bool = True,
+    database: str | None = None,
+    overwrite: bool = False,
+    quiet: bool = False,
+    note: Note | None = None,
+) -> CampaignExport:
+    """Write a campaign's judgements, labels with their posterior, and the tables that other jobs read.
+
+    `model` is how answers become labels: one-coin, majority, dawid-skene, mace or glad. Without `people` no
+    table has a person's id. Raises `InputError` for a campaign without answers.
+    """
+    feedback = _feedback(quiet=quiet, progress=None, note=note)
+    return export_task(
+        campaign, out, model=model, people=people, database=database, overwrite=overwrite, feedback=feedback
+    )
 
 
 def apply_step(
