@@ -413,13 +413,15 @@ def compare(
     *,
     baseline: Run | str | None = None,
     interval: str | None = None,
+    shared: bool = False,
     draws: int = 10_000,
     seed: int = 0,
     quiet: bool = False,
 ) -> RunComparison:
     """Compare runs question by question, with a test of every difference.
 
-    `runs` are runs, run folders, and folders of them; `baseline` is a run or its name. See
+    `runs` are runs, run folders, and folders of them; `baseline` is a run or its name. With `shared` runs
+    that answer other questions are compared over those that all answer. See
     `counterfoil.tasks.compare.compare` for the statistics. Images for `to_html` are looked for where the runs
     found them; `RunComparison.with_images` names another place.
 
@@ -430,7 +432,13 @@ def compare(
     ('blind:random', 'blind:length', 'group')
     """
     return compare_task.compare(
-        runs, baseline=baseline, interval=interval, draws=draws, seed=seed, feedback=_feedback(quiet=quiet)
+        runs,
+        baseline=baseline,
+        interval=interval,
+        shared=shared,
+        draws=draws,
+        seed=seed,
+        feedback=_feedback(quiet=quiet),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.data import Outcomes, Scores
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.evaluation.compare import compare
+from counterfoil.evaluation.compare import compare, over_shared
 from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
 from counterfoil.stats.tests import holm
@@ -102,6 +102,45 @@ def test_runs_that_cannot_be_paired_are_refused(quads) -> None:
         compare([a, a])
     with pytest.raises(UnknownNameError, match="did you mean 'clip-large'"):
         compare([_run("clip-large", short, _quality(short, 1, 0)), a], baseline="clip-larg")
+
+
+def test_runs_are_compared_over_the_questions_that_all_answer(quads) -> None:
+    whole = quads(30)
+    rows = np.array([3, 7, 8, 20, 29])
+    part = whole.part(rows, "some")
+    answers = [_quality(whole, 1.0, seed) for seed in range(3)]
+    runs = [_run(f"m{seed}", whole, each) for seed, each in enumerate(answers)]
+    people = _run("people", part, answers[2].take(rows))
+    notes: list[str] = []
+    found = over_shared([*runs, people], note=notes.append, draws=100)
+    expected = [_run(f"m{seed}", part, each.take(rows)) for seed, each in enumerate(answers)]
+    for run, other in zip(found, [*expected, people], strict=True):
+        assert run.benchmark.questions.ids == part.questions.ids
+        assert {name: run.items[name].tolist() for name in run.items} == {
+            name: other.items[name].tolist() for name in other.items
+        }
+        for measure, value in other.result.measures.items():
+            assert run.result.measures[measure].value == value.value
+    assert len(notes) == 3
+    assert "'m0' is measured on the 5 of its questions that all runs answer" in notes[0]
+    # The model that gave the very answers of the sample is no different from it.
+    (comparison,) = compare(found, baseline="people", draws=100)
+    assert {d.value for d in comparison.against_baseline() if d.a == "m2"} == {0.0}
+    with pytest.raises(InputError, match="is answered by all runs"):
+        over_shared(
+            [people, _run("b", whole.part(np.array([0]), "one"), answers[0].take(np.array([0])))],
+            note=notes.append,
+        )
+
+
+def test_galleries_are_not_cut_to_some_queries(galleries) -> None:
+    asked, fewer = galleries(parts=False, values=30), galleries(parts=False, values=30)
+    run, other = _ranked("a", asked, asked.scores), _ranked("b", fewer, fewer.scores)
+    ids = other.benchmark.questions.ids
+    renamed = replace(other.benchmark.questions, ids=(*ids[:-1], "another"))
+    other = replace(other, benchmark=replace(other.benchmark, questions=renamed))
+    with pytest.raises(InputError, match="cannot be cut to some questions"):
+        over_shared([run, other], note=print)
 
 
 def _ranked(name: str, asked, scores) -> Run:

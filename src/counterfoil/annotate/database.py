@@ -105,7 +105,7 @@ def open_database(
 ) -> Database:
     """The database of a campaign, made or migrated where needed; with `serve` no other process may serve it.
 
-    One that is not `durable` does not wait for the disk: for simulations, whose answers nobody will miss.
+    One that is not `durable` does not wait for the disk: for simulations, whose answers can be lost.
     Raises `InputError` for an address that is none and a campaign that is served already, `DataError` for
     a database of a newer version, of another campaign, or whose items, form or plan changed under answers,
     and `StorageError` where it cannot be reached.
@@ -239,7 +239,7 @@ def _write_items(connection: sa.Connection, campaign: Campaign, planned: tuple[t
             "role": item.role,
             "instance": numbers.setdefault(item.apart, len(numbers)),
             "rank": rank,
-            # Items of known answer are anybody's: they want no number of answers.
+            # Items of known answer can be given to all: they want no number of answers.
             "target": overlap if item.role == "work" else 0,
             "author": item.cells.get("author"),
         }

@@ -62,7 +62,7 @@ def enter(
     parameters: Mapping[str, str],
     now: float,
 ) -> Entered:
-    """Let somebody in: a new person, or the same one again with a new token.
+    """Let a person in: a new one, or the same one again with a new token.
 
     `platform` is "link" (`worker` is one of `make_links`), "open" (`parameters` have the campaign's `code`;
     without a worker a new person comes in each time), or the platform that the campaign names. Where people
@@ -109,7 +109,7 @@ def enter(
 
 
 def person_of(db: Database, token: str) -> Person:
-    """The person whose token it is; raises `InputError` for a token that is nobody's.
+    """The person whose token it is; raises `InputError` for an unknown token.
 
     Only hashes are compared, so that the time it takes says nothing about tokens that are near.
     """

@@ -2,7 +2,7 @@
 
 SQLite in mode FULL waits for the disk within each transaction, so that writers come one per wait. Here a
 transaction is committed to the log without waiting (mode NORMAL, in which the log is in order and whole up to
-where the disk got), the next writer begins, and whoever must know that a commit is on the disk waits for the
+where the disk got), the next writer begins, and what must know that a commit is on the disk waits for the
 log: one wait is enough for all commits until it began.
 """
 

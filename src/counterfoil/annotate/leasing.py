@@ -80,7 +80,7 @@ _ISSUE = sa.insert(leases).values(
 
 
 def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
-    """A person's lease by its id; None for an id that is nobody's or another person's."""
+    """A person's lease by its id; None for an unknown id and for another person's."""
     row = connection.execute(_FIND, {"the_id": lease, "the_person": person}).first()
     return None if row is None else Lease(*row)
 

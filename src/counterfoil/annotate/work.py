@@ -150,7 +150,7 @@ def running(db: Database) -> Running:
 
 
 def set_running(db: Database, state: Running, now: float) -> None:
-    """Let people go on, pause, or stop: items before them can still be answered, nobody gets new ones."""
+    """Let people go on, pause, or stop: items before them can still be answered, no new ones are given."""
     with db.writing() as connection:
         set_value(connection, "running", state)
         log(connection, now, state)

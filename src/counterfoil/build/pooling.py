@@ -1,4 +1,4 @@
-"""Pairs that models propose and someone judges, round after round (`counterfoil.evaluation.pool_rounds`)."""
+"""Pairs that models propose and people judge, round after round (`counterfoil.evaluation.pool_rounds`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`counterfoil annotate plan`: labels per item, intervals, hours and cost before anyone is paid."""
+"""`counterfoil annotate plan`: labels per item, intervals, hours and cost before people are paid."""
 
 from typing import Annotated, Literal
 

@@ -135,7 +135,7 @@ PAUSE_EPILOG = "Example: counterfoil annotate prolific pause campaign/"
 
 
 def pause(campaign: CampaignFolder, token_env: TokenEnv = _TOKEN, api: Api = None, json: Json = None) -> None:
-    """Pause the campaign's study: nobody new comes, those at work go on."""
+    """Pause the campaign's study: no new people come, those at work go on."""
     _move(campaign, "PAUSE", token_env, api, json)
 
 

@@ -1,4 +1,4 @@
-"""`counterfoil annotate simulate`: a whole campaign by simulated people, before anyone is paid."""
+"""`counterfoil annotate simulate`: a whole campaign by simulated people, before people are paid."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -30,6 +30,8 @@ COMPARE_EPILOG = """Examples:
 
   counterfoil compare runs/* --baseline clip --html report.html
 
+  counterfoil compare runs/people runs/clip --shared
+
   counterfoil compare runs/* --latex table.tex --markdown table.md --json comparison.json"""
 
 
@@ -57,6 +59,12 @@ def compare(
             "differences are made as auto makes them."
         ),
     ] = None,
+    shared: Annotated[
+        bool,
+        typer.Option(
+            "--shared", help="Compare over the questions that all runs answer: people beside models."
+        ),
+    ] = False,
     draws: Annotated[
         int,
         typer.Option(min=100, max=most("draws"), help="Bootstrap draws; permutations are at least as many."),
@@ -78,7 +86,15 @@ def compare(
     paths.check(html=html, **vars(tables), json=json)
     terminal.check_drawing(html)
     feedback = terminal.feedback()
-    found = compare(runs, baseline=baseline, interval=interval, draws=draws, seed=seed, feedback=feedback)
+    found = compare(
+        runs,
+        baseline=baseline,
+        interval=interval,
+        shared=shared,
+        draws=draws,
+        seed=seed,
+        feedback=feedback,
+    )
     if html is not None and pictures != "never":
         required = pictures == "always" and data is not None
         found = found.with_images(data=data, images=images, required=required, feedback=feedback)

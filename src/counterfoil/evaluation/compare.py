@@ -132,6 +132,49 @@ def check_common(runs: Sequence[Run], *, note: Callable[[str], None]) -> None:
         note(f"{benchmark}: only '{name}' was run on it, so nothing is compared there")
 
 
+def over_shared(
+    runs: Sequence[Run],
+    *,
+    note: Callable[[str], None],
+    interval: IntervalMethod | str = IntervalMethod.AUTO,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> tuple[Run, ...]:
+    """The runs over the questions that all runs on their benchmark answer; those with more are measured anew.
+
+    People answer a sample of a benchmark: beside them models are measured on that sample. `note` says how
+    many questions are left. Raises `InputError` where none is, and for answers that have no parts (rankings
+    of galleries).
+    """
+    shared: dict[str, set[str]] = {}
+    for run in runs:
+        ids = set(run.benchmark.questions.ids)
+        shared[run.benchmark.name] = shared.get(run.benchmark.name, ids) & ids
+    found = []
+    for run in runs:
+        name = run.benchmark.name
+        rows = np.array([at for at, id in enumerate(run.benchmark.questions.ids) if id in shared[name]])
+        if len(rows) == len(run.benchmark):
+            found.append(run)
+            continue
+        if not len(rows):
+            raise InputError(f"no question of {name} is answered by all runs", given=run.name)
+        # Rankings of galleries have none: what is left of a query depends on all items.
+        take = getattr(run.answers, "take", None)
+        if take is None:
+            raise InputError("these answers cannot be cut to some questions", where=f"{run.name} on {name}")
+        note(f"{name}: '{run.name}' is measured on the {len(rows):,} of its questions that all runs answer")
+        title = f"{run.benchmark.card.title} ({len(rows):,} of its {len(run.benchmark):,})"
+        part = replace(
+            run,
+            benchmark=run.benchmark.part(rows, title),
+            answers=take(rows),
+            items={measure: values[rows] for measure, values in run.items.items()},
+        )
+        found.append(remeasured(part, interval, draws=draws, seed=seed))
+    return tuple(found)
+
+
 def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
     first = runs[0]
     names = [run.name for run in runs]
@@ -142,7 +185,7 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
             raise InputError(
                 f"runs on {benchmark} ask different questions, so they cannot be paired",
                 given=f"'{first.name}' {len(first.benchmark):,} and '{run.name}' {len(run.benchmark):,}",
-                hint="evaluate both on the same data, or compare them in two calls",
+                hint="evaluate both on the same data, or compare where all answer with --shared",
             )
         form, other = of(first.benchmark), of(run.benchmark)
         conflict = (

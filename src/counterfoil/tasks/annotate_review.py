@@ -116,7 +116,7 @@ class PeopleReview(Tabular):
         return f"<PeopleReview: {flagged} of {amount(len(self.quality), 'person')} with signs>"
 
     def save(self, path: str | Path) -> None:
-        """Write the rows by person as CSV, for whoever pays the people."""
+        """Write the rows by person as CSV, for those who pay the people."""
         write_csv(path, self.to_arrow())
 
     def to_json(self) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def addresses(campaign: Campaign, site: str) -> Addresses:
 def campaign_links(folder: str | Path, n: int = 20, *, site: str = "http://127.0.0.1:8750") -> pa.Table:
     """The first n personal links of a campaign as a table `number`, `link`; the same ones each time.
 
-    Each is for one person, and whoever has it takes part as that person. Raises `DataError` for a folder
+    Each is for one person: who opens it takes part as that person. Raises `DataError` for a folder
     without a campaign and `InputError` for an address that is none.
     """
     from counterfoil.annotate.entry import make_links

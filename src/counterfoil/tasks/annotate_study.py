@@ -98,7 +98,7 @@ def _baseline(seed: int) -> AnnotationStudy:
         found.rows,
         (
             f"{len(found.right):,} questions, {len(found.accuracy)} people of {found.right.size:,} queries; "
-            "nobody has two directions of one question",
+            "no person has two directions of one question",
             "intervals have the truth in "
             + ", ".join(f"{100 * share:.1f} % ({name})" for name, share in covered.items())
             + f" of {_COVERAGE:,} simulations of other people",

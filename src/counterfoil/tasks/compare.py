@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from counterfoil.data.data_paths import Places
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
-from counterfoil.evaluation.compare import Comparison, Difference, check_common, remeasured
+from counterfoil.evaluation.compare import Comparison, Difference, check_common, over_shared, remeasured
 from counterfoil.evaluation.compare import compare as tested
 from counterfoil.evaluation.result import Run
 from counterfoil.outputs import active_outputs
@@ -205,6 +205,7 @@ def compare(
     *,
     baseline: Run | str | None = None,
     interval: str | None = None,
+    shared: bool = False,
     draws: int = 10_000,
     seed: int = 0,
     feedback: Feedback = SILENT,
@@ -213,12 +214,15 @@ def compare(
 
     `runs` are runs, run folders, and folders of them. With a `baseline` (a run or its name) every other run
     is tested against it, else all pairs. `interval` makes those of runs anew too; by default they keep
-    theirs, and those of differences are made as "auto" makes them. The same seed gives the same numbers to
-    the last bit. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where the runs have no
-    benchmark in common.
+    theirs, and those of differences are made as "auto" makes them. With `shared` runs that answer other
+    questions are compared over those that all answer: people beside models. The same seed gives the same
+    numbers to the last bit. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where the
+    runs have no benchmark in common.
     """
     found = load_runs(runs, feedback)
     check_common(found, note=feedback.note)
+    if shared:
+        found = [*over_shared(found, note=feedback.note, interval=interval or "auto", draws=draws, seed=seed)]
     if interval is not None:
         found = [remeasured(run, interval, draws=draws, seed=seed) for run in found]
     name = baseline.name if isinstance(baseline, Run) else baseline

@@ -1,7 +1,7 @@
 """Contract of a platform: who enters by the parameters of an address, and where they go when they leave.
 
 A platform is a frozen dataclass whose fields are its settings, so that the recipe of a campaign can hold
-them. It opens no connection and trusts no parameter: an address can be typed by anybody, so its ids name a
+them. It opens no connection and trusts no parameter: an address can be typed by hand, so its ids name a
 person and prove nothing.
 """
 

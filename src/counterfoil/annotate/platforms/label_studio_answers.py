@@ -2,7 +2,7 @@
 
 An export (JSON, not JSON-MIN) is a list of tasks with annotations, each with `completed_by`, `lead_time` and
 a `result` of regions: one for a choice, a rating or a text, one for every span. An annotation that is marked
-as ground truth is nobody's judgement: the others are held to it, and it fills their column `golden`.
+as ground truth is no person's judgement: the others are held to it, and it fills their column `golden`.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -4,7 +4,7 @@ The page is shown in a frame of the worker site. AWS appends `assignmentId`, `hi
 `workerId`; while a worker only looks at a HIT, `assignmentId` is ASSIGNMENT_ID_NOT_AVAILABLE and no worker is
 named. Work is finished by a form that the browser posts to `turkSubmitTo`/mturk/externalSubmit. That address
 comes in by the address line, so only Amazon's two are ever used: any other would send people, and what they
-post, to whoever wrote the link.
+post, to the author of the link.
 
 Source: Amazon Mechanical Turk API Reference, ExternalQuestion.
 """

@@ -108,7 +108,7 @@ def set_up(
 ) -> "BonusBatch | None":
     """The set at Prolific, ready to be paid; None where it was paid before.
 
-    Raises `InputError` for somebody without a submission of the study, and where the set may have been paid.
+    Raises `InputError` for a person without a submission of the study, and where the set may have been paid.
     """
     state = notes.state(notes.key(bonuses, round_name))
     if state == "paid":

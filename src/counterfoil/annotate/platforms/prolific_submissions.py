@@ -105,7 +105,7 @@ class Reconciled:
     `free` are people of the campaign whose place is free again, so that their open items go to others;
     `payable` submissions that wait for review and whose person is done; `unfinished` those that wait though
     their person is not; `unseen` those that wait of people who never entered. `strangers` are people of the
-    campaign who have no submission: whoever typed a link.
+    campaign who have no submission: those who typed a link.
     """
 
     free: tuple[str, ...]
