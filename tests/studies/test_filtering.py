@@ -13,7 +13,7 @@ from counterfoil.studies.plan import SHORT
 
 def study() -> FilterStudy:
     rng = np.random.default_rng(0)
-    rates = {"clean": 0.6, "noisy": 0.4, "learned filter": 0.5}
+    rates = {"clean": 0.6, "noisy": 0.4, "learned filter": 0.5, "rows at random": 0.35}
     luck = rng.random(2000)
     right = {layout: {name: (luck < rate)[None] for name, rate in rates.items()} for layout in LAYOUTS}
     sample = Verified(rng.normal(size=50), rng.random(50) < 0.5)
@@ -41,7 +41,7 @@ def test_the_share_of_the_loss_that_is_brought_back() -> None:
 def test_a_small_study(tmp_path: Path) -> None:
     plan = replace(SHORT, loose=300, contrasts=400, questions=70, watched=14, relation_steps=8, steps=16)
     made = noise_filter(tmp_path, plan, verified=200)
-    assert set(made.kept) == {"clean", "noisy", "perfect filter", "learned filter"}
+    assert set(made.kept) == {"clean", "noisy", "perfect filter", "learned filter", "rows at random"}
     assert made.kept["perfect filter"] == pytest.approx(1 - NOISE, abs=0.08)
     assert made.filter.precision.low <= made.true[0] <= made.filter.precision.high
     assert {each["clean"].shape for each in made.right.values()} == {(1, 70)}

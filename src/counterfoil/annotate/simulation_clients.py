@@ -1,9 +1,9 @@
 """Clients of simulated people: the functions that the server calls, or the server itself over HTTP."""
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from counterfoil.annotate import entry, leasing, work
@@ -72,9 +72,9 @@ def direct_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
 class _Http:
     campaign: Campaign
     db: Database
+    portal: Any
     http: Any = None
     now: float = 0.0
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     tokens: dict[str, str] = field(default_factory=dict)
 
     def enter(self, link: str, now: float) -> None:
@@ -94,7 +94,7 @@ class _Http:
         return self._seen(person, receipt["work"])
 
     def _send(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> Any:
-        found = self.loop.run_until_complete(self.http.request(method, path, json=sent))
+        found = self.portal.call(partial(self.http.request, method, path, json=sent))
         if found.status_code >= 400:
             raise InputError("the server refused", where=f"{method} {path}", given=found.text)
         return found
@@ -128,14 +128,16 @@ def http_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
         import httpx2
     except ModuleNotFoundError:
         raise MissingExtraError("httpx2", "annotate") from None
-    found = _Http(campaign, db)
-    app = make_app(campaign, db, clock=lambda: found.now)
-    found.http = httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", trust_env=False
-    )
-    try:
-        yield found
-    finally:
-        found.loop.run_until_complete(found.http.aclose())
-        found.loop.run_until_complete(found.loop.shutdown_default_executor())
-        found.loop.close()
+    from anyio.from_thread import start_blocking_portal
+
+    # A thread of its own: a notebook has an event loop that runs in the caller's.
+    with start_blocking_portal() as portal:
+        found = _Http(campaign, db, portal)
+        app = make_app(campaign, db, clock=lambda: found.now)
+        found.http = httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", trust_env=False
+        )
+        try:
+            yield found
+        finally:
+            portal.call(found.http.aclose)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from counterfoil.annotate.campaign import CampaignRecipe
+from counterfoil.annotate.recipe import CampaignRecipe
 from counterfoil.cli.field_options import field_options, text_of
 from counterfoil.cli.options import Json, Overwrite, Quiet, key_values
 

@@ -12,12 +12,12 @@ for nothing; numbers of answers may differ from item to item. Intervals: `counte
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
 from numpy import ndarray
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from counterfoil.errors import InputError
 
@@ -184,12 +184,12 @@ def pair_kappas(
     (0.5, 4)
     """
     shape = (data.n_people, data.n_items)
-    asked = csr_array((np.ones(len(data.item)), (data.person, data.item)), shape=shape)
+    asked = _sparse(data.person, data.item, shape)
     shared = (asked @ asked.T).toarray()
     agreed, by_chance = np.zeros(shared.shape), np.zeros(shared.shape)
     for category in range(len(data.categories)):
         rows = data.category == category
-        gave = csr_array((np.ones(int(rows.sum())), (data.person[rows], data.item[rows])), shape=shape)
+        gave = _sparse(data.person[rows], data.item[rows], shape)
         agreed += (gave @ gave.T).toarray()
         # How often the row's person gave this answer to what the column's person judged as well.
         habit = (gave @ asked.T).toarray()
@@ -286,9 +286,16 @@ def _positions(
     return centred
 
 
-def _sums_by(group: Int[ndarray, "n"]) -> csr_array:
+def _sums_by(group: Int[ndarray, "n"]) -> Any:
     """The matrix that adds up the rows of each group 0, 1, ..."""
-    return csr_array((np.ones(len(group)), (group, np.arange(len(group)))))
+    return _sparse(group, np.arange(len(group)), None)
+
+
+def _sparse(rows: ndarray, columns: ndarray, shape: tuple[int, int] | None) -> Any:
+    """A sparse matrix of ones; commands that measure no agreement do not load SciPy for it."""
+    from scipy.sparse import csr_array
+
+    return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
 def _over(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,7 +18,6 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.stats.intervals import normal_quantile, wilson_score
 from counterfoil.stats.label_models import LabelModel, Labels, class_shares, normalised
 
 #: No chance is taken to be smaller, so that one surprising answer does not rule a class out.
@@ -164,6 +163,9 @@ def accuracy_interval(
     (array([0.49, 0.  ]), array([0.94, 1.  ]))
     """
     some = np.maximum(asked, 1.0)
+    # SciPy, which simulated people of the world are drawn without.
+    from counterfoil.stats.intervals import normal_quantile, wilson_score
+
     z = np.full(len(asked), normal_quantile(level))
     low, high = wilson_score(right / some, some, z)
     return np.where(asked > 0, low, 0.0), np.where(asked > 0, high, 1.0)

@@ -13,12 +13,12 @@ They find what they find from the same start every time: equal answers give equa
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from counterfoil.errors import InputError
 
@@ -99,8 +99,10 @@ class Labels:
         return cls(items, people, labels, n_items, n_people, n_classes, known, weights)
 
     @cached_property
-    def table(self) -> csr_array:
+    def table(self) -> Any:
         """(items, people * classes) 1 where a person gave a label, in column person * classes + label."""
+        from scipy.sparse import csr_array
+
         columns = self.people * self.n_classes + self.labels
         shape = (self.n_items, self.n_people * self.n_classes)
         return csr_array((np.ones(len(columns)), (self.items, columns)), shape=shape)

@@ -1,6 +1,6 @@
 """Pages of the researcher: log in, the campaign at a glance, and items on which people disagree."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,7 @@ from counterfoil.annotate.server.research_access import COOKIE, ResearcherAccess
 from counterfoil.annotate.server.research_cache import OverviewCache
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_pages import environment
-from counterfoil.annotate.status import TIME_BINS, CampaignStatus, facts_of, moment
+from counterfoil.annotate.status import TIME_BINS, facts_of, moment
 from counterfoil.errors import InputError
 
 #: Reweightings behind the intervals of agreement on the page.
@@ -51,7 +51,7 @@ class ResearchPages:
             found=found,
             status_of=found.status,
             facts=facts_of(found.status),
-            bars=time_bars(found.status),
+            bars=time_bars(found.status.times),
             persons=_persons(found),
             more=max(0, len(found.status.persons) - MOST_SHOWN),
             disputes=found.disputes[:20],
@@ -142,20 +142,19 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
     return router
 
 
-def time_bars(status: CampaignStatus) -> list[dict[str, Any]]:
+def time_bars(times: Sequence[int]) -> list[dict[str, Any]]:
     """Bars of the histogram of time per item: label, number of items, and height in [0, 100].
 
-    >>> from types import SimpleNamespace
-    >>> bars = time_bars(SimpleNamespace(times=(0, 3, 1, *([0] * 11))))
+    >>> bars = time_bars((0, 3, 1, *([0] * 11)))
     >>> len(bars), bars[1]
     (14, {'label': '1–2', 'count': 3, 'height': 100.0})
     """
-    most = max(status.times, default=0) or 1
+    most = max(times, default=0) or 1
     ends = ["0", *map(str, TIME_BINS)]
     labels = [f"{low}–{high}" for low, high in pairwise(ends)] + [f"{ends[-1]}+"]
     return [
         {"label": label, "count": count, "height": round(100 * count / most, 1)}
-        for label, count in zip(labels, status.times, strict=True)
+        for label, count in zip(labels, times, strict=True)
     ]
 
 
