@@ -117,6 +117,9 @@ class TestFailures:
         self, echo: java.Child, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def interrupt() -> str:
+            # The answer is there, and must not be taken for one to the next question.
+            while echo._answers.empty():
+                time.sleep(0.01)
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:

@@ -107,8 +107,8 @@ class Child:
                 found = [self._next() for _ in range(len(lines) if answers is None else answers)]
                 writer.join()
             except BaseException:
-                # Its remaining output would be taken for answers to the next request.
                 self._process.kill()
+                self._forget()
                 raise
         return found
 
@@ -131,6 +131,14 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _forget(self) -> None:
+        """Drop what an ended program had answered: it would be taken for answers to the next request."""
+        self._readers[0].join()
+        with suppress(queue.Empty):
+            while True:
+                self._answers.get_nowait()
+        self._answers.put(None)
 
     def _next(self) -> str:
         try:
