@@ -51,8 +51,11 @@ bench: $(READY)  ## speed, as ratios against straightforward loops in the same r
 	$(BIN)/python benchmarks/annotation.py
 	$(BIN)/python benchmarks/world.py --size 48
 	$(BIN)/python benchmarks/training_step.py
+	$(BIN)/python benchmarks/training_memory.py
 	$(BIN)/python benchmarks/captions.py
 	$(BIN)/python benchmarks/pairs.py
+	$(BIN)/python benchmarks/routes.py
+	$(BIN)/python benchmarks/gpu.py
 	$(BIN)/python benchmarks/meteor.py
 	$(BIN)/python benchmarks/agreement.py
 

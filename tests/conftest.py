@@ -1,8 +1,10 @@
 """Shared by all tests: shape checks, the folder of real data, a browser, and the time per folder."""
 
+import functools
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,6 +13,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+import typer.main
 
 import shapecheck
 
@@ -25,6 +28,9 @@ gc.set_threshold(100_000, 50, 50)
 # Annotated shapes and types are enforced in the test run, and users never pay for them.
 shapecheck.install()
 
+# Each call of the command line makes its tree of commands, which is the same in every call of a process.
+typer.main.get_command = functools.cache(typer.main.get_command)
+
 # How long an example takes is up to the machine. `make slow` draws many more of them.
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=300)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=40)
@@ -36,6 +42,24 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("MPLBACKEND", "Agg")
 # Data sets that were fetched on this machine are not part of the tests.
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="counterfoil-tests-")
+
+
+def pytest_runtest_setup() -> None:
+    """Equal tokenizers of open_clip share what each would read and make anew: ranks of 49,000 merges."""
+    library = sys.modules.get("open_clip.tokenizer")
+    if library is None or hasattr(library.SimpleTokenizer.__init__, "__wrapped__"):
+        return
+    original, made = library.SimpleTokenizer.__init__, {}
+
+    @functools.wraps(original)
+    def once(self: Any, *args: Any, **settings: Any) -> None:
+        key = repr((args, settings))
+        if key not in made:
+            original(self, *args, **settings)
+            made[key] = dict(vars(self))
+        vars(self).update(made[key])
+
+    library.SimpleTokenizer.__init__ = once
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,19 @@
 """The checks that the test run puts on every function and dataclass of the package: see conftest.py.
 
-jaxtyping's decorator binds the arguments and checks them twice in every call, and its hook puts it on every
-function. Here beartype checks each function once, and only a function whose annotations name shapes opens a
-scope of axis names: the same is refused, in a fifth of the time (test_shapecheck.py).
+jaxtyping's decorator binds the arguments and checks them twice in every call, and its hook walks the whole
+tree of a module to put it on every function. Here the decorator of this module is put where functions can
+stand; beartype makes the check of a function when it is first called, and only a function whose annotations
+name shapes opens a scope of axis names: the same is refused, in a fifth of the time (test_shapecheck.py).
 """
 
+import ast
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
-from types import FunctionType
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, get_args, get_type_hints
 
 import jaxtyping
@@ -23,15 +27,59 @@ _with_shapes = inspect.unwrap(jaxtyping.jaxtyped)
 _scope = _with_shapes("context")
 
 
+#: Ends the names of the kept bytecode, which is not Python's own; another one for other marks.
+_KEPT = ".checked-1.pyc"
+
+
 def install() -> None:
     """Check all that is imported from the package after this call."""
+    sys.meta_path.insert(0, _Finder())
 
-    @functools.wraps(_with_shapes)
-    def decorator(*, typechecker: object) -> Callable[[Any], Any]:
-        return checked
 
-    jaxtyping.jaxtyped = decorator
-    jaxtyping.install_import_hook("counterfoil", "shapecheck.check")
+class _Finder:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: Any = None
+    ) -> ModuleSpec | None:
+        if name.partition(".")[0] != "counterfoil":
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)["__checked__"] = checked
+        super().exec_module(module)
+
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:
+        tree = compile(data, path, "exec", ast.PyCF_ONLY_AST, dont_inherit=True, optimize=_optimize)
+        _mark(tree)
+        return compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
+
+    def get_data(self, path: str) -> bytes:
+        return super().get_data(_kept(path))
+
+    def set_data(self, path: str, data: bytes, *, _mode: int = 0o666) -> None:
+        super().set_data(_kept(path), data, _mode=_mode)
+
+
+def _kept(path: str) -> str:
+    return path.removesuffix(".pyc") + _KEPT if path.endswith(".pyc") else path
+
+
+def _mark(tree: ast.AST) -> None:
+    """Put `checked` on every function, below its decorators, and on every class, above them."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            waiting += getattr(node, part, [])
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            mark = ast.copy_location(ast.Name("__checked__", ast.Load()), node)
+            marks = node.decorator_list
+            marks.insert(0 if isinstance(node, ast.ClassDef) else len(marks), mark)
 
 
 def checked(thing: Any) -> Any:
@@ -49,17 +97,21 @@ def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
         # beartype would check a generator's arguments at its first step, and each value that it yields.
         return _with_shapes(function, typechecker=check)
     hints = _hints(function)
-    inner = check(_annotated(function, hints))
-    if not any(map(_names_shapes, hints.values())):
-        return inner
+    copy, shapes, inner = _annotated(function, hints), any(map(_names_shapes, hints.values())), None
 
-    @functools.wraps(function)
-    def scoped(*args: Any, **kwargs: Any) -> Any:
+    @functools.wraps(function if shapes else copy)
+    def checking(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        nonlocal inner
+        if inner is None:
+            # Most functions are imported and never called, and a check takes a millisecond to make.
+            inner = check(copy)
+        if not shapes:
+            return inner(*args, **kwargs)
         with _scope:
             return inner(*args, **kwargs)
 
-    return scoped
+    return checking
 
 
 def _hints(function: FunctionType) -> dict[str, Any]:

@@ -37,6 +37,7 @@ GUIDE = {
     "Inputs": "inputs.md",
     "Files": "files.md",
     "Speed": "speed.md",
+    "Past one machine": "scale.md",
     "Glossary": "glossary.md",
     "Architecture": "architecture.md",
     "Design decisions": "design.md",

@@ -645,6 +645,8 @@ def annotate_simulate(
     mix: Mapping[str, float] | None = None,
     accuracy: float | None = None,
     seed: int = 0,
+    keep: str | Path | None = None,
+    overwrite: bool = False,
     quiet: bool = False,
     progress: Progress | None = None,
     note: Note | None = None,
@@ -652,10 +654,20 @@ def annotate_simulate(
     """Run a campaign by simulated people on a database of its own, as `counterfoil annotate simulate` does.
 
     `mix` are shares of kinds of people ("able", "hasty", "one-sided", "careless", "adversarial", "bot"),
-    `accuracy` how often able ones are right. Raises `InputError` for unknown kinds.
+    `accuracy` how often able ones are right; `keep` is a folder that becomes a copy of the campaign's with
+    all that was answered. Raises `InputError` for unknown kinds.
     """
     feedback = _feedback(quiet=quiet, progress=progress, note=note)
-    return simulate_task(campaign, people=people, mix=mix, accuracy=accuracy, seed=seed, feedback=feedback)
+    return simulate_task(
+        campaign,
+        people=people,
+        mix=mix,
+        accuracy=accuracy,
+        seed=seed,
+        keep=keep,
+        overwrite=overwrite,
+        feedback=feedback,
+    )
 
 
 def annotate_agreement(
@@ -1036,6 +1048,8 @@ def train_model(
     resume: bool = True,
     device: str | None = None,
     devices: int | None = None,
+    chunk_size: int | None = None,
+    checkpoint_activations: bool = False,
     workers: int | None = None,
     cache: Cache = "default",
     tensorboard: bool = False,
@@ -1070,6 +1084,8 @@ def train_model(
         "devices": devices,
         "workers": workers,
         "cache": _cache(cache),
+        "chunk_size": chunk_size,
+        "checkpoint_activations": checkpoint_activations or None,
         "tensorboard": tensorboard or None,
     }
     return train_task(

@@ -12,10 +12,12 @@ from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.forms import FORMS
 from counterfoil.data.forms.registry import ENTRIES
+from counterfoil.data.readers.rows import is_image_folder
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
+from counterfoil.places import local_folder, located
 from counterfoil.registry import resolve
 from counterfoil.scorers.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of
 from counterfoil.scorers.captions import registry as metric_names
@@ -26,6 +28,7 @@ from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given_galleries import GivenEmbeddings
 from counterfoil.scorers.lazy import LazyEmbedder, lazy
 from counterfoil.scorers.registry import SCORERS, TEXT_MODELS, ScorerEntry
+from counterfoil.scorers.sources import remember_source
 from counterfoil.train.recipes import RECIPES, Recipe, read
 
 #: Reads the scenes behind the world's pictures, which no layer of scorers knows.
@@ -42,11 +45,11 @@ ORACLE = ScorerEntry(
 PEOPLE = ScorerEntry(
     "people",
     "CAMPAIGN",
-    "the answers of people: the folder of a campaign whose items are a benchmark's questions",
+    "the answers of people to a benchmark's questions: the folder of a campaign, or of its export",
     "people:campaign/",
     "counterfoil.annotate.people_scorer:load",
     "annotate",
-    ("model",),
+    ("model", "database", "campaign"),
     embeds=False,
 )
 
@@ -157,8 +160,8 @@ def benchmark(
     card = benchmark_card(name)
     if data is not None and not data.exists():
         raise DataError("no such file or folder", where=data, hint="check --data")
-    if images is not None and not images.is_dir():
-        raise DataError("no such folder", where=images, hint="check --images")
+    if images is not None and not is_image_folder(images):
+        raise DataError("no such folder", where=located(images), hint="check --images")
     if data is not None and data.is_dir() and is_benchmark_folder(data):
         return load_folder(data)
     if not counts:
@@ -198,6 +201,20 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
 
 def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) -> Any:
     """As `scorer`; `like` is the same model with another prompt, whose towers will do where it has some."""
+    found = _found_scorer(spec, options, memory, like)
+    entry = SCORERS[scorer_name(spec)[0]]
+    remember_source(found, partial(_once_more, entry, spec, options, memory))
+    return found
+
+
+def _once_more(entry: ScorerEntry, spec: str, options: Options, memory: Path | None) -> Any:
+    """As `_scorer`, in a process that may lack what `register` added to this one."""
+    if entry.prefix not in SCORERS:
+        SCORERS.register(entry)
+    return _scorer(spec, options, memory)
+
+
+def _found_scorer(spec: str, options: Options, memory: Path | None, like: Any) -> Any:
     prefix, argument = scorer_name(spec)
     if prefix == "metric":
         return caption_metrics([argument], options, memory=memory)[argument]
@@ -209,7 +226,9 @@ def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) 
     if like is not None:
         load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
-        return lazy(prefix, argument, options, load, memory, named_models=known[prefix].named_models)
+        return lazy(
+            prefix, argument, options, load, local_folder(memory), named_models=known[prefix].named_models
+        )
     found = load(argument, options)
     # A scorer that keeps its own answers is given the folder of finished work.
     return found.kept_in(memory) if memory is not None and hasattr(found, "kept_in") else found

@@ -35,11 +35,12 @@ UNFINISHED = ".counterfoil-unfinished"
 
 
 @contextmanager
-def writing(path: str | Path) -> Iterator[IO[bytes]]:
+def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     """Open `path` for writing in one piece: it appears when the block ends, and not if the block fails.
 
-    What lies behind a link is written, and the link stays. Raises `StorageError` where the disk is full or
-    the folder may not be written, and `InputError` where the running command reads `path`.
+    What lies behind a link is written, and the link stays. A `private` file is its owner's alone. Raises
+    `StorageError` where the disk is full or the folder may not be written, and `InputError` where the running
+    command reads `path`.
 
     >>> import tempfile; folder = Path(tempfile.mkdtemp())
     >>> with writing(folder / "a.txt") as file:
@@ -66,12 +67,13 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes files private; what a user writes should have the rights the user's umask gives.
-        os.chmod(temporary, 0o666 & ~_umask())
+        if not private:
+            os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
         temporary = None
         _sync_folder(path.parent)
     except OSError as error:
-        raise _storage_error(path, error) from error
+        raise storage_error(path, error) from error
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
@@ -133,7 +135,12 @@ def write_text(path: str | Path, text: str) -> None:
 
 def write_json(path: str | Path, value: object) -> None:
     """Write `value` to `path` as indented JSON in one piece; NaN and infinities are refused."""
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_bytes(path, json_bytes(value))
+
+
+def json_bytes(value: object) -> bytes:
+    """What `write_json` writes."""
+    return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8")
 
 
 def write_parquet(path: str | Path, table: pa.Table) -> None:
@@ -229,17 +236,20 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no canonical JSON")
 
 
-def _storage_error(path: Path, error: OSError) -> StorageError:
+def storage_error(
+    path: Path, error: OSError, doing: str = "written", *, hint: str | None = None
+) -> StorageError:
+    """The error in one line of a file or folder that cannot be written, read or removed."""
     if error.errno in _NO_ROOM:
-        what, hint = (
+        what, instead = (
             "the disk is full",
             "free some space or choose another folder; nothing was left half-written",
         )
     elif error.errno in _NO_RIGHT:
-        what, hint = "may not be written", "choose a folder you may write to"
+        what, instead = f"may not be {doing}", "choose a folder you may write to"
     else:
-        what, hint = f"cannot be written: {error.strerror or error}", "choose another folder"
-    return StorageError(what, where=path, hint=hint)
+        what, instead = f"cannot be {doing}: {error.strerror or error}", "choose another folder"
+    return StorageError(what, where=path, hint=hint or instead)
 
 
 def _umask() -> int:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -226,7 +227,9 @@ def crowd(
         await asyncio.gather(*each, *beside)
         load.wall = perf_counter() - begun
 
-    asyncio.run(run())
+    # In a thread of its own: a browser of another test keeps an event loop in this one.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, run()).result()
     return load
 
 

@@ -186,6 +186,21 @@ def test_votes_of_people_who_fail_golden_items_weigh_less() -> None:
     assert still_needed([("yes", 5, 5)] * 7, 2, adaptive) == 7
 
 
+def test_answers_are_asked_for_until_one_has_so_many_and_no_more() -> None:
+    first = recipe(design="adaptive", overlap=1, first_to=3, most=5)
+    rng = np.random.default_rng(0)
+    for p in (0.5, 0.9):
+        given: list[str] = []
+        while more := still_needed([(each, 0, 0) for each in given], 2, first) - len(given):
+            # All that are wanted may be under way at once, and none of them is one too many.
+            given += rng.choice(["yes", "no"], more, p=[p, 1 - p]).tolist()
+        assert max(given.count("yes"), given.count("no")) == 3
+    with pytest.raises(InputError, match=r"key 'first_to'.*allowed: 0 but for the design 'adaptive'"):
+        recipe(first_to=3)
+    with pytest.raises(InputError, match=r"key 'most'.*given: 9; allowed: the 10 of first_to or more"):
+        recipe(design="adaptive", first_to=10)
+
+
 def test_designs_that_cannot_be_are_refused_before_anything_is_written() -> None:
     items = [pair(f"{at}-{kind}", instance=str(at), kind=kind) for at in range(5) for kind in DIRECTIONS]
     check_items(items, recipe(design="blocks", overlap=2, per_person=5))

@@ -2,6 +2,9 @@
 
 import csv
 import json
+import stat
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from counterfoil import catalog
-from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.campaign import FILES, SECRETS, Campaign, open_campaign
 from counterfoil.cli import app
 from counterfoil.data.folder import save
 from counterfoil.errors import DataError, InputError
@@ -175,6 +178,36 @@ def test_the_human_baseline_of_bivlc_is_its_design(here: Path) -> None:
     assert "40" in str(made)
     kinds = Counter(item.kind for item in made.campaign.items)
     assert kinds == dict.fromkeys(("i2t-0", "i2t-1", "t2i-0", "t2i-1"), 40)
+
+
+def test_a_killed_create_is_finished_by_the_same_command(here: Path) -> None:
+    write(here / "pairs.csv", [{"image": f"{at}.png", "caption": f"c {at}"} for at in range(2)])
+    script = Path(__file__).with_name("killed_in_create.py")
+    words = ("annotate", "create", *YES_NO[:-2], "--quiet")
+    done = subprocess.run([sys.executable, script, "made", *words], capture_output=True, text=True, cwd=here)
+    assert done.returncode == 0, done.stderr
+    # The note, two images and every file of a campaign without answers; then the one that went well.
+    *killed, whole = sorted((here / "made").iterdir(), key=lambda path: int(path.name))
+    later = {"images", "database.sqlite", "export", "prolific.json", "prolific_bonuses.json"}
+    # What deleting answers leaves comes later too.
+    one_each = set(FILES) - later - {"kept_labels.csv", "data_sheet.md"}
+    assert len(killed) == 2 + len(one_each)
+    for folder in killed[1:]:
+        with pytest.raises(DataError, match="not written to its end"):
+            open_campaign(folder)
+    other = (*YES_NO[:-1], str(killed[4]), "--overlap", "7")
+    assert "begun there and not finished" in create(*other, code=1)
+    for folder in killed:
+        create(*YES_NO[:-1], f"made/{folder.name}")
+        assert contents(folder) == contents(whole)
+        assert stat.S_IMODE((folder / SECRETS).stat().st_mode) == 0o600
+        assert len(open_campaign(folder).secrets["salt"]) == 64
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What a folder holds but for its secrets, and for what a killed process was writing."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".part"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files if path.name != SECRETS}
 
 
 @pytest.fixture

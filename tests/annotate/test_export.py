@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 import counterfoil
 from counterfoil import catalog
 from counterfoil.annotate import adjudication, entry, work
+from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.forms.base import FormField, Option, WorkItem, WorkPage
 from counterfoil.annotate.labels import MODELS, item_labels, merged_gains
@@ -26,6 +28,7 @@ from counterfoil.cli import app
 from counterfoil.data.judgements import gain_of, read_judgements, read_votes
 from counterfoil.data.tables import read_table
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.scorers.base import Options
 from counterfoil.tasks.annotate_create import CreateOptions, create_campaign
 from counterfoil.tasks.annotate_export import annotate_export
 
@@ -51,9 +54,9 @@ def placed(page: WorkPage, values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def answered(campaign: Campaign, people: int, answers: Answers) -> Campaign:
+def answered(campaign: Campaign, people: int, answers: Answers, url: str | None = None) -> Campaign:
     """The campaign with the answers of so many people, each until there is nothing left for them."""
-    with closing(open_database(campaign)) as db:
+    with closing(open_database(campaign, url)) as db:
         for number, link in enumerate(entry.make_links(campaign, people)):
             person = entry.enter(db, campaign, worker=link, platform="link", parameters={}, now=1.0).person
             entry.consent(db, person, 1.0, text=campaign.consent)
@@ -284,6 +287,10 @@ def test_people_can_be_left_out_altogether(here: Path) -> None:
     assert len(persons) == 3
     assert not persons & {*entry.make_links(campaign, 3)}
     run("annotate", "export", "campaign", "--out", "without", "--no-people", "--kind", "parquet")
+    sheet = (here / "without" / "data_sheet.md").read_text()
+    with closing(open_database(campaign)) as db:
+        assert sheet == "".join(f"* {line}\n" for line in data_sheet(campaign, judgement_table(db, campaign)))
+    assert "3 people judged 4 items" in sheet
     for path in (here / "without").iterdir():
         content = path.read_bytes()
         assert not any(person.encode() in content for person in persons)
@@ -348,6 +355,14 @@ def test_a_decision_takes_the_place_of_the_model_and_a_tie_has_no_label() -> Non
     assert plain.table.column("label").to_pylist() == [None, "yes"]
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_of_one_answer_each_the_label_is_the_answer(model: str) -> None:
+    """Nothing tells how good people are: one coin would turn most of these answers around."""
+    found = item_labels(judged_rows(dict.fromkeys("abcde", "n") | {"f": "y"}), QUESTION, model=model)
+    assert found.labels == ("no",) * 5 + ("yes",)
+    assert found.model == "majority"
+
+
 def test_gains_are_of_the_four_answers_alone() -> None:
     scale = FormField("q", "?", options=(Option("yes"), Option("no"), Option("3")))
     ratings = item_labels(judged_rows({"a": "yy"}), scale)
@@ -389,13 +404,13 @@ def test_people_answer_quads_by_single_directions(here: Path) -> None:
     assert "40 answers of 4 people (choose)" in shown
     whole = len(catalog.benchmark("world-quads"))
     assert f"10 of {whole:,} questions were asked" in shown
-    given = read_table_of(campaign)
-    assert sorted(given) == names
-
-
-def read_table_of(campaign: Campaign) -> list[str]:
-    annotate_export(campaign.folder)
-    return list(read_table(campaign.folder / "export" / "outcomes.csv")["id"])
+    annotate_export(campaign.folder, people=False)
+    assert sorted(read_table(campaign.folder / "export" / "outcomes.csv")["id"]) == names
+    again = counterfoil.evaluate("people:campaign/export", "world-quads", draws=100)
+    assert again.result["group"] == found.result["group"]
+    assert catalog.scorer("people:campaign/export").described == "40 answers of 4 people (choose)"
+    with pytest.raises(InputError, match=r"by another model of labels; given: mace; allowed: majority"):
+        catalog.scorer("people:campaign/export", Options(settings={"model": "mace"}))
 
 
 def test_the_share_of_yes_is_a_score_of_every_pair(here: Path) -> None:
@@ -419,6 +434,38 @@ def test_the_share_of_yes_is_a_score_of_every_pair(here: Path) -> None:
     found = counterfoil.evaluate("people:campaign", "world-quads", draws=100)
     assert found.result["group"].value == 1.0
     assert found.result["group"].n == 4
+    annotate_export(campaign.folder, here / "kept", kind="parquet")
+    for name, settings in (("kept", {}), ("kept/judgements.parquet", {"campaign": "campaign"})):
+        other = catalog.scorer(f"people:{name}", Options(settings=settings))
+        assert dict(zip(other.ids, other.values.tolist(), strict=True)) == dict(
+            zip(scorer.ids, scorer.values.tolist(), strict=True)
+        )
+        assert other.described == scorer.described
+    with pytest.raises(InputError, match="name the campaign with --set campaign=DIR"):
+        catalog.scorer("people:kept/judgements.parquet")
+    with pytest.raises(UnknownNameError, match="database"):
+        catalog.scorer("people:kept", Options(settings={"database": "sqlite:///x"}))
+
+
+def test_people_are_read_from_the_database_that_is_named(
+    here: Path, new_database: Callable[[], str | None]
+) -> None:
+    campaign = made(here, "yes-no", "world-quads", sample=2, recipe={"overlap": 1})
+    url = new_database() or f"sqlite:///{here / 'elsewhere.sqlite'}"
+    answered(campaign, 4, lambda item, n: {"match": item.truth}, url)
+    with pytest.raises(InputError, match="no answers yet"):
+        catalog.scorer("people:campaign")
+    found = run(
+        "evaluate",
+        "people:campaign",
+        "world-quads",
+        "--no-cache",
+        "--draws",
+        "100",
+        "--set",
+        f"database={url}",
+    )
+    assert "8 answers of 4 people (yes-no)" in found
 
 
 def test_ratings_and_matches_score_benchmarks_too(here: Path) -> None:

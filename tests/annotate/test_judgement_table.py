@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from counterfoil.annotate.agreement import counted
 from counterfoil.annotate.judgement_table import (
     SCHEMA,
     answer_cell,
@@ -40,6 +41,14 @@ def test_what_is_written_is_read(tmp_path: Path, suffix: str) -> None:
     assert found.select(SCHEMA.names).to_pylist() == TABLE.select(SCHEMA.names).to_pylist()
     assert [kind or None for kind in found["kind"].to_pylist()] == TABLE["kind"].to_pylist()
     assert found.schema.field("seconds").type == pa.float64()
+
+
+def test_answers_that_were_set_aside_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "judged.csv").write_text(
+        "item,person,question,answer,role,counted\na,p,q,yes,work,true\na,r,q,no,work,false\nb,p,q,no,,\n"
+    )
+    found = counted(read_judgement_table(tmp_path / "judged.csv"))
+    assert found["answer"].to_pylist() == ["yes", "no"]
 
 
 def test_a_csv_is_no_formula_to_a_spreadsheet(tmp_path: Path) -> None:

@@ -1,19 +1,23 @@
 """Withdrawal by the researcher, and deletion after the date: nothing of a person is left in any file."""
 
-from collections.abc import Iterator
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from annotate.small_campaigns import Worker, make, pairs
 from counterfoil.annotate.adjudication import adjudicate, adjudicated
-from counterfoil.annotate.answers import counts
+from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database, open_database
-from counterfoil.annotate.privacy import delete_people, withdraw_person
+from counterfoil.annotate.privacy import KEPT, delete_people, withdraw_person
 from counterfoil.annotate.review import approve, reviews
+from counterfoil.annotate.tables import answers, events, leases, people, sa, tokens
 from counterfoil.annotate.work import running
 from counterfoil.errors import InputError
+from counterfoil.tasks.annotate_export import annotate_export
 
 LATER = 3e9
 
@@ -68,6 +72,79 @@ def test_nothing_of_a_person_is_left_after_the_date(db: Database, campaign: Camp
     again = open_database(campaign)
     assert counts(again).items == 4
     again.close()
+
+
+def test_labels_stay_without_any_answer_person_or_time(
+    tmp_path: Path, new_database: Callable[[], str | None]
+) -> None:
+    """In no file of the folder, nor in PostgreSQL's tables, is a trace of a person left."""
+    campaign = make(tmp_path / "campaign", pairs(4), overlap=3, keep_labels=True)
+    url = new_database()
+    db = open_database(campaign, url)
+    now = 1.7e9 + 0.123456
+    for number, judge in enumerate(("yes", "yes", "no"), 1):
+        worker = Worker(db, campaign, number, now=now + 1e4 * number, judge=lambda item, own=judge: own)
+        # The last item has one answer alone.
+        worker.do(4 if number == 1 else 3)
+    one = {answers: count for answers, count in _votes(db, campaign).items() if count == 1}
+    traces = _traces(db)
+    assert len(traces) > 50
+    annotate_export(campaign.folder, database=url)
+    folders = [campaign.folder] if url is None else [campaign.folder, _postgres_files(db)]
+    for folder in folders:
+        assert len(_left(folder, traces)) > 10
+    found = delete_people(db, campaign, LATER, early=True)
+    assert found.labels == 4 - len(one)
+    assert found.single == len(one) == 1
+    db.close()
+    kept = (campaign.folder / KEPT).read_text().splitlines()
+    assert len(kept) == 4
+    assert all(f'"{item}"' not in "".join(kept) for item in one)
+    assert all(row.split(",")[2] == '"yes"' for row in kept[1:])
+    assert "3 people judged 4 items" in (campaign.folder / "data_sheet.md").read_text()
+    for folder in folders:
+        assert _left(folder, traces) == set()
+    again = open_database(campaign, url)
+    assert delete_people(again, campaign, LATER, early=True).labels == 0
+    again.close()
+    assert len((campaign.folder / KEPT).read_text().splitlines()) == 4
+
+
+def _votes(db: Database, campaign: Campaign) -> Counter[str]:
+    return Counter(judgement_table(db, campaign).column("item").to_pylist())
+
+
+def _traces(db: Database) -> set[bytes]:
+    """Ids, answers and times of people as their database stores them: texts, and numbers as eight bytes."""
+    order = ">d" if db.is_sqlite else "<d"
+    found: set[bytes] = set()
+    with db.reading() as connection:
+        for table in (people, tokens, leases, answers, events):
+            for row in connection.execute(sa.select(table)).mappings():
+                if table is events and row["person"] is None:
+                    continue
+                for value in row.values():
+                    if isinstance(value, str) and len(value) >= 12:
+                        found.add(value.encode())
+                    # SQLite stores whole numbers in fewer bytes, which could be anything.
+                    if isinstance(value, float) and value % 1:
+                        found |= {struct.pack(order, value), repr(value).encode()}
+    return found - {repr(1.5).encode(), struct.pack(order, 1.5)}
+
+
+def _left(folder: Path, traces: set[bytes]) -> set[bytes]:
+    """The traces that are in any file of a folder."""
+    contents = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    return {trace for trace in traces for content in contents if trace in content}
+
+
+def _postgres_files(db: Database) -> Path:
+    """The folder of the files of a PostgreSQL database, all that was written being in them."""
+    with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("CHECKPOINT")
+        folder = Path(connection.exec_driver_sql("SHOW data_directory").scalar_one())
+        query = "SELECT oid FROM pg_database WHERE datname = current_database()"
+        return folder / "base" / str(connection.exec_driver_sql(query).scalar_one())
 
 
 def test_without_a_date_it_is_asked_for(tmp_path: Path) -> None:

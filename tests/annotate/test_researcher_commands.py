@@ -67,7 +67,8 @@ def test_suggested_people_are_approved_in_one_go(campaign: Campaign) -> None:
 
 def test_disagreements_are_listed_and_decided(campaign: Campaign) -> None:
     text = said(campaign, "adjudicate", "campaign")
-    assert "yes 1, no 1" in text
+    assert "1 × yes, 1 × no" in text
+    assert "adjudicate CAMPAIGN ITEM ANSWER" in text
     assert "1 without a decision" in text
     assert (
         said(campaign, "adjudicate", "campaign", "1", "no", "--note", "It is.").strip() == "item 1, match: no"
@@ -104,6 +105,42 @@ def test_agreement_reads_the_campaigns_answers(campaign: Campaign) -> None:
     every = found["questions"][0]
     assert (every["question"], every["items"], every["raw"]["value"]) == ("match", 4, 0.75)
     assert [each["kind"] for each in found["questions"]] == ["", "a", "b"]
+
+
+def test_agreement_as_a_page_has_the_numbers_and_their_intervals(campaign: Campaign) -> None:
+    words = ("agreement", "campaign", "--draws", "100", "--html", "page.html", "--json", "numbers.json")
+    said(campaign, *words)
+    folder = campaign.folder.parent
+    html = (folder / "page.html").read_text()
+    of = json.loads((folder / "numbers.json").read_text())["questions"][0]
+    raw, alpha = of["raw"], of["alpha"]
+    assert f"<span>{100 * raw['value']:.2f}</span>" in html
+    assert f"{100 * raw['low']:.1f} to {100 * raw['high']:.1f}" in html
+    for end in (f"<span>{alpha['value']:.4f}", f"{alpha['low']:.4f} to {alpha['high']:.4f}"):
+        assert end.replace("-", "−") in html
+    assert "http" not in html.replace("http-equiv", "").replace("http://www.w3.org", "")
+    said(campaign, *words)
+    (folder / "page.html").write_text("mine")
+    ended = run(["annotate", *words], folder)
+    assert (ended.code, (folder / "page.html").read_text()) == (2, "mine")
+
+
+def test_a_simulated_campaign_is_kept_as_a_campaign_of_its_own(campaign: Campaign) -> None:
+    folder = campaign.folder.parent
+    before = (campaign.folder / "database.sqlite").read_bytes()
+    words = ("simulate", "campaign", "--people", "5", "--quiet", "--keep", "tried")
+    said(campaign, *words, "--out", "tried.csv")
+    assert (campaign.folder / "database.sqlite").read_bytes() == before
+    found = json.loads(said(campaign, "status", "tried", "--json", "-"))
+    assert found["title"] == f"Simulated: {campaign.recipe.title}"
+    assert (found["answers"], found["needed"]) == (12, 0)
+    with open(folder / "tried.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["person"] for row in rows} == {each["person"] for each in found["persons"]}
+    # What was kept has answers, so nothing is written over it.
+    for more in ((), ("--overwrite",)):
+        assert run(["annotate", *words, *more], folder).code == 2
+    said(campaign, "agreement", "tried", "--draws", "100")
 
 
 def test_a_release_states_the_campaigns_data_sheet(campaign: Campaign) -> None:

@@ -9,14 +9,17 @@ import pytest
 from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.platforms.prolific_campaign import StudyChoices, plan_of
 from counterfoil.annotate.status import (
     TIME_BINS,
     CampaignStatus,
     Storage,
     WorkerRow,
     campaign_status,
+    facts_of,
 )
 from counterfoil.annotate.submissions import Submissions
+from counterfoil.tasks.annotate_plan import PlanOptions, annotate_plan
 
 HOUR = 3600.0
 NOW = 1_000 * HOUR
@@ -128,12 +131,54 @@ def test_the_data_sheet_says_who_judged_for_what_and_by_which_instructions(tmp_p
     assert "2 people judged 2 items" in text
     assert "3 answers in all" in text
     assert "USD 12.00 per hour" in text
-    assert "(18.00 was aimed at)" in text
+    assert "(set at 18.00 per hour)" in text
     assert "Answered on 1970-02-11." in text
     assert "Of 2 answers to items of known answer 50.0 % were right." in text
     assert "order of the words" in text
     assert "You can stop at any time" in text
+    assert "You are paid USD 18.00 per hour of work, counted at 4 seconds for each item." in text
     assert not any(name in text for name in ("ann", "bo "))
+
+
+def test_a_price_per_item_is_the_same_everywhere(tmp_path: Path) -> None:
+    """Recipe, plan, status, data sheet, consent and Prolific's reward name one price."""
+    campaign = campaign_of(tmp_path / "campaign", pay_per_item=0.015, entry="prolific", per_person=2)
+    by_hour = 3600 * 0.015 / campaign.form.seconds
+    assert campaign.pay.per_hour == by_hour == 13.5
+    told = "You are paid USD 0.015 for each item; at 4 seconds for each that is USD 13.50 per hour."
+    assert told in campaign.consent
+    text = "\n".join(data_sheet(campaign, TABLE))
+    assert told in text
+    assert "(set at 0.015 per item)" in text
+    found = campaign_status(campaign, TABLE, (), now=NOW, storage=Storage("here"))
+    seconds = {
+        name: [r["seconds"] for r in TABLE.to_pylist() if r["person"] == name] for name in ("ann", "bo")
+    }
+    paid = {name: 3600 * 0.015 * len(each) / sum(each) for name, each in seconds.items()}
+    assert {each.person: each.pay for each in found.persons} == pytest.approx(paid)
+    assert found.pay == pytest.approx(float(np.median([*paid.values()])))
+    assert (found.pay_item, found.pay_aim) == (0.015, 13.5)
+    assert facts_of(found)["Pay per item"] == "USD 0.015"
+    plan = annotate_plan("yes-no", PlanOptions(items=4, labels=2, pay_per_item=0.015, fee=0.5))
+    assert (plan.pay, plan.cost) == (13.5, pytest.approx(4 * 2 * 0.015 * 1.5))
+    assert any("at 0.015 per item, which is 13.50 per hour" in note for note in plan.notes)
+    study = plan_of(campaign, StudyChoices(address="https://study.example"), {"completed": "C"})
+    assert study.reward == 3
+
+
+def test_pay_below_the_least_of_the_platform_is_warned_of(tmp_path: Path) -> None:
+    low = campaign_of(tmp_path / "low", pay_per_item=0.005, entry="prolific")
+    before = campaign_status(low, TABLE.slice(0, 0), (), now=NOW, storage=Storage("here"))
+    assert before.pay_warning == (
+        "pay per hour is USD 4.50 at the usual time, below the least that prolific allows, 8.00"
+    )
+    after = campaign_status(low, TABLE, (), now=NOW, storage=Storage("here"))
+    assert f"USD {after.pay:.2f} in the median" in after.pay_warning
+    assert facts_of(after)["Too low"] == after.pay_warning
+    for change in ({"entry": "link"}, {"currency": "EUR"}, {"pay_per_item": 0.1}):
+        other = {"pay_per_item": 0.005, "entry": "prolific", **change}
+        made = campaign_of(tmp_path / "-".join(change), **other)
+        assert campaign_status(made, TABLE, (), now=NOW, storage=Storage("here")).pay_warning == ""
 
 
 def test_the_data_sheet_of_no_answers_is_one_line(tmp_path: Path) -> None:

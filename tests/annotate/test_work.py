@@ -294,7 +294,7 @@ def test_what_every_answer_asks_is_found_by_an_index(queue: tuple[Database, Camp
     statements = leasing._EXPIRED, leasing._UNANSWERED, leasing._NEXT
     with db.reading() as connection:
         for statement in statements:
-            text = str(statement.compile(db.engine))
+            text = str(statement.statement.compile(db.engine))
             rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", ("x",) * text.count("?")).all()
             steps = [row.detail for row in rows]
             assert not [step for step in steps if step.startswith("SCAN")], steps

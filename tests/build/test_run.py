@@ -15,6 +15,7 @@ from counterfoil import catalog
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.run import run_recipe
 from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.build.steps.registry import STEPS, StepEntry
 from counterfoil.errors import CounterfoilError, InputError
@@ -92,6 +93,21 @@ def test_a_step_with_damaged_or_missing_files_is_run_again(work: Work, digests, 
     run_recipe(_recipe(KeepShort()), work)
     assert len(KeepShort.ran) == 3
     assert digests(work.folder) == before
+
+
+def test_a_step_whose_image_is_gone_makes_it_again_and_no_other_step_is_run(work: Work, digests) -> None:
+    recipe = _recipe(KeepShort(), Imagine(size=32), replace(KeepShort(), words=9))
+    ran: list[str] = []
+    note = lambda label, rows: ran.append(label)  # noqa: E731
+    build = run_recipe(recipe, work, begun=note)
+    before = digests(work.folder)
+    for label, column in (("1-read", "image"), ("3-imagine", "negative_image")):
+        ran.clear()
+        rows = next(each for each in build.folders if each.label == label).rows()
+        (work.images / rows[column][0].as_py()).unlink()
+        run_recipe(recipe, work, begun=note)
+        assert ran == [label]
+        assert digests(work.folder) == before
 
 
 def test_a_shorter_recipe_leaves_nothing_of_a_longer_one(work: Work, digests, tmp_path: Path) -> None:

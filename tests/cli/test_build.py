@@ -164,6 +164,8 @@ def test_scorers_of_a_step_have_settings(counterfoil, tmp_path: Path) -> None:
             "a setting of a scorer that is not named; given: lm.speed=3; allowed: blind:bag-of-words, ",
         ),
         ("speed", "setting of the scorer; given: speed; allowed: KEY=VALUE"),
+        # A comma is the value's own, but before another key.
+        ("prompt=Is it so, or not?,pace=1", "unknown setting; given: prompt"),
     ):
         said = counterfoil(*refine, "--set", setting, "--out", tmp_path / "x.csv")
         assert (said.code, len(said.err.splitlines())) == (2, 1), said.err

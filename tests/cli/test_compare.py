@@ -1,6 +1,7 @@
 """`counterfoil compare`, from run folders to files."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,15 +17,22 @@ from counterfoil.world import benchmarks
 from counterfoil.world.sample import quads
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three scorers on a drawn world: noise, noise, and one that knows the truth two times in three."""
+    folder = tmp_path_factory.mktemp("runs")
     world = quads(60, seed=1, size=32)
     for seed, (name, strength) in enumerate({"noise": 0.0, "more-noise": 0.0, "good": 1.5}.items()):
         values = np.random.default_rng(seed).normal(size=(60, 2, 2)) + strength * np.eye(2)
         result = evaluate(world, Scores(values), scorer=name, draws=100)
-        save_run(tmp_path / "runs" / name / "world", world, Scores(values), result, {})
-    return tmp_path / "runs"
+        save_run(folder / name / "world", world, Scores(values), result, {})
+    return folder
+
+
+@pytest.fixture
+def runs(made_runs: Path, tmp_path: Path) -> Path:
+    """A copy of them: tests add runs and damage them."""
+    return shutil.copytree(made_runs, tmp_path / "runs")
 
 
 def test_every_format_holds_the_same_numbers(counterfoil, runs: Path, tmp_path: Path) -> None:

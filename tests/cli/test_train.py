@@ -2,8 +2,10 @@
 
 import csv
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -323,19 +325,126 @@ def test_recipes_are_listed(counterfoil) -> None:
     assert json.loads(counterfoil("list", "recipes", "pac", "--json").out)["lambda_t"] == 0.1
 
 
-def test_two_processes_print_once_and_train_the_same(rows: Path, train, tmp_path: Path) -> None:
+#: What torchrun says to a process, of one machine with two.
+LAUNCHED = {"TORCHELASTIC_RUN_ID": "one", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "2"}
+
+
+@pytest.mark.parametrize(
+    ("launched", "asked", "said"),
+    [
+        ({}, ["--chunk-size", 9], "a chunk is a part of a batch; given: 9 rows, of 8; allowed: 1 to 8"),
+        (LAUNCHED, ["--chunk-size", 5], "given: 5 rows, of 4 on each process (8 on 2); allowed: 1 to 4"),
+        (LAUNCHED, ["--batch-size", 7], "divided among the processes; given: 7 rows, 2 processes"),
+        (LAUNCHED, ["--devices", 3], "--devices and torchrun disagree; given: 3, and 2 processes"),
+        (LAUNCHED | {"WORLD_SIZE": "3"}, [], "divided among the processes; given: 8 rows, 3 processes"),
+    ],
+)
+def test_processes_and_chunks_that_do_not_fit_are_one_line(
+    train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launched: dict, asked: list, said: str
+) -> None:
+    for name, value in launched.items():
+        monkeypatch.setenv(name, value)
+    found = train("trohn-img", "--steps", 3, *asked, "--quiet")
+    assert (found.code, found.err.count("\n")) == (2, 1), found.err
+    assert said in found.err
+    assert not (tmp_path / "ckpt").exists()
+
+
+@pytest.mark.parametrize("asked", [["--devices", 2], ["--chunk-size", 2], ["--checkpoint-activations"]])
+def test_a_detector_has_no_chunks(train, asked: list) -> None:
+    found = train("detector", *asked, "--quiet")
+    assert (found.code, found.err.count("\n")) == (2, 1), found.err
+    assert f"{asked[0]}: a detector is trained by one process" in found.err
+
+
+def test_one_process_of_several_reports_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch.distributed import TCPStore
+
+    from counterfoil.cli.faults import is_first
+
+    assert is_first()
+    assert is_first()
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    given = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_RESTART_COUNT": "0"}
+    for name, value in (given | {"TORCHELASTIC_USE_AGENT_STORE": "True"}).items():
+        monkeypatch.setenv(name, value)
+    assert [is_first(), is_first(), is_first()] == [True, False, False]
+
+
+def torchrun(processes: int, rows: Path, out: Path, *more: object) -> list[str]:
+    """The command of a training by several processes."""
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", processes, "--standalone"]
     common = ["--model", "small", "--data", rows, "--workers", 0, "--batch-size", 8, "--device", "cpu"]
-    common += ["--steps", 3, "--lr", "1e-3", "--out", tmp_path / "two"]
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
-    command = [*torchrun, "-m", "counterfoil", "train", "trohn-img", *common]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("counterfoil evaluate") == 1
-    assert train("trohn-img", "--steps", 3, "--lr", "1e-3", "--quiet").code == 0
+    given = [*launcher, "-m", "counterfoil", "train", "trohn-img", *common, "--lr", "1e-3", "--out", out]
+    return list(map(str, [*given, *more]))
+
+
+def means(folder: Path) -> dict[str, np.ndarray]:
+    """The weights without the statistics of batch norms, which are each process's own."""
     from safetensors.numpy import load_file
 
-    two, one = (load_file(tmp_path / name / "model.safetensors") for name in ("two", "ckpt"))
-    means = [name for name in one if "running" not in name]
+    return {
+        k: v
+        for k, v in load_file(folder / "model.safetensors").items()
+        if "running" not in k and "tracked" not in k
+    }
+
+
+def test_two_processes_print_once_and_train_the_same(rows: Path, train, tmp_path: Path) -> None:
+    less = ["--chunk-size", 3, "--checkpoint-activations"]
+    command = torchrun(2, rows, tmp_path / "two", "--steps", 3, *less)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("counterfoil evaluate") == 1
+    assert "of the time waiting for data" in done.stdout
+    assert train("trohn-img", "--steps", 3, "--lr", "1e-3", "--quiet").code == 0
+    two, one = means(tmp_path / "two"), means(tmp_path / "ckpt")
     assert set(two) == set(one)
-    for name in means:
-        np.testing.assert_allclose(two[name], one[name], atol=2e-3)
+    for name, weights in one.items():
+        np.testing.assert_allclose(two[name], weights, atol=2e-3)
+
+
+@pytest.mark.slow
+def test_a_torchrun_that_was_killed_goes_on_to_the_same_bytes(rows: Path, tmp_path: Path) -> None:
+    asked = ["--steps", 90, "--set", "validate_every=5"]
+    killed = tmp_path / "killed"
+    running = subprocess.Popen(torchrun(2, rows, killed, *asked), stdout=subprocess.DEVNULL)
+    try:
+        while running.poll() is None and not (killed / "resume.pt").exists():
+            time.sleep(0.05)
+    finally:
+        running.kill()
+    assert running.wait() == -signal.SIGKILL
+    # Its processes end by themselves, within a second.
+    time.sleep(3)
+    after = (killed / "journal.csv").read_bytes()
+    time.sleep(2)
+    assert (killed / "journal.csv").read_bytes() == after
+    done = subprocess.run(torchrun(2, rows, killed, *asked), capture_output=True, text=True, timeout=300)
+    assert "it went on after step" in done.stdout, done.stderr
+    alone = torchrun(2, rows, tmp_path / "alone", *asked, "--devices", 2)
+    alone = [sys.executable, *alone[alone.index("--standalone") + 1 :]]
+    done = subprocess.run(alone, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("counterfoil evaluate") == 1
+    files = [folder / "model.safetensors" for folder in (killed, tmp_path / "alone")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.slow
+def test_eight_processes_train_as_one(rows: Path, train, tmp_path: Path) -> None:
+    asked = ["--steps", 3, "--chunk-size", 1]
+    done = subprocess.run(
+        torchrun(8, rows, tmp_path / "eight", *asked), capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("counterfoil evaluate") == 1
+    assert train("trohn-img", *asked, "--lr", "1e-3", "--quiet").code == 0
+    eight, one = means(tmp_path / "eight"), means(tmp_path / "ckpt")
+    for name, weights in one.items():
+        np.testing.assert_allclose(eight[name], weights, atol=2e-3)
+    bad = torchrun(8, rows, tmp_path / "bad", *asked, "--batch-size", 12)
+    done = subprocess.run(bad, capture_output=True, text=True, timeout=600)
+    assert done.stderr.count("counterfoil: ") == 1
+    assert "given: 12 rows, 8 processes" in done.stderr
+    assert "exitcode  : 2" in done.stderr

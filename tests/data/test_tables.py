@@ -183,3 +183,13 @@ def test_keys_that_nobody_asked_for_are_dropped() -> None:
     assert parse_json(text, where="x") == json.loads(text)
     with pytest.raises(DataError, match="key occurs twice in a JSON object; given: 'b'"):
         parse_json('{"b": 1, "b": 2}', where="x", without=("b",))
+
+
+def test_half_of_a_character_is_refused_where_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "swap_att.json"
+    whole = {"0": {"caption": "a \U0001f600 of \\ud800"}}
+    path.write_text(json.dumps(whole))
+    assert list(read_table(path)["caption"]) == [whole["0"]["caption"]]
+    path.write_text(json.dumps({**whole, "1": {"caption": "a \udc00"}}, indent=1))
+    with pytest.raises(DataError, match=r"swap_att\.json, line 6: half of a character.*given: .udc00"):
+        read_table(path)

@@ -4,6 +4,7 @@ Each line of standard input is a JSON list of words, each line of standard outpu
 """
 
 import contextlib
+import functools
 import gc
 import io
 import json
@@ -24,8 +25,11 @@ def run(words: list[str]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
+    import typer.main
+
     from counterfoil.world import benchmarks
 
+    typer.main.get_command = functools.cache(typer.main.get_command)
     # As in conftest.py: what the commands load stays, and need not be walked again and again.
     gc.set_threshold(100_000, 50, 50)
     # Worlds by name are small ones here: tests/world and `make slow` have those of the catalog.

@@ -24,7 +24,7 @@ ELSEWHERE = {
     ("pip",): "installs",
     ("counterfoil", "fetch"): "the network: tests/cli/test_fetch.py",
     ("counterfoil", "annotate", "serve"): "a server: tests/annotate/server/test_serve.py",
-    ("torchrun",): "two processes: tests/train/test_gather.py",
+    ("torchrun",): "two processes: tests/cli/test_train.py",
     **{
         (
             "counterfoil",
@@ -115,13 +115,31 @@ def shell(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Iterat
     shell.close()
 
 
+def expanded(pattern: str, command: Command, folder: Path) -> list[str]:
+    """The files and folders of a pattern; of runs those of the stage and of the page, and no other page's."""
+    if "*" not in pattern or "=" in pattern:
+        return []
+    found = sorted(glob.glob(pattern, root_dir=folder))
+    if not pattern.startswith("runs/"):
+        return found
+    page = command.where.partition(":")[0]
+    words = [
+        word
+        for block in blocks(page)
+        if block.language in ("sh", "console")
+        for c in commands(block)
+        for word in c.words
+    ]
+    runs = {*stage.RUNS, *(word.split("/")[1] for word in words if word.startswith("runs/"))}
+    return [name for name in found if name.split("/")[1] in runs]
+
+
 def prepared(command: Command, folder: Path) -> list[str]:
     """The words of a command with stand-ins for weights, and its patterns expanded as a shell would."""
     words: list[str] = []
     for word in command.words:
         word = stage.STAND_INS.get(word, word)
-        found = sorted(glob.glob(word, root_dir=folder)) if "*" in word and "=" not in word else []
-        words += found or [word]
+        words += expanded(word, command, folder) or [word]
     named = [words[k + 1] for k, word in enumerate(words) if word == "--data"]
     if "--guard" in words:
         guard = words.index("--guard") + 1

@@ -118,17 +118,20 @@ class FakeScorer:
         )
 
 
-def main(cache: str, log: str, out: str, pause: str) -> None:
+def main(cache: str, log: str, out: str, pause: str, questions: str = "500", executor: str = "local") -> None:
     """Measure a benchmark slowly, writing every item to `log` as it is embedded and the scores to `out`."""
     from counterfoil.engine import Session, run
-
-    handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    from counterfoil.engine.executor import executor_named
 
     def watch(kind: str, names: list[str]) -> None:
+        # Opened anew, since it may be another process that embeds.
+        handle = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(handle, "".join(json.dumps([kind, name]) + "\n" for name in names).encode())
+        os.close(handle)
         time.sleep(float(pause))
 
-    answers = run(quads(500), FakeEmbedder(watch=watch), session=Session(Path(cache), batch_size=24))
+    session = Session(Path(cache), batch_size=24, executor=executor_named(executor))
+    answers = run(quads(int(questions)), FakeEmbedder(watch=watch), session=session)
     Path(out).write_bytes(answers.values.tobytes())
 
 

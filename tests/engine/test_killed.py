@@ -19,8 +19,10 @@ from counterfoil.engine.plan import shards
 SHARD = sum(map(len, shards(range(10_000), 24)[0]))
 
 
-def start(fakes, folder: Path, pause: float, *, out: str = "out") -> subprocess.Popen:
-    script = [fakes.__file__, folder / "cache", folder / "log", folder / out, pause]
+def start(
+    fakes, folder: Path, pause: float, *, out: str = "out", questions: int = 500, executor: str = "local"
+) -> subprocess.Popen:
+    script = [fakes.__file__, folder / "cache", folder / "log", folder / out, pause, questions, executor]
     # The fakes import modules of the tests, as pytest finds them.
     paths = [str(Path(fakes.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
@@ -89,3 +91,32 @@ def test_two_processes_at_once_end_in_the_same_bits(fakes, tmp_path):
     assert [process.wait(60) for process in both] == [0, 0]
     expected = (whole / "out").read_bytes()
     assert (folder / "out").read_bytes() == (folder / "other").read_bytes() == expected
+
+
+def test_eight_ranks_in_random_order_two_killed_and_one_started_twice(fakes, tmp_path):
+    rng = random.Random(0)
+    whole, folder = tmp_path / "whole", tmp_path / "ranks"
+    whole.mkdir()
+    folder.mkdir()
+    assert start(fakes, whole, 0, questions=2000).wait(60) == 0
+    ranks = rng.sample(range(8), 8)
+    started = [
+        start(fakes, folder, 0.02, out=f"out-{n}", questions=2000, executor=f"rank:{rank}/8")
+        for n, rank in enumerate([*ranks, ranks[3]])
+    ]
+    for n, killed in enumerate(started[:2]):
+        wait_for(fakes, folder, killed, 300 * (n + 1))
+        killed.send_signal(signal.SIGKILL)
+        assert killed.wait(60) == -signal.SIGKILL
+    assert [process.wait(60) for process in started[2:]] == [0] * 7
+
+    expected = (whole / "out").read_bytes()
+    assert all((folder / f"out-{n}").read_bytes() == expected for n in range(2, 9))
+    shards_of = {path.name: path.read_bytes() for path in (whole / "cache").rglob("*.npz")}
+    assert {path.name: path.read_bytes() for path in (folder / "cache").rglob("*.npz")} == shards_of
+    # Only what the killed ranks were at was done again, and nothing a third time.
+    times = Counter(embedded(folder))
+    assert set(times) == set(embedded(whole))
+    assert max(times.values()) <= 2
+    assert sum(times.values()) - len(times) <= 2 * SHARD
+    assert not list((folder / "cache" / "leases").glob("*.json"))

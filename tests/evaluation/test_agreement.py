@@ -39,6 +39,7 @@ def covered(items, people, labels, *, differ, hard, repetitions: int, scale=Scal
     return float(np.mean([one.low <= truth <= one.high for one in found]))
 
 
+@pytest.mark.slow
 def test_intervals_cover_for_people_who_differ() -> None:
     # 120 repetitions know 95 % to 4 points; two standard errors below what the module's table promises.
     assert covered(120, 12, 3, differ=True, hard=True, repetitions=120) >= 0.90

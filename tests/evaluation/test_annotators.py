@@ -54,7 +54,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[ndarray], ndarray, int]:
     return tops, gains, draw(st.integers(1, 3))
 
 
-@settings(deadline=None)
+@settings(max_examples=settings.default.max_examples // 3)
 @given(worlds())
 def test_values_are_those_of_the_measures_of_rankings(world: tuple[list[ndarray], ndarray, int]) -> None:
     tops, gains, k = world
@@ -84,7 +84,7 @@ def test_values_are_those_of_the_measures_of_rankings(world: tuple[list[ndarray]
             assert np.isnan(zeros[~anyone]).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings.default.max_examples // 3)
 @given(worlds(), st.sampled_from(["out", "zero"]))
 def test_performance_is_the_mean_over_queries(
     world: tuple[list[ndarray], ndarray, int], undefined: str

@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -220,13 +221,14 @@ def _said(read: Callable[[Path], object], folder: Path) -> str | None:
     return None
 
 
-def test_no_field_of_a_run_can_be_of_another_type(run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_field_of_a_run_can_be_of_another_type(run, every: int) -> None:
     """Whatever field of its JSON is gone or of another type: the run loads, or it is an error of ours."""
     folder = run("quad")
     refused = 0
     for file in ("manifest.json", "result.json"):
         whole = (folder / file).read_text()
-        for what, value in json_faults(json.loads(whole)):
+        for what, value in islice(json_faults(json.loads(whole)), 0, None, every):
             (folder / file).write_text(json.dumps(value))
             if file == "result.json":
                 reseal(folder)
@@ -236,7 +238,7 @@ def test_no_field_of_a_run_can_be_of_another_type(run, tmp_path: Path) -> None:
         (folder / file).write_text(whole)
         reseal(folder)
     load_run(folder)
-    assert refused > 100
+    assert refused > 100 / every
 
 
 BENCHMARKS: list[tuple[Change, str]] = [

@@ -100,6 +100,7 @@ def test_chance_is_that_of_each_question(correct: int) -> None:
     assert result["accuracy_macro"].chance == found["accuracy_macro"]
 
 
+@pytest.mark.slow
 def test_random_scores_are_seldom_off_chance() -> None:
     """A sum of tosses of different coins moves less than one of equal coins, which intervals allow for."""
     benchmark = forms.choices({"a": 60, "b": 140}, k=(2, 2, 9, 4, 12))

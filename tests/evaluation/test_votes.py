@@ -78,6 +78,7 @@ def test_votes_that_say_nothing(votes: Votes, message: str) -> None:
         preferences(votes)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth() -> None:
     """95 % intervals from 200 simulated tables hold the true strengths about that often."""
     truth = np.array([50.0, 30.0, 20.0])

@@ -34,12 +34,15 @@ HARMLESS: frozenset[tuple[str, str]] = frozenset(
         (".png", "cut-at-the-end"),
         (".tar", "cut-at-the-end"),
         (".mp4", "cut-at-the-end"),
+        # A campaign without a database has no answers yet.
+        (".sqlite", "cut-at-the-end missing"),
         (".jsonl", "first-nul first-hostile doubled latin-1"),
     )
     for kind in kinds.split()
 )
 #: A field that no model reads, and the scale that no cosine needs.
-HARMLESS |= {("first-a-number", "clip/config.json"), ("renamed", "clip/model.safetensors")}
+HARMLESS |= {(kind, "clip/config.json") for kind in ("first-a-number", "first-true")}
+HARMLESS |= {("renamed", "clip/model.safetensors")}
 #: Formats in which a changed value may be as good as any other.
 BINARY = (".parquet", ".pt", ".npz", ".npy")
 

@@ -4,10 +4,12 @@ A damage takes the file's path and, for the pseudo-random ones of the campaign, 
 file (never writes into it: other copies may be links to the same bytes).
 """
 
+import contextlib
 import io
 import json
 import os
 import re
+import sqlite3
 import struct
 import zipfile
 from collections.abc import Callable
@@ -409,6 +411,29 @@ SAFETENSORS: dict[str, Damage] = {
     "no-tensors": _tensors(lambda header: {}),
 }
 
+
+def _statements(*lines: str) -> Damage:
+    """Change a database by SQL, as another program or another version would."""
+
+    def damage(path: Path) -> None:
+        replaced(path, path.read_bytes())
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            for line in lines:
+                database.execute(line)
+            database.commit()
+
+    return damage
+
+
+SQLITE: dict[str, Damage] = {
+    "newer-schema": _statements("UPDATE alembic_version SET version_num = '9999'"),
+    "anothers-tables": _statements("DROP TABLE alembic_version", "CREATE TABLE songs (name TEXT)"),
+    "another-campaign": _statements("UPDATE meta SET value = '00' WHERE key = 'campaign'"),
+    "no-answers-table": _statements("DROP TABLE answers"),
+    "a-text": lambda path: replaced(path, "item,person,answer\n" * 400),
+    "zeroed-page": _bytes(lambda data: data[:4096] + bytes(4096) + data[8192:]),
+}
+
 #: The damages of each format, by suffix.
 BY_SUFFIX: dict[str, dict[str, Damage]] = {
     ".csv": TABLE,
@@ -422,6 +447,7 @@ BY_SUFFIX: dict[str, dict[str, Damage]] = {
     ".tar": TAR,
     ".toml": TOML,
     ".safetensors": SAFETENSORS,
+    ".sqlite": SQLITE,
     ".pt": {},
 }
 

@@ -20,6 +20,18 @@ _CHOOSE = f"build choose pairs.csv {_STEP}"
 _MERGE = "build merge judged_pairs.csv --no-cache --out new.csv"
 _ROUNDS = "build pool galleries/g1 galleries/g2 --k 2 --rounds 1 --out new"
 
+_CAMPAIGN = (
+    "annotate agreement campaign --draws 100 --json new.json",
+    "annotate status campaign",
+    "annotate review campaign --out new.csv",
+    "annotate export campaign --out new",
+    "annotate adjudicate campaign --json new.json",
+    "annotate reject campaign 3f --reason Careless.",
+    "annotate approve campaign --suggested",
+)
+
+_UNASKED = ("annotate simulate unasked --people 2 --keep new", "annotate status unasked --json new.json")
+
 #: Command lines by the file that they read, each one as it would be typed in the sound folder.
 READERS: dict[str, tuple[str, ...]] = {
     **{
@@ -128,6 +140,9 @@ READERS: dict[str, tuple[str, ...]] = {
     "released/detectors/bivlc_CLIP_baseline.csv": (
         "reproduce --paper bivlc --data released --json new.json",
     ),
+    **{f"unasked/{name}": _UNASKED for name in ("items.parquet", "secrets.json")},
+    "campaign/items.parquet": _CAMPAIGN,
+    "campaign/database.sqlite": _CAMPAIGN,
     "first/resume.pt": (f"{_TRAIN.replace('--out new', '--out first')} --data rows.csv",),
     "first/journal.csv": (f"{_TRAIN.replace('--out new', '--out first')} --data rows.csv",),
 }
@@ -161,6 +176,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--set": ("x", "=", "a=b"),
         "--scorer": ("blind:random", "nothing"),
         "--first-stage": ("nothing",),
+        "--executor": ("", "dask", "rank:2/2", "rank:0/0", "rank:-1/2", "rank:0/2", "rank:x/y"),
         "--data": ("nowhere", _LONG, "loop"),
         "--images": ("nowhere", _LONG),
         "--json": ("quads", "pairs.csv/x.json", f"{_LONG}.json", "photos/p0.png/x"),
@@ -368,6 +384,14 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--out": ("photos", "pairs.csv"),
     },
     "build nothing.toml --out new": {"nothing": ("",)},
+    "work": {"nowhere": ("",), "photos": ("",)},
+    "work nowhere": {"--rank": ("x",), "--of": ("x",)},
+    "work new --of 2 -- demo": {"nothing": ("",)},
+    "work new --of 2 -- train": {"--nothing": ("",)},
+    "merge": {"nowhere": ("",), "photos": ("",)},
+    "estimate build": {"bivlc": ("",)},
+    f"estimate {_QUADS}": {"--draws": ("0",), "--executor": ("rank:0/2",), "--nonsense": ("1",)},
+    "estimate": {"nothing": ("",), "--project": ("nothing",)},
     "annotate forms nothing": {"nothing": ("",)},
     "annotate plan yes-no --items 100": {
         "--accuracy": ("", "x", "1.5", "0.9,0.8,0.7", "nan"),
@@ -389,6 +413,19 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "annotate adjudicate photos": {"nothing": ("",), "1": ("",)},
     "annotate withdraw photos": {"nothing": ("",)},
     "annotate delete-after photos": {"nothing": ("",)},
+    "annotate approve": {"photos": ("nothing",), "campaign": ("nothing",)},
+    "annotate approve campaign --suggested": {"--database": ("nothing", "sqlite:///nowhere/x.sqlite")},
+    "annotate reject --reason Careless.": {"photos": ("nothing",), "campaign": ("nothing",)},
+    "annotate adjudicate campaign": {"nothing": ("",), "--json": ("photos",)},
+    "annotate withdraw campaign": {"--person": ("nothing",), "--worker": ("nothing",)},
+    "annotate delete-after campaign --yes": {"--database": ("nothing", "mysql://x/y")},
+    "annotate status campaign": {"--database": ("nothing", "mysql://x/y")},
+    "annotate export campaign --out new": {"--model": ("nothing", "")},
+    "annotate simulate unasked --people 2": {"--keep": ("campaign", "pairs.csv")},
+    "annotate agreement campaign --draws 100": {"--html": ("photos", "pairs.csv")},
+    "annotate prolific status photos": {"nothing": ("",)},
+    "annotate prolific publish photos": {"nothing": ("",)},
+    "annotate prolific approve photos": {"nothing": ("",)},
     "annotate agreement judgements.csv": {
         "--scale": ("", "ratio"),
         "--campaign": ("nowhere", "photos"),

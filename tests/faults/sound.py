@@ -35,6 +35,7 @@ def make(folder: Path) -> None:
     _published(folder)
     _videos(folder)
     _made_by_commands(folder)
+    _campaign(folder)
 
 
 def _pictures(folder: Path) -> None:
@@ -258,6 +259,13 @@ def _made_by_commands(folder: Path) -> None:
             "--out", name, "--steps", "2", "--batch-size", "4", "--workers", "0", "--device", "cpu",
             *(("--seed", "7") if name == "second" else ()),
         )  # fmt: skip
+
+
+def _campaign(folder: Path) -> None:
+    """A campaign and its answers, which simulated people gave."""
+    pairs = ("--from", "pairs.csv", "--images", "photos", "--overlap", "2", "--quiet")
+    called(folder, "annotate", "create", "yes-no", *pairs, "--out", "unasked")
+    called(folder, "annotate", "simulate", "unasked", "--people", "3", "--quiet", "--keep", "campaign")
 
 
 def _embeddings(folder: Path) -> None:

@@ -14,6 +14,7 @@ from faults.command import PATIENCE, run, run_apart, states
 from faults.corpus import Case, cases
 from faults.damage import damages
 from faults.reading import READERS
+from made_once import made_once
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.models
@@ -25,12 +26,10 @@ LONGEST = 1500
 
 @pytest.fixture(scope="session")
 def sound_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sound inputs, made once."""
-    folder = tmp_path_factory.mktemp("faults") / "sound"
+    """The sound inputs, made once for all processes."""
     with pytest.MonkeyPatch.context() as patch:
-        _environment(patch, folder.parent)
-        sound.make(folder)
-    return folder
+        _environment(patch, tmp_path_factory.mktemp("faults"))
+        return made_once(tmp_path_factory, "sound", sound.make)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.page import page
 
 pytestmark = pytest.mark.browser
-WIDTHS = (360, 768, 1440)
+WIDTHS = (360, pytest.param(768, marks=pytest.mark.slow), 1440)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.records import Caption, Image
-from counterfoil.errors import InputError, ModelError
+from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers import hf
 from counterfoil.scorers.base import Embedder, Options
 from tiny_families import family, save_words
@@ -139,6 +139,13 @@ def refused(argument: object, pattern: str, options: Options = CPU, kind: type =
 def test_folder_without_a_configuration(tmp_path: Path) -> None:
     (tmp_path / "model.pt").write_bytes(b"")
     refused(tmp_path, r"no config.json.*given: model.pt.*open-clip:ARCH/FILE")
+
+
+def test_a_configuration_with_nan(clip_folder: Path, tmp_path: Path) -> None:
+    config = json.loads((clip_folder / "config.json").read_text())
+    config["vision_config"]["layer_norm_eps"] = float("nan")
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    refused(tmp_path, r"config.json: .*not a finite number; given: NaN", kind=DataError)
 
 
 def test_no_such_folder() -> None:

@@ -89,6 +89,7 @@ def test_the_numbers_are_those_of_the_runs_on_disk(made: Study, place: Path) -> 
         assert (level.value, level.low, level.high) == (of.value, of.low, of.high)
 
 
+@pytest.mark.slow
 def test_two_seeds_are_taken_together(fuller: Study) -> None:
     assert fuller.order is not None
     for level in fuller.order.levels:
@@ -98,6 +99,7 @@ def test_two_seeds_are_taken_together(fuller: Study) -> None:
     assert all(len({run.name for run in each.runs}) == len(each.runs) for each in fuller.comparisons)
 
 
+@pytest.mark.slow
 def test_a_study_that_was_stopped_ends_with_the_same_numbers(made: Study, tmp_path: Path) -> None:
     with pytest.raises(_Stopped):
         study(TINY, tmp_path, facts=facts, note=_stop_after("trained coco"), draws=200)
@@ -120,6 +122,7 @@ def test_a_finished_study_is_not_trained_again(made: Study, place: Path, tmp_pat
     assert again.trained[1].history == made.trained[1].history
 
 
+@pytest.mark.slow
 def test_another_seed_in_the_same_folder_mixes_nothing_and_names_every_stage_once(
     made: Study, place: Path, tmp_path: Path
 ) -> None:

@@ -33,6 +33,7 @@ def test_the_end_of_a_demo(made: Study, width: int) -> None:
     assert all(line.startswith("  ") and line[2] != " " for line in beside)
 
 
+@pytest.mark.slow
 def test_what_was_found_is_said_in_full(fuller: Study) -> None:
     words = " ".join(_shown(fuller, 60).split())
     assert (

@@ -22,6 +22,7 @@ from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.scorers import checkpoint  # noqa: E402
 from counterfoil.train import loop  # noqa: E402
 from counterfoil.train.batches import order  # noqa: E402
+from counterfoil.train.gradients import Computing  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
 from counterfoil.train.recipes import Coco, NegativePairs, Triplet  # noqa: E402
@@ -255,7 +256,7 @@ def test_an_unreadable_image_stops_or_is_skipped(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"device": "tpu"}, "no such device to train on; given: tpu"),
-        ({"devices": 0}, "number of devices; given: 0"),
+        ({"computing": Computing(devices=0)}, "number of devices; given: 0"),
     ],
 )
 def test_what_cannot_be_asked_for_is_said_in_a_line(options, said: str) -> None:

@@ -73,6 +73,8 @@ def test_a_recipe_trains(
     library: str, name: str, starts: dict[str, str], photographs: TrainingSet, tmp_path: Path
 ) -> None:
     recipe = replace(RECIPES[name], batch_size=4, steps=2, lr=1e-3, warmup=0, select="last")
+    # A stage of hundreds of steps goes the same way in two.
+    recipe = replace(recipe, stages=tuple({**stage, "steps": 2} for stage in recipe.stages))
     backbone = with_heads(registry.backbone(starts[library]), recipe)
     before = {key: each.clone() for key, each in backbone.network.state_dict().items()}
     fit(backbone, recipe, photographs, out=tmp_path / "ckpt", device="cpu")

@@ -39,7 +39,7 @@ RECIPE = NegativePairs(
     validate_every=4,
 )
 #: Columns of the journal that say how long something took.
-CLOCK = {"rows_per_second", "waiting", "seconds"}
+CLOCK = {"rows_per_second", "waiting", "epoch_waiting", "seconds"}
 
 
 class Stopped(Exception):  # noqa: N818

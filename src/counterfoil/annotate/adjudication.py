@@ -21,8 +21,8 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import FormField
 from counterfoil.annotate.tables import adjudications, sa
 from counterfoil.errors import InputError
-from counterfoil.stats.dawid_skene import one_coin
 from counterfoil.stats.label_models import Labels
+from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
 #: Characters of a note, at most.
 _LONGEST_NOTE = 2_000
@@ -94,7 +94,7 @@ def disputed_items(
     if not known.any():
         return ()
     given = Labels.of(item, person, answer[known], n_classes=len(values), n_items=len(names))
-    posterior = one_coin(given).posterior
+    posterior = pooled_one_coin(given).posterior
     entropy = _bits(posterior)
     split = (given.votes > 0).sum(axis=1) > 1
     done = decided or {}

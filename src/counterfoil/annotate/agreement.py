@@ -136,14 +136,17 @@ def campaign_agreement(
 
 
 def counted(table: pa.Table) -> pa.Table:
-    """The judgements that count: not of golden items, and not of the test before the work.
+    """The judgements that count: not set aside, not of golden items, and not of the test before the work.
 
     >>> counted(pa.table({"item": ["a", "b"], "golden": [None, True]})).column("item").to_pylist()
     ['a']
     """
+    if "counted" in table.column_names:
+        table = table.filter(pc.fill_null(table.column("counted"), True))
     if "role" in table.column_names:
         # A missing role is that of work.
-        return table.filter(pc.equal(pc.fill_null(table.column("role"), "work"), "work"))
+        role = pc.fill_null(table.column("role"), "")
+        return table.filter(pc.is_in(role, value_set=pa.array(["", "work"])))
     return table.filter(pc.is_null(table.column("golden"))) if "golden" in table.column_names else table
 
 

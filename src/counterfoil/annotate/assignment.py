@@ -159,13 +159,19 @@ def still_needed(votes: Sequence[tuple[str, int, int]], n_options: int, recipe: 
     """How many answers of an item are wanted in all, given its votes as in `posterior`.
 
     The overlap first; in an adaptive design one more as long as no answer is as likely as `certainty`, up to
-    `most`. An item that is decided wants no more than it has.
+    `most`. An item that is decided wants no more than it has. With `first_to` it is as many as it takes until
+    one answer has so many, if all that come are equal; so several people can be at work on the item at once,
+    and none is asked in vain.
 
     >>> recipe = CampaignRecipe(form="yes-no", title="", design="adaptive", overlap=3, most=5)
     >>> yes, no = ("yes", 9, 1), ("no", 9, 1)
     >>> [still_needed(votes, 2, recipe) for votes in ([yes], [yes] * 3, [yes, no, no], [yes, no] * 3)]
     [3, 3, 4, 5]
     """
+    if recipe.first_to:
+        ahead = max(Counter(answer for answer, _, _ in votes).values(), default=0)
+        wanted = min(len(votes) + max(0, recipe.first_to - ahead), recipe.most)
+        return max(recipe.overlap, wanted)
     if recipe.design != "adaptive" or len(votes) < recipe.overlap:
         return recipe.overlap
     if max(posterior(votes, n_options).values()) >= recipe.certainty:

@@ -8,26 +8,40 @@ consent.md        what people agree to
 source.parquet    the rows that the items are of, as they were given
 secrets.json      salt of worker ids and token of the researcher; readable by its owner alone
 database.sqlite   answers, where the campaign uses no other database
+kept_labels.csv   labels, once answers were deleted, where the recipe keeps them; data_sheet.md beside them
 """
 
 import json
-import os
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.pay import Pay, pay_of
 from counterfoil.annotate.recipe import CampaignRecipe as CampaignRecipe
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.fields import values_of
-from counterfoil.inputs.files import read_json, read_text, read_toml
-from counterfoil.store import digest_file, digest_value, write_bytes, write_parquet, write_text
+from counterfoil.inputs.files import parse_json, read_json, read_text, read_toml, regular
+from counterfoil.store import (
+    UNFINISHED,
+    begin,
+    begun,
+    digest_file,
+    digest_value,
+    end,
+    write_bytes,
+    write_parquet,
+    write_text,
+    writing,
+)
 
 RECIPE, ITEMS, IMAGES, SECRETS = "campaign.toml", "items.parquet", "images", "secrets.json"
 INSTRUCTIONS, CONSENT, DATABASE = "instructions.md", "consent.md", "database.sqlite"
@@ -43,16 +57,21 @@ FILES = (
     SOURCE,
     DATABASE,
     "export",
+    "kept_labels.csv",
+    "data_sheet.md",
     "prolific.json",
     "prolific_bonuses.json",
+    UNFINISHED,
 )
 #: Columns of the table of items that are not the form's.
 _FIXED = ("id", "role", "golden", "instance", "kind", "truth")
 
-#: What people agree to where the campaign has no text of its own.
+_AGAIN = "was it edited? put the file back, or make the campaign again"
+
+#: What people agree to where the campaign has no text of its own; {pay} becomes what the recipe pays.
 USUAL_CONSENT = (
     "Your answers, and how long each took, are stored for research and may be published without anything "
-    "that identifies you. You can stop at any time, and withdraw: then your answers are deleted."
+    "that identifies you. You can stop at any time, and withdraw: then your answers are deleted.\n\n{pay}"
 )
 
 
@@ -99,8 +118,13 @@ class Campaign:
 
     @property
     def consent(self) -> str:
-        """What people agree to, in Markdown."""
-        return read_text(self.folder / CONSENT)
+        """What people agree to, in Markdown; `{pay}` in it is replaced by what the recipe pays."""
+        return read_text(self.folder / CONSENT).replace("{pay}", self.pay.sentence)
+
+    @cached_property
+    def pay(self) -> Pay:
+        """What people are paid."""
+        return pay_of(self.recipe, self.form)
 
     def image(self, name: str) -> Path:
         """The file of an image that an item names.
@@ -118,6 +142,7 @@ class Campaign:
     @cached_property
     def digest(self) -> str:
         """Digest of form, version, settings and items: what answers depend on."""
+        regular(self.folder / ITEMS)
         return digest_value(
             {
                 "form": self.form.name,
@@ -155,8 +180,9 @@ def create_folder(
     consent: str = "",
     source: pa.Table | None = None,
     salt: str = "",
+    note: str = "campaign",
 ) -> Campaign:
-    """Write the folder of a campaign, `campaign.toml` last, so that a half-written one is none.
+    """Write the folder of a campaign. Until it is whole it holds `note`, and cannot be opened.
 
     `images` are the bytes of every image that items name, by that name; one is read at a time. `source` are
     the rows that items are of. A `salt` is that of another campaign whose people are to be known again.
@@ -172,24 +198,36 @@ def create_folder(
         form.page(item)
     if (folder / DATABASE).exists():
         raise InputError("a campaign with answers is there", where=folder, hint="name another folder")
+    begin(folder, note)
     for name in images:
         # Images are named by their content, so one that is there is the same one.
         if not (folder / IMAGES / name).is_file():
             write_bytes(folder / IMAGES / name, images[name])
     write_parquet(folder / ITEMS, table)
-    if source is not None:
+    if source is None:
+        (folder / SOURCE).unlink(missing_ok=True)
+    else:
         write_parquet(folder / SOURCE, source)
     write_text(folder / INSTRUCTIONS, instructions or form.instructions)
     write_text(folder / CONSENT, consent or USUAL_CONSENT)
     if not (folder / SECRETS).exists():
-        _write_secrets(folder / SECRETS, salt or secrets.token_hex(32))
+        kept = {"salt": salt or secrets.token_hex(32), "token": secrets.token_urlsafe(32)}
+        with writing(folder / SECRETS, private=True) as file:
+            file.write(json.dumps(kept).encode())
     write_text(folder / RECIPE, recipe.to_toml())
+    end(folder)
     return open_campaign(folder)
 
 
 def open_campaign(folder: Path) -> Campaign:
-    """The campaign in a folder; raises `DataError` where there is none or its recipe cannot be read."""
+    """The campaign in a folder; raises `DataError` where none is whole or its recipe cannot be read."""
     path = folder / RECIPE
+    if begun(folder) is not None:
+        raise DataError(
+            "a campaign that was not written to its end",
+            where=str(folder),
+            hint="run the same 'counterfoil annotate create' again",
+        )
     if not path.is_file():
         raise DataError(
             "no campaign",
@@ -198,6 +236,12 @@ def open_campaign(folder: Path) -> Campaign:
         )
     recipe = read_recipe(path)
     return Campaign(folder, recipe, form_of(recipe, where=str(path)))
+
+
+def unanswered(folder: str | Path) -> InputError:
+    """The error of a campaign that is asked about answers and has none."""
+    hint = f"serve it with: counterfoil annotate serve {folder}"
+    return InputError("the campaign has no answers yet", where=folder, hint=hint)
 
 
 def read_recipe(path: Path) -> CampaignRecipe:
@@ -234,25 +278,23 @@ def items_table(items: Sequence[WorkItem], form: WorkForm) -> pa.Table:
                 where=f"item '{item.id}'",
                 hint="give its column 'golden'",
             )
-    kinds = {
-        "image": pa.string(),
-        "text": pa.string(),
-        "images": pa.list_(pa.string()),
-        "texts": pa.list_(pa.string()),
+    columns: dict[str, list[Any]] = {
+        "id": [item.id for item in items],
+        "role": [item.role for item in items],
+        "golden": [json.dumps(dict(item.golden)) if item.golden else "" for item in items],
+        "instance": [item.instance for item in items],
+        "kind": [item.kind for item in items],
+        "truth": [item.truth for item in items],
+        **{name: [item.cells.get(name) for item in items] for name in form.columns},
     }
-    columns: dict[str, pa.Array] = {
-        "id": pa.array([item.id for item in items], pa.string()),
-        "role": pa.array([item.role for item in items], pa.string()),
-        "golden": pa.array(
-            [json.dumps(dict(item.golden)) if item.golden else "" for item in items], pa.string()
-        ),
-        "instance": pa.array([item.instance for item in items], pa.string()),
-        "kind": pa.array([item.kind for item in items], pa.string()),
-        "truth": pa.array([item.truth for item in items], pa.string()),
-    }
-    for name, kind in form.columns.items():
-        columns[name] = pa.array([item.cells.get(name) for item in items], kinds[kind])
-    return pa.table(columns)
+    return pa.table(columns, schema=_schema(form))
+
+
+def _schema(form: WorkForm) -> pa.Schema:
+    """The columns of a table of items; only cells may be empty."""
+    kinds = {"images": pa.list_(pa.string()), "texts": pa.list_(pa.string())}
+    cells = [pa.field(name, kinds.get(kind, pa.string())) for name, kind in form.columns.items()]
+    return pa.schema([*(pa.field(name, pa.string()) for name in _FIXED), *cells])
 
 
 def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
@@ -266,25 +308,29 @@ def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
             given=", ".join(table.column_names),
             allowed=f"a column '{lacking[0]}' for the form '{form.name}'",
         )
+    for field in _schema(form):
+        column = table.column(field.name)
+        if column.type != field.type or (field.name in _FIXED and column.null_count):
+            raise DataError(
+                "not as a column of items is",
+                where=f"{path}, column '{field.name}'",
+                given=f"{column.type}, {column.null_count:,} of {len(column):,} empty",
+                allowed=f"{field.type}" + (", none empty" if field.name in _FIXED else ""),
+                hint=_AGAIN,
+            )
+    if not len(table) or len(pc.unique(table.column("id"))) < len(table):
+        what = "an id is there twice" if len(table) else "no items"
+        raise DataError(what, where=str(path), hint=_AGAIN)
     found = []
     for row in table.to_pylist():
+        where = f"{path}, item '{row['id']}'"
         if row["role"] not in ROLES:
-            raise DataError(
-                "no such role", where=f"{path}, item '{row['id']}'", given=row["role"], allowed=ROLES
-            )
-        golden = json.loads(row["golden"]) if row["golden"] else {}
+            raise DataError("no such role", where=where, given=row["role"], allowed=ROLES)
+        golden = parse_json(row["golden"], where=where, finite=True) if row["golden"] else {}
+        if not isinstance(golden, dict):
+            raise DataError("no golden answers", where=where, given=row["golden"], hint=_AGAIN)
         cells = {name: row[name] for name in form.columns}
         found.append(
             WorkItem(row["id"], cells, row["role"], golden, row["instance"], row["kind"], row["truth"])
         )
     return tuple(found)
-
-
-def _write_secrets(path: Path, salt: str) -> None:
-    """New secrets, in a file that its owner alone can read from its first byte on."""
-    content = json.dumps({"salt": salt, "token": secrets.token_urlsafe(32)}).encode()
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from counterfoil.annotate.campaign import DATABASE, Campaign
+from counterfoil.annotate.statements import write_waiting
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 
@@ -49,7 +50,9 @@ def hidden(url: str) -> str:
 def engine_of(address: str, durable: bool = True) -> sa.Engine:
     try:
         if not address.startswith("sqlite"):
-            return sa.create_engine(address, pool_size=8, max_overflow=32, pool_pre_ping=True)
+            engine = sa.create_engine(address, pool_size=8, max_overflow=32, pool_pre_ping=True)
+            sa.event.listen(engine, "before_cursor_execute", _write_before)
+            return engine
         engine = sa.create_engine(
             address, pool_size=8, max_overflow=32, connect_args={"timeout": _WAIT, "check_same_thread": False}
         )
@@ -78,6 +81,11 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
     return engine
 
 
+def _write_before(connection: sa.Connection, *given: object) -> None:
+    """What waits to be written (`annotate.statements`) comes before what is run without it."""
+    write_waiting(connection)
+
+
 @contextmanager
 def refusals(url: str) -> Iterator[None]:
     """Errors of a database that cannot be written or reached as one line; others stay as they are."""
@@ -86,13 +94,16 @@ def refusals(url: str) -> Iterator[None]:
     except sa.exc.DBAPIError as error:
         text = str(error.orig)
         where = hidden(url).removeprefix("sqlite:///")
-        if "not a database" in text or "malformed" in text:
+        if any(words in text for words in ("not a database", "malformed", "no such table", "no such column")):
             raise DataError("damaged database, or none at all", where=where, given=text) from error
         if isinstance(error, sa.exc.IntegrityError | sa.exc.ProgrammingError | sa.exc.DataError):
             raise
         code = getattr(error.orig, "sqlstate", None)
         if code == "53100" or "is full" in text:
             what, hint = "the disk is full", "free some space; what was not acknowledged is not stored"
+        elif "disk I/O error" in text:
+            what = f"the database cannot be written: {text}"
+            hint = "is a quota reached, or the disk damaged? what was not acknowledged is not stored"
         elif "locked" in text:
             what, hint = "another process is writing", "try again"
         else:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.submissions import Submissions, pay_per_item
+from counterfoil.annotate.submissions import Submissions
 from counterfoil.store import digest
 
 
@@ -46,15 +46,15 @@ def _people(count: int) -> str:
 
 
 def _pay(campaign: Campaign, done: Submissions) -> list[str]:
-    recipe = campaign.recipe
-    hourly = done.hourly(pay_per_item(recipe, campaign.form))
+    pay = campaign.pay
+    hourly = done.hourly(pay.per_item)
     hourly = hourly[~np.isnan(hourly)]
     if not len(hourly):
-        return [f"Pay aimed at {recipe.currency} {recipe.pay_per_hour:.2f} per hour; no times are known."]
+        return [f"Pay was set at {pay.currency} {pay.terms}; no times are known."]
     seconds = done.seconds[~np.isnan(done.seconds)]
     return [
-        f"Pay came to {recipe.currency} {np.median(hourly):.2f} per hour of work in the median of people "
-        f"({recipe.pay_per_hour:.2f} was aimed at); an item took {np.median(seconds):.1f} s in the median."
+        f"Pay came to {pay.currency} {np.median(hourly):.2f} per hour of work in the median of people "
+        f"(set at {pay.terms}); an item took {np.median(seconds):.1f} s in the median."
     ]
 
 

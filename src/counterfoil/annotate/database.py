@@ -6,17 +6,20 @@ writing transaction has ended its changes are on the disk.
 """
 
 import json
+import os
+import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from counterfoil.annotate import assignment
-from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.connecting import SERVED, address_of, engine_of, hidden, lock_served, refusals
 from counterfoil.annotate.flushing import SharedFlush
+from counterfoil.annotate.statements import PreparedStatement, forget_waiting, write_waiting
 from counterfoil.annotate.tables import answers, block_items, blocks, items, leases, meta, people, sa
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.store import digest
@@ -25,6 +28,8 @@ from counterfoil.store import digest
 REVISIONS = ("0001", "0002")
 #: What the plan of a campaign depends on: none of it can change under answers, but the overlap of a queue.
 _PLANNED = ("design", "seed", "overlap", "per_person", "golden_per_block")
+#: What the one who writes holds in PostgreSQL.
+_LOCK = PreparedStatement(sa.text("LOCK TABLE alembic_version IN EXCLUSIVE MODE"))
 #: Rows of one statement when tables are filled.
 _CHUNK = 5_000
 
@@ -54,9 +59,14 @@ class Database:
         with self._lock:
             with refusals(self.url), self._begin(writing=True) as connection:
                 if not self.is_sqlite:
-                    connection.exec_driver_sql("LOCK TABLE alembic_version IN EXCLUSIVE MODE")
+                    _LOCK.run(connection)
                 before = self._changes(connection)
-                yield connection
+                try:
+                    yield connection
+                except BaseException:
+                    forget_waiting(connection)
+                    raise
+                write_waiting(connection)
                 changed = self._changes(connection) > before
             if self.flush is None:
                 return
@@ -64,6 +74,30 @@ class Database:
             written = self.flush.written
         # Who has changed nothing may have read what another one waits for, and waits for it as well.
         self.flush.wait(written)
+
+    def write_together(self, writes: Sequence[Callable[[sa.Connection], Any]]) -> list[Any]:
+        """What each of several writes returns or raises, all done in one transaction where none raises.
+
+        Where one does nothing is kept of it, and each has a transaction of its own. So a write may run twice,
+        the first time for nothing. All is on the disk when this returns.
+        """
+        if len(writes) > 1:
+            try:
+                with self.writing() as connection:
+                    found = [write(connection) for write in writes]
+            except Exception:
+                # Of a commit that failed, too: what became of it each finds out for itself.
+                found = []
+            if found:
+                return found
+        return [self._write_alone(write) for write in writes]
+
+    def _write_alone(self, write: Callable[[sa.Connection], Any]) -> Any:
+        try:
+            with self.writing() as connection:
+                return write(connection)
+        except Exception as error:
+            return error
 
     @contextmanager
     def changing_tables(self) -> Iterator[sa.Connection]:
@@ -108,10 +142,11 @@ def open_database(
     One that is not `durable` does not wait for the disk: for simulations, whose answers can be lost.
     Raises `InputError` for an address that is none and a campaign that is served already, `DataError` for
     a database of a newer version, of another campaign, or whose items, form or plan changed under answers,
-    and `StorageError` where it cannot be reached.
+    and of a file without a byte, and `StorageError` where it cannot be reached.
     """
     address = address_of(campaign, url)
     database = Database(address, engine_of(address, durable))
+    fresh = _check_emptied(database)
     if database.is_sqlite and durable:
         database.flush = SharedFlush(Path(f"{database.engine.url.database}-wal"))
     try:
@@ -121,8 +156,40 @@ def open_database(
         _fill(database, campaign)
     except BaseException:
         database.close()
+        if fresh is not None and fresh.is_file() and not fresh.stat().st_size:
+            fresh.unlink()
         raise
     return database
+
+
+@contextmanager
+def existing_database(campaign: Campaign, url: str | None = None) -> Iterator[Database]:
+    """The database of a campaign until the block ends; of one without any, one that is gone afterwards.
+
+    It is for what asks about answers: a campaign that was never served has none, and gets no file by that.
+    Raises as `open_database`.
+    """
+    with ExitStack() as held:
+        durable = url is not None or os.path.lexists(campaign.folder / DATABASE)
+        if not durable:
+            folder = held.enter_context(tempfile.TemporaryDirectory(prefix="counterfoil-"))
+            url = f"sqlite:///{Path(folder) / DATABASE}"
+        yield held.enter_context(closing(open_database(campaign, url, durable=durable)))
+
+
+def _check_emptied(database: Database) -> Path | None:
+    """The file of a database that is yet to be made; raises `DataError` for one that was emptied."""
+    name = database.engine.url.database if database.is_sqlite else None
+    path = Path(name) if name else None
+    if path is None or not path.exists():
+        return path
+    if path.is_file() and not path.stat().st_size:
+        raise DataError(
+            "the database is an empty file",
+            where=str(path),
+            hint="put a copy back; or delete the file, if no answers were in it, to begin anew",
+        )
+    return None
 
 
 def value_of(connection: sa.Connection, key: str, default: str = "") -> str:

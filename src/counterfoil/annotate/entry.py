@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.leasing import log, set_aside
+from counterfoil.annotate.statements import PreparedStatement
 from counterfoil.annotate.tables import answers, leases, people, sa, tokens
 from counterfoil.errors import InputError
 
@@ -46,7 +47,7 @@ class Entered:
 
 
 #: Built once, since every request runs it.
-_BY_TOKEN = (
+_BY_TOKEN = PreparedStatement(
     sa.select(*(people.c[name] for name in Person.__dataclass_fields__))
     .join(tokens, tokens.c.person == people.c.id)
     .where(tokens.c.hash == sa.bindparam("the_hash"))
@@ -114,7 +115,12 @@ def person_of(db: Database, token: str) -> Person:
     Only hashes are compared, so that the time it takes says nothing about tokens that are near.
     """
     with db.reading() as connection:
-        row = connection.execute(_BY_TOKEN, {"the_hash": _hash(token)}).first()
+        return person_by_token(connection, token)
+
+
+def person_by_token(connection: sa.Connection, token: str) -> Person:
+    """`person_of` within a transaction."""
+    row = _BY_TOKEN.first(connection, the_hash=_hash(token))
     if row is None:
         raise InputError("no such page", hint="open the link that you were given once more")
     return Person(*row)

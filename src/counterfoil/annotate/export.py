@@ -5,7 +5,6 @@
     quad-validation  answers.csv    the same, yes where each caption fits its own image better
     match            judged.csv     `bias --judgements`: the pool's rows with answer and annotator
                      gains.csv      the same rows once, with the gain of their label
-    yes-no           scores.csv     `evaluate given:`: id, score (the share of yes)
     choose           outcomes.csv   `evaluate given:`: right or wrong, by direction
     preference       votes.csv      `preferences`: winner, loser, judge
     rating           ratings.csv    `evaluate SCORER ratings --data`: image, caption, rating_1, rating_2, …
@@ -13,7 +12,9 @@
     error-spans      spans.csv      item, start, end, label, text
 
 Beside these every campaign has its judgements and, where its main question is answered by one option, the
-labels. People are the hashes that only this campaign has; without people even these are left out.
+labels; where answers have a worth (`WORTH`) also scores.csv, for `evaluate people:` and `given:`: the id, the
+mean over people (of yes-no the share of yes) and the number of answers. People are the hashes that only this
+campaign has; without people even these are left out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -34,6 +35,8 @@ from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_
 from counterfoil.data.judgements import gain_of
 from counterfoil.errors import DataError
 
+#: What says that a folder is an export, and of which campaign; what says who the people were.
+ABOUT, DATA_SHEET = "export.json", "data_sheet.md"
 #: Columns of a table of judgements that say who it was, or lead to it.
 _WHO = ("person", "submitted")
 #: What an answer to a form counts as in the score of an item, where it is neither a number nor has a gain.
@@ -110,6 +113,8 @@ def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = 
     own = _TABLES.get(judged.campaign.form.name)
     if own is not None:
         found |= own(judged, partly)
+    if judged.campaign.form.name in WORTH:
+        found["scores"] = mean_scores(judged)
     if not people:
         for name, each in found.items():
             named = [column for column in ("annotator", "judge", "author") if column in each.column_names]
@@ -169,7 +174,7 @@ def _validated(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
 def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     source = judged.source()
     if not all({"direction", "image", "caption"} <= set(row) for rows in source.values() for row in rows):
-        return mean_scores(judged, {})
+        return {}
     rows = [
         {**row, "annotator": person, "answer": answer, "seconds": seconds}
         for item, person, seconds, answer in judged.main_answers()
@@ -194,18 +199,15 @@ def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     return found
 
 
-def mean_scores(judged: JudgedCampaign, worth: Mapping[str, float]) -> dict[str, pa.Table]:
+def mean_scores(judged: JudgedCampaign) -> pa.Table:
     """A score per item, the mean over people: of yes, of right, of the gain, or of the rating."""
+    worth = WORTH[judged.campaign.form.name]
     sums: dict[str, list[float]] = {}
     for item, _, _, answer in judged.main_answers():
         value = worth[answer] if answer in worth else gain_of(answer)
         sums.setdefault(item, []).append(float(answer) if value is None else value)
     rows = [{"id": item, "score": sum(each) / len(each), "answers": len(each)} for item, each in sums.items()]
-    return {"scores": _table(rows, ("id", "score", "answers"))}
-
-
-def _yes_no(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
-    return mean_scores(judged, WORTH["yes-no"])
+    return _table(rows, ("id", "score", "answers"))
 
 
 def outcomes(judged: JudgedCampaign, partly: Partly = "half") -> dict[str, pa.Table]:
@@ -297,7 +299,6 @@ _TABLES: Mapping[str, Callable[[JudgedCampaign, Partly], dict[str, pa.Table]]] =
     "which-image": _which,
     "quad-validation": _validated,
     "match": _judged_pool,
-    "yes-no": _yes_no,
     "choose": outcomes,
     "preference": _votes,
     "rating": _ratings,

@@ -114,7 +114,8 @@ def _check_once(table: pa.Table, where: object) -> None:
 def read_judgement_table(path: str | Path) -> pa.Table:
     """The judgements in a CSV, TSV, JSON, JSON Lines or Parquet file; see the module for its columns.
 
-    `golden` is right or wrong (also true, yes, 1 and their opposites), or empty. Raises `DataError` or
+    `golden` is right or wrong (also true, yes, 1 and their opposites), or empty; so is `counted`, of answers
+    that were set aside wrong. Raises `DataError` or
     `ScoreError` naming the row and column that is not as it should be.
     """
     table = read_table(path)
@@ -125,7 +126,9 @@ def read_judgement_table(path: str | Path) -> pa.Table:
             cells = tuple(map(csv_text, cells))
         columns[name] = pa.array(cells, pa.string())
     columns["seconds"] = _numbers(table)
-    columns["golden"] = _rights(table)
+    columns["golden"] = _truths(table, "golden")
+    if "counted" in table:
+        columns["counted"] = _truths(table, "counted")
     for name in table.columns:
         if name not in columns:
             kept = [None if cell is None else str(cell) for cell in table[name]]
@@ -217,13 +220,12 @@ def _numbers(table: DataTable) -> pa.Array:
     return pa.array(floats(filled, "seconds"), mask=empty)
 
 
-def _rights(table: DataTable) -> pa.Array:
-    found = _filled(table, "golden")
+def _truths(table: DataTable, name: str) -> pa.Array:
+    found = _filled(table, name)
     if found is None:
         return pa.nulls(len(table), pa.bool_())
     empty, filled = found
     words = {"right": True, "wrong": False}
-    cells = [words.get(str(cell).strip().lower(), cell) for cell in filled["golden"]]
-    return pa.array(
-        booleans(DataTable({"golden": cells}, table.source, table.kind, table.parts), "golden"), mask=empty
-    )
+    cells = [words.get(str(cell).strip().lower(), cell) for cell in filled[name]]
+    read = booleans(DataTable({name: cells}, table.source, table.kind, table.parts), name)
+    return pa.array(read, mask=empty)

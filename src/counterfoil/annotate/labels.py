@@ -18,14 +18,16 @@ from counterfoil.annotate.agreement import codes, counted
 from counterfoil.annotate.forms.base import FormField
 from counterfoil.data.judgements import gain_of
 from counterfoil.errors import InputError, UnknownNameError
-from counterfoil.stats.dawid_skene import dawid_skene, one_coin
+from counterfoil.stats.dawid_skene import dawid_skene
 from counterfoil.stats.glad import glad
 from counterfoil.stats.label_models import LabelModel, Labels, majority_vote
 from counterfoil.stats.mace import mace
+from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
-#: How answers become labels, the default first: one accuracy per person needs the fewest answers of each.
+#: How answers become labels, the default first: one accuracy per person needs the fewest answers of each, and
+#: pooled over people its chances hold with two answers per item.
 MODELS: Mapping[str, Callable[[Labels], LabelModel]] = {
-    "one-coin": one_coin,
+    "one-coin": pooled_one_coin,
     "majority": majority_vote,
     "dawid-skene": dawid_skene,
     "mace": mace,
@@ -86,8 +88,10 @@ def item_labels(
     """The labels of a question from a table of judgements (`annotate.judgement_table`).
 
     Only answers that count are read: not those of golden items, nor of the test before the work. `decided`
-    maps (item, question) to the option that a researcher chose. Raises `UnknownNameError` for another model,
-    and `InputError` for a question that is not answered by one option, and for no answers.
+    maps (item, question) to the option that a researcher chose. Where no item has two answers, the label is
+    the answer that was given, whatever the model (`ItemLabels.model` is then "majority"). Raises
+    `UnknownNameError` for another model, and `InputError` for a question that is not answered by one option,
+    and for no answers.
 
     >>> from counterfoil.annotate.forms.base import Option
     >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
@@ -120,6 +124,9 @@ def item_labels(
         n_classes=len(field.values),
         n_items=len(names),
     )
+    if given.votes.sum(axis=1).max() < 2:
+        # Without an item of two answers nothing tells how good people are, and a model would make it up.
+        model = "majority"
     found = MODELS[model](given)
     posterior, labels = found.posterior.copy(), found.labels.copy()
     by_hand = np.zeros(len(names), dtype=bool)

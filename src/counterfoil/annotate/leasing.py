@@ -6,6 +6,7 @@ true. An item's counts (`answered`, `leased`, `target`) change here and nowhere 
 
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from counterfoil.annotate import assignment
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import Role
+from counterfoil.annotate.statements import PreparedStatement, RowsToCome, Together
 from counterfoil.annotate.tables import answers, block_items, blocks, events, items, leases, people, sa
 
 
@@ -46,8 +48,8 @@ class Lessee:
 _COLUMNS = [leases.c[name] for name in Lease.__dataclass_fields__]
 _ID, _PERSON = sa.bindparam("the_id", type_=sa.Text), sa.bindparam("the_person", type_=sa.Text)
 _ITEM, _NOW = sa.bindparam("the_item", type_=sa.Integer), sa.bindparam("the_now", type_=sa.Float)
-_FIND = sa.select(*_COLUMNS).where(leases.c.id == _ID, leases.c.person == _PERSON)
-_UNANSWERED = (
+_FIND = PreparedStatement(sa.select(*_COLUMNS).where(leases.c.id == _ID, leases.c.person == _PERSON))
+_UNANSWERED = PreparedStatement(
     sa.select(*_COLUMNS)
     .where(
         leases.c.person == _PERSON,
@@ -58,48 +60,90 @@ _UNANSWERED = (
 )
 _HAD = sa.select(leases.c.id).where(leases.c.person == _PERSON, leases.c.instance == items.c.instance)
 _FREE = ~_HAD.exists(), sa.or_(items.c.author.is_(None), items.c.author != _PERSON)
-_NEXT = sa.select(items.c.position).where(items.c.open == 1, *_FREE).order_by(items.c.rank).limit(1)
-_GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_FREE)
+_NEXT = PreparedStatement(
+    sa.select(items.c.position).where(items.c.open == 1, *_FREE).order_by(items.c.rank).limit(1)
+)
+_GOLDEN = PreparedStatement(sa.select(items.c.position).where(items.c.role == "golden", *_FREE))
 # A word in the text of the statement, so that the index of live leases serves it.
-_EXPIRED = sa.select(leases.c.id, leases.c.item, leases.c.role).where(
+_OVER = sa.select(leases.c.id, leases.c.item, leases.c.role).where(
     leases.c.state == sa.literal_column("'live'"), leases.c.expires < _NOW, leases.c.block.is_(None)
 )
 #: Whether any lease has expired at the time `the_now`.
-ANY_EXPIRED = sa.exists(_EXPIRED)
-_SET_STATE = sa.update(leases).where(leases.c.id == _ID).values(state=sa.bindparam("to"))
-_EXTEND = sa.update(leases).where(leases.c.id == _ID).values(state="live", expires=sa.bindparam("to"))
-_OF_ITEM = sa.update(items).where(items.c.position == _ITEM)
-_LEASED = _OF_ITEM.values(leased=items.c.leased + sa.bindparam("more"))
-_ANSWERED = _OF_ITEM.values(leased=items.c.leased - 1, answered=items.c.answered + 1)
-_SHOWN = sa.update(people).where(people.c.id == _PERSON).values(pages=people.c.pages + 1)
-_DONE = sa.update(people).where(people.c.id == _PERSON).values(done=people.c.done + 1)
-_INSTANCE = sa.select(items.c.instance).where(items.c.position == _ITEM).scalar_subquery()
-_ISSUE = sa.insert(leases).values(
-    instance=_INSTANCE, **{name: sa.bindparam(name) for name in Lease.__dataclass_fields__}
+ANY_EXPIRED = sa.exists(_OVER)
+_EXPIRED = PreparedStatement(_OVER)
+_SET_STATE = PreparedStatement(sa.update(leases).where(leases.c.id == _ID).values(state=sa.bindparam("to")))
+_EXTEND = PreparedStatement(
+    sa.update(leases).where(leases.c.id == _ID).values(state="live", expires=sa.bindparam("to"))
 )
+_OF_ITEM = sa.update(items).where(items.c.position == _ITEM)
+_LEASED = PreparedStatement(_OF_ITEM.values(leased=items.c.leased + sa.bindparam("more")))
+_ANSWERED = PreparedStatement(_OF_ITEM.values(leased=items.c.leased - 1, answered=items.c.answered + 1))
+_SHOWN = PreparedStatement(sa.update(people).where(people.c.id == _PERSON).values(pages=people.c.pages + 1))
+_DONE = PreparedStatement(sa.update(people).where(people.c.id == _PERSON).values(done=people.c.done + 1))
+_INSTANCE = sa.select(items.c.instance).where(items.c.position == _ITEM).scalar_subquery()
+_ISSUE = PreparedStatement(
+    sa.insert(leases)
+    .values(instance=_INSTANCE, **{name: sa.bindparam(name) for name in Lease.__dataclass_fields__})
+    .inline()
+)
+#: What is written of a lease that is new, and of one that was answered, by the role of its item.
+_NEW = {"work": Together(_ISSUE, _LEASED, _SHOWN), "golden": Together(_ISSUE, _SHOWN), "onboarding": _ISSUE}
+_FINISHED = {
+    "work": Together(_SET_STATE, _DONE, _ANSWERED),
+    "golden": Together(_SET_STATE, _DONE),
+    "onboarding": _SET_STATE,
+}
+
+
+@dataclass(frozen=True)
+class OpenItems:
+    """What is read of a person's items before they get new ones: leases without an answer, the next item."""
+
+    unanswered: RowsToCome
+    next: RowsToCome
+
+
+def open_items(connection: sa.Connection, campaign: Campaign, person: str) -> OpenItems | None:
+    """The items of a person in a queue, to be read with the next statement; None where people do blocks."""
+    if campaign.recipe.design == "blocks":
+        return None
+    return OpenItems(
+        _UNANSWERED.soon(connection, the_person=person), _NEXT.soon(connection, the_person=person)
+    )
 
 
 def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
     """A person's lease by its id; None for an unknown id and for another person's."""
-    row = connection.execute(_FIND, {"the_id": lease, "the_person": person}).first()
+    row = _FIND.first(connection, the_id=lease, the_person=person)
     return None if row is None else Lease(*row)
 
 
 def lease_items(
-    connection: sa.Connection, campaign: Campaign, lessee: Lessee, now: float, ahead: int
+    connection: sa.Connection,
+    campaign: Campaign,
+    lessee: Lessee,
+    now: float,
+    ahead: int,
+    read: OpenItems | None = None,
 ) -> tuple[Lease, ...]:
     """The items that a person has before them, at most `ahead`, new ones leased where there are fewer.
 
-    Leases that have expired are given back before, by `release_expired`.
+    Leases that have expired are given back before, by `release_expired`. `read` is what `open_items` read of
+    the person, where nothing was written since.
     """
     if campaign.recipe.design == "blocks":
         return _of_block(connection, campaign, lessee, now, ahead)
-    found = _kept(connection, campaign, lessee.id, now, ahead)
+    read = read or open_items(connection, campaign, lessee.id)
+    assert read is not None
+    found = _kept(connection, campaign, read, now, ahead)
+    # Of what was read the next item alone holds for the first lease.
+    next_item = read.next.first if len(found) < ahead else None
     while len(found) < ahead:
-        lease = _of_queue(connection, campaign, lessee, now, len(found))
+        lease = _of_queue(connection, campaign, lessee, now, len(found), next_item)
         if lease is None:
             break
         found.append(lease)
+        next_item = None
     return tuple(found)
 
 
@@ -138,7 +182,7 @@ def lease_onboarding(
 
 def release_expired(connection: sa.Connection, now: float) -> int:
     """Give items back whose leases have expired; how many. Blocks go back when another person needs one."""
-    rows = connection.execute(_EXPIRED, {"the_now": now}).all()
+    rows = _EXPIRED.all(connection, the_now=now)
     for row in rows:
         _return(connection, row.id, row.item, row.role)
     return len(rows)
@@ -150,20 +194,17 @@ def take_late(connection: sa.Connection, lease: Lease) -> bool:
         free = sa.update(items).where(items.c.position == lease.item, items.c.open == 1)
         if not connection.execute(free.values(leased=items.c.leased + 1)).rowcount:
             return False
-    connection.execute(_SET_STATE, {"the_id": lease.id, "to": "live"})
+    _SET_STATE.run(connection, the_id=lease.id, to="live")
     return True
 
 
 def finish(connection: sa.Connection, campaign: Campaign, lease: Lease, now: float) -> None:
     """A lease was answered: count the answer, keep the block its person's, and ask for more where needed."""
-    connection.execute(_SET_STATE, {"the_id": lease.id, "to": "answered"})
-    if lease.role == "onboarding":
-        return
-    connection.execute(_DONE, {"the_person": lease.person})
-    if lease.role == "work":
-        connection.execute(_ANSWERED, {"the_item": lease.item})
-        if campaign.recipe.design == "adaptive":
-            _set_target(connection, campaign, lease.item)
+    _FINISHED[lease.role].run(
+        connection, the_id=lease.id, to="answered", the_person=lease.person, the_item=lease.item
+    )
+    if lease.role == "work" and campaign.recipe.design == "adaptive":
+        _set_target(connection, campaign, lease.item)
     if lease.block is not None:
         _finish_block(connection, campaign, lease, now)
 
@@ -217,11 +258,13 @@ def reach(campaign: Campaign) -> int:
     return min(recipe.per_person or most, most)
 
 
-def _kept(connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int) -> list[Lease]:
+def _kept(
+    connection: sa.Connection, campaign: Campaign, read: OpenItems, now: float, ahead: int
+) -> list[Lease]:
     """What the person has before them already, and items given back that are still wanted."""
     found: list[Lease] = []
     expires = now + 60 * campaign.recipe.lease_minutes
-    for row in connection.execute(_UNANSWERED, {"the_person": person}).all():
+    for row in read.unanswered.all():
         lease = Lease(*row)
         if len(found) < ahead and (lease.state == "live" or take_late(connection, lease)):
             found.append(_extended(connection, lease, now, expires))
@@ -229,15 +272,21 @@ def _kept(connection: sa.Connection, campaign: Campaign, person: str, now: float
 
 
 def _of_queue(
-    connection: sa.Connection, campaign: Campaign, lessee: Lessee, now: float, live: int
+    connection: sa.Connection,
+    campaign: Campaign,
+    lessee: Lessee,
+    now: float,
+    live: int,
+    read: Callable[[], Any] | None,
 ) -> Lease | None:
     recipe = campaign.recipe
     if recipe.per_person and lessee.done + live >= recipe.per_person:
         return None
-    item = connection.execute(_NEXT, {"the_person": lessee.id}).scalar()
+    row = _NEXT.first(connection, the_person=lessee.id) if read is None else read()
     # Golden items stand among the work, and are not shown for their own sake.
-    if item is None:
+    if row is None:
         return None
+    item = row.position
     if assignment.is_golden_place(recipe.seed, lessee.id, lessee.pages, recipe.golden_share):
         golden = _golden(connection, campaign, lessee.id)
         item = item if golden is None else golden
@@ -250,7 +299,7 @@ def _of_queue(
 def _golden(connection: sa.Connection, campaign: Campaign, person: str) -> int | None:
     known = places_of(campaign, "golden")
     order = assignment.own_order([campaign.items[at] for at in known], campaign.recipe.seed, person, "golden")
-    free = set(connection.execute(_GOLDEN, {"the_person": person}).scalars())
+    free = {row.position for row in _GOLDEN.all(connection, the_person=person)}
     return next((known[at] for at in order if known[at] in free), None)
 
 
@@ -264,7 +313,7 @@ def _of_block(
     if block is None:
         return ()
     expires = connection.execute(sa.select(blocks.c.expires).where(blocks.c.id == block)).scalar_one()
-    rows = connection.execute(_UNANSWERED, {"the_person": lessee.id}).all()
+    rows = _UNANSWERED.all(connection, the_person=lessee.id)
     found = [lease for lease in (Lease(*row) for row in rows) if lease.block == block][:ahead]
     given = sa.select(sa.func.count()).where(leases.c.person == lessee.id, leases.c.block == block)
     place = connection.execute(given).scalar_one()
@@ -324,11 +373,8 @@ def _new(campaign: Campaign, person: str, item: int, place: int, now: float, exp
 
 
 def _issue(connection: sa.Connection, lease: Lease) -> Lease:
-    connection.execute(_ISSUE, {**vars(lease), "the_item": lease.item})
-    if lease.role == "work":
-        connection.execute(_LEASED, {"the_item": lease.item, "more": 1})
-    if lease.role != "onboarding":
-        connection.execute(_SHOWN, {"the_person": lease.person})
+    own = {"the_item": lease.item, "the_person": lease.person, "more": 1}
+    _NEW[lease.role].run(connection, **vars(lease), **own)
     return lease
 
 
@@ -336,14 +382,14 @@ def _extended(connection: sa.Connection, lease: Lease, now: float, expires: floa
     """The lease with a new limit, written only where the old one is past its half."""
     if lease.expires - now > (expires - now) / 2:
         return lease
-    connection.execute(_EXTEND, {"the_id": lease.id, "to": expires})
+    _EXTEND.run(connection, the_id=lease.id, to=expires)
     return replace(lease, state="live", expires=expires)
 
 
 def _return(connection: sa.Connection, lease: str, item: int, role: str) -> None:
-    connection.execute(_SET_STATE, {"the_id": lease, "to": "returned"})
+    _SET_STATE.run(connection, the_id=lease, to="returned")
     if role == "work":
-        connection.execute(_LEASED, {"the_item": item, "more": -1})
+        _LEASED.run(connection, the_item=item, more=-1)
 
 
 def _set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None:

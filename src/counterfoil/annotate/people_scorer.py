@@ -5,80 +5,174 @@
                                   (Winoground section 4.3)
     match, rating                 a score per pair, the mean gain or the mean rating
 
-Questions that no one was asked are left out of the measurement.
+The answers are those in a campaign's folder and its database, in a folder of `annotate export`, or in a table
+of judgements whose campaign is named. Questions that no one was asked are left out of the measurement.
 """
 
-from contextlib import closing
-from dataclasses import replace
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from counterfoil.annotate.campaign import open_campaign
-from counterfoil.annotate.export import WORTH, JudgedCampaign, mean_scores, outcomes
-from counterfoil.data.tables import DataTable
-from counterfoil.errors import InputError
-from counterfoil.scorers.base import DEFAULT, Options, reject_unused_options
+from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
+from counterfoil.annotate.export import ABOUT, WORTH, JudgedCampaign, mean_scores, outcomes
+from counterfoil.annotate.judgement_table import read_judgement_table
+from counterfoil.data.tables import DataTable, read_table
+from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import Stored, read_model
+from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, reject_unused_options
 from counterfoil.scorers.given import GivenTable, from_table
 from counterfoil.store import digest_value
 
 #: Rows that are one pair of a quad or one candidate of a choice carry the question's id in front of these.
-_SLOT = r"_(c[01]_i[01]|s\d+)$"
+_SLOT = re.compile(r"_(c[01]_i[01]|s\d+)$")
+
+
+class _Exported(Stored):
+    """What an export says of itself (`export.json`)."""
+
+    campaign: str
+    form: str
+    people: int
+    answers: int
+    model: str | None
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """Outcomes or scores of a form of work by column, whose answers they are, and the model of labels."""
+
+    work: str
+    columns: Mapping[str, list[Any]]
+    people: int
+    answers: int
+    campaign: str
+    model: str
 
 
 def load(argument: str, options: Options = DEFAULT) -> GivenTable:
-    """`people:CAMPAIGN`, with a setting `model`, by which answers to one query become one (`labels.MODELS`).
+    """`people:CAMPAIGN`, `people:EXPORT` or `people:JUDGEMENTS.csv`, with settings:
 
-    The default is the majority; of two answers that are equally likely neither is right. Raises `DataError`
-    for a folder without a campaign, `InputError` for forms whose answers are no scores, and for a campaign
-    without answers.
+    `model`, by which answers to one query become one (`labels.MODELS`; the default is the majority, by which
+    of two answers that are equally likely neither is right; an export has that by which it was made);
+    `database`, the address of a campaign's database that is not in its folder; `campaign`, the folder of the
+    campaign that a table of judgements answers. Raises `DataError` for a folder with neither a campaign nor
+    an export, `InputError` for forms whose answers are no scores, for a campaign without answers, and for a
+    setting that the argument has no use for.
     """
+    where = f"people:{argument}"
+    reject_unused_options(where, options, "settings", "whole_rows", "unanswered")
+    settings, path = ScorerSettings(where, options.settings), Path(argument)
+    if (path / ABOUT).is_file():
+        settings.only("model")
+        found = _exported(path, settings)
+    else:
+        settings.only("model", "campaign" if path.is_file() else "database")
+        found = _judged(path, settings)
+    columns = found.columns
+    if not next(iter(columns.values()), []):
+        raise InputError("no question has an answer in every direction", where=where)
+    whole = False
+    if found.work in WORTH:
+        slots = [_SLOT.search(id) for id in columns["id"]]
+        whole = not any(slots)
+        columns = columns if whole else _whole_questions(columns)
+    weights = digest_value([found.campaign, columns, found.model])
+    own = replace(options, settings={}, whole_rows=whole or options.whole_rows)
+    given = from_table(DataTable(columns, where), where, weights, own)
+    described = f"{found.answers:,} answers of {found.people:,} people ({found.work})"
+    return replace(given, partial=True, described=described)
+
+
+def _judged(path: Path, settings: ScorerSettings) -> _Answered:
+    """The answers in a campaign's database, or in a table of judgements."""
     from counterfoil.annotate.adjudication import adjudicated
     from counterfoil.annotate.answers import judgement_table
-    from counterfoil.annotate.database import open_database
+    from counterfoil.annotate.database import existing_database
 
-    reject_unused_options(f"people:{argument}", options, "settings", "whole_rows", "unanswered")
-    campaign = open_campaign(Path(argument))
-    if campaign.form.name not in ("choose", *WORTH):
+    where, decided = settings.where, {}
+    if path.is_file():
+        if not settings.get("campaign"):
+            raise InputError(
+                "whose questions a table answers is not known",
+                where=where,
+                hint="name the campaign with --set campaign=DIR, or give the folder of 'annotate export'",
+            )
+        campaign = open_campaign(Path(settings.get("campaign")))
+        table = read_judgement_table(path)
+        odd = next((name for name in table.column("item").to_pylist() if name not in campaign.places), None)
+        if odd is not None:
+            raise DataError("an item that the campaign does not have", where=path, given=odd)
+        _check_form(campaign.form.name, where)
+    else:
+        campaign = open_campaign(path)
+        _check_form(campaign.form.name, where)
+        with existing_database(campaign, settings.get("database") or None) as db:
+            table = judgement_table(db, campaign)
+            decided = {key: each.answer for key, each in adjudicated(db, campaign).items()}
+    if not len(table):
+        raise unanswered(path)
+    model = settings.get("model", "majority")
+    judged = JudgedCampaign.of(campaign, table, model=model, decided=decided)
+    people = len(set(judged.judgements.column("person").to_pylist()))
+    return _answered(campaign, judged, people, model)
+
+
+def _answered(campaign: Campaign, judged: JudgedCampaign, people: int, model: str) -> _Answered:
+    if campaign.form.name == "choose":
+        found = outcomes(judged)["outcomes"].drop_null()
+    else:
+        found = mean_scores(judged).drop_columns(["answers"])
+    columns = {name: found.column(name).to_pylist() for name in found.column_names}
+    answers = len(judged.main_answers())
+    return _Answered(campaign.form.name, columns, people, answers, campaign.digest, model)
+
+
+def _exported(folder: Path, settings: ScorerSettings) -> _Answered:
+    """The outcomes or scores of an export, which needs neither campaign nor database."""
+    about = read_model(folder / ABOUT, _Exported)
+    work = about.form
+    _check_form(work, settings.where)
+    name = "scores" if work in WORTH else "outcomes"
+    model = about.model or "majority"
+    if settings.get("model", model) != model:
+        raise InputError(
+            "the export was made by another model of labels",
+            where=settings.where,
+            given=settings.get("model"),
+            allowed=model,
+            hint="export anew with --model",
+        )
+    files = [path for path in (folder / f"{name}{end}" for end in (".csv", ".parquet")) if path.is_file()]
+    if not files:
+        raise DataError(f"no table '{name}'", where=folder, hint="export the campaign anew")
+    table = read_table(files[0])
+    names = [each for each in table.columns if each != "answers"]
+    rows = zip(*(table[each] for each in names), strict=True)
+    full = [row for row in rows if not any(cell is None or cell == "" for cell in row)]
+    columns = {each: [row[at] for row in full] for at, each in enumerate(names)}
+    return _Answered(work, columns, about.people, about.answers, about.campaign, model)
+
+
+def _check_form(form: str, where: str) -> None:
+    if form not in ("choose", *WORTH):
         raise InputError(
             "people's answers to this form score no questions",
-            where=f"people:{argument}",
-            given=campaign.form.name,
+            where=where,
+            given=form,
             allowed=("choose", *WORTH),
         )
-    with closing(open_database(campaign)) as db:
-        table = judgement_table(db, campaign)
-        decided = {key: each.answer for key, each in adjudicated(db, campaign).items()}
-    if not len(table):
-        raise InputError("the campaign has no answers yet", where=f"people:{argument}")
-    model = options.settings.get("model", "majority")
-    judged = JudgedCampaign.of(campaign, table, model=model, decided=decided)
-    if campaign.form.name == "choose":
-        found, whole = outcomes(judged)["outcomes"], False
-        found = found.drop_null()
-        if not len(found):
-            raise InputError("no question has an answer in every direction", where=f"people:{argument}")
-    else:
-        found = mean_scores(judged, WORTH[campaign.form.name])["scores"].drop_columns(["answers"])
-        paired = pc.match_substring_regex(found.column("id"), _SLOT)
-        whole = not pc.any(paired).as_py()
-        if not whole:
-            found = _whole_questions(found)
-    columns = {name: found.column(name).to_pylist() for name in found.column_names}
-    weights = digest_value([campaign.digest, columns, model])
-    own = replace(options, settings={}, whole_rows=whole or options.whole_rows)
-    given = from_table(DataTable(columns, f"people:{argument}"), f"people:{argument}", weights, own)
-    people = len(pc.unique(judged.judgements.column("person")))
-    answers = len(judged.main_answers())
-    return replace(
-        given, partial=True, described=f"{answers:,} answers of {people:,} people ({campaign.form.name})"
-    )
 
 
-def _whole_questions(scores: pa.Table) -> pa.Table:
+def _whole_questions(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """The rows of questions of which every pair has a score: as many as most questions have."""
-    question = pc.replace_substring_regex(scores.column("id"), _SLOT, "")
-    counts = {row["values"]: row["counts"] for row in pc.value_counts(question).to_pylist()}
+    questions = [_SLOT.sub("", id) for id in columns["id"]]
+    counts = Counter(questions)
     most = max(counts.values())
-    return scores.filter(pa.array([counts[name] == most for name in question.to_pylist()]))
+    whole = [counts[each] == most for each in questions]
+    return {
+        name: [cell for cell, kept in zip(cells, whole, strict=True) if kept]
+        for name, cells in columns.items()
+    }

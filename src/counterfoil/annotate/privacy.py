@@ -1,33 +1,51 @@
 """Privacy of people: withdrawal asked of the researcher, and the end of the time for which answers are kept.
 
 People are known by hashes of their ids alone, keyed by a salt that lies beside the database and not in it.
-What identifies no person stays when answers are deleted: items, decisions of researchers, what happened when.
+What identifies no person stays when answers are deleted: items, decisions of researchers, what happened when,
+and where the recipe says so (`keep_labels`) the labels and the data sheet, in files of their own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pyarrow.compute as pc
 
 from counterfoil.annotate import entry
-from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.adjudication import adjudicated
+from counterfoil.annotate.answers import judgement_table
+from counterfoil.annotate.campaign import ITEMS, SOURCE, Campaign, items_table
+from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import Database
+from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign
 from counterfoil.annotate.leasing import log
 from counterfoil.annotate.status import kept_too_long
 from counterfoil.annotate.tables import answers, blocks, events, items, leases, people, sa, tokens
 from counterfoil.annotate.work import set_running
 from counterfoil.errors import InputError
+from counterfoil.store import write_csv, write_parquet, write_text
+
+#: The file of labels that stay, in the campaign's folder.
+KEPT = "kept_labels.csv"
 
 
 @dataclass(frozen=True)
 class Deletion:
-    """How many people were deleted, and how many answers of theirs."""
+    """How many people were deleted, and how many answers of theirs.
+
+    `labels` is how many items have a label in `KEPT`, `single` how many were left out of it, since one person
+    alone had answered them: their label would be that person's answer.
+    """
 
     people: int
     answers: int
+    labels: int = 0
+    single: int = 0
 
 
-def withdraw_person(db: Database, campaign: Campaign, person: str, now: float) -> int:
+def withdraw_person(db: Database, campaign: Campaign, person: str, now: float, *, named: str = "") -> int:
     """Withdraw a person as they could do themselves: their answers are deleted, their items open again.
 
-    Returns how many answers were deleted. Raises `InputError` for an id that no person has.
+    Returns how many answers were deleted. Raises `InputError` for an id that no person has, which says how
+    the person was `named`.
     """
     with db.reading() as connection:
         row = connection.execute(sa.select(people).where(people.c.id == person)).first()
@@ -35,7 +53,7 @@ def withdraw_person(db: Database, campaign: Campaign, person: str, now: float) -
             sa.select(sa.func.count()).select_from(answers).where(answers.c.person == person)
         ).scalar_one()
     if row is None:
-        raise InputError("no such person in this campaign", given=person)
+        raise InputError("no such person in this campaign", given=named or person)
     known = entry.Person(row.id, row.state, row.warned, row.language, row.platform)
     entry.withdraw(db, campaign, known, now)
     return int(count)
@@ -44,8 +62,10 @@ def withdraw_person(db: Database, campaign: Campaign, person: str, now: float) -
 def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool = False) -> Deletion:
     """Delete all answers and all people, and stop the campaign.
 
-    Decisions about items stay, and a line that says when this was done. What SQLite has deleted is
-    overwritten in its file. Raises `InputError` where answers may still be kept, unless `early`.
+    Decisions about items stay, and a line that says when this was done; of copies, the export in the
+    campaign's own folder and the authors of its items go, too. What SQLite has deleted is overwritten in its
+    file; PostgreSQL's tables are written anew, while its log is the server's. Raises `InputError` where
+    answers may still be kept, unless `early`.
     """
     until = campaign.recipe.keep_until
     if not early and not kept_too_long(until, now):
@@ -56,21 +76,22 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
             hint="delete them all the same with --now",
         )
     set_running(db, "stopped", now)
+    labels, single = _keep_labels(db, campaign) if campaign.recipe.keep_labels else (0, 0)
     with db.writing() as connection:
-        count = Deletion(
-            *(
-                int(connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one())
-                for table in (people, answers)
-            )
+        came, given = (
+            int(connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one())
+            for table in (people, answers)
         )
+        count = Deletion(came, given, labels, single)
         connection.execute(sa.delete(answers))
         connection.execute(sa.update(blocks).values(person=None, expires=None, done=False))
         connection.execute(sa.delete(leases))
-        connection.execute(sa.update(items).values(answered=0, leased=0))
+        connection.execute(sa.update(items).values(answered=0, leased=0, author=None))
         connection.execute(sa.delete(tokens))
         connection.execute(sa.delete(events).where(events.c.person.is_not(None)))
         connection.execute(sa.delete(people))
         log(connection, now, "deleted", detail=f"{count.people} people, {count.answers} answers")
+    _delete_copies(campaign)
     if db.is_sqlite:
         # Deleted rows were overwritten where they lay; what they left in the log goes with it.
         with db.engine.connect() as connection:
@@ -78,4 +99,39 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
             assert raw is not None
             raw.execute("VACUUM")
             raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    else:
+        with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            for table in (answers, leases, tokens, events, blocks, items, people):
+                connection.exec_driver_sql(f"VACUUM FULL {table.name}")
     return count
+
+
+def _keep_labels(db: Database, campaign: Campaign) -> tuple[int, int]:
+    """Write the labels of items with two answers or more, and the data sheet; how many are kept and left out.
+
+    Nothing is written where there are no answers, so that what an earlier deletion kept stays.
+    """
+    table = judgement_table(db, campaign)
+    decided = {key: each.answer for key, each in adjudicated(db, campaign).items()}
+    if not len(table):
+        return 0, 0
+    write_text(campaign.folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(campaign, table)))
+    labels = JudgedCampaign.of(campaign, table, decided=decided).labels
+    if labels is None:
+        return 0, 0
+    several = labels.table.filter(pc.greater_equal(labels.table.column("answers"), 2))
+    write_csv(campaign.folder / KEPT, several)
+    return len(several), len(labels.table) - len(several)
+
+
+def _delete_copies(campaign: Campaign) -> None:
+    """Delete the export in the campaign's folder, and who wrote its items."""
+    export = campaign.folder / "export"
+    if (export / ABOUT).is_file():
+        for path in [*export.glob("*.csv"), *export.glob("*.parquet"), export / DATA_SHEET, export / ABOUT]:
+            path.unlink(missing_ok=True)
+    if any(item.cells.get("author") for item in campaign.items):
+        bare = [replace(item, cells={**item.cells, "author": None}) for item in campaign.items]
+        write_parquet(campaign.folder / ITEMS, items_table(bare, campaign.form))
+    if campaign.source is not None and "author" in campaign.source.column_names:
+        write_parquet(campaign.folder / SOURCE, campaign.source.drop_columns(["author"]))

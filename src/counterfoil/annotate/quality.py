@@ -190,8 +190,9 @@ def _reasons(found: CarelessSigns, person: int, golden: int, level: float) -> tu
     for sign in found.reasons(person, level):
         column = SIGNS.index(sign)
         value, pool = float(found.value[person, column]), float(np.nanmedian(found.value[:, column]))
+        digits = 1 if f"{value:.1f}" != f"{pool:.1f}" else 2
         sentence = {
-            "fast": f"Takes {value:.1f} s per item (median); people here take {pool:.1f} s.",
+            "fast": f"Takes {value:.{digits}f} s per item (median); people here take {pool:.{digits}f} s.",
             "straight": f"Chooses one answer for {value:.0%} of items, or the same again and again; "
             f"people here choose their commonest for {pool:.0%}.",
             "golden": f"Got {round(value * golden)} of {golden} items of known answer right; "

@@ -17,7 +17,8 @@ class CampaignRecipe:
 
     Designs: `blocks` are made before it starts, each for one person, so that a design is exact; in a `queue`
     people take items one after the other; `adaptive` is a queue that asks for more answers of the items on
-    which people are undecided.
+    which people are undecided: until a label is as likely as `certainty`, or until one answer of an item was
+    given `first_to` times, as Winoground's crowd seems to have been asked.
     """
 
     form: str
@@ -39,6 +40,9 @@ class CampaignRecipe:
         default=1, metadata={"help": "Errors of the test that are pointed out; the next one disqualifies."}
     )
     certainty: float = field(default=0.95, metadata={"help": "Adaptive: ask until a label is this likely."})
+    first_to: int = field(
+        default=0, metadata={"help": "Adaptive: ask until one answer has so many; 0 goes by certainty."}
+    )
     most: int = field(default=9, metadata={"help": "Adaptive: the most answers of an item."})
     lease_minutes: float = field(
         default=10.0, metadata={"help": "An item not answered so long goes to others."}
@@ -47,6 +51,9 @@ class CampaignRecipe:
         default=120.0, metadata={"help": "A block not finished so long goes to others."}
     )
     pay_per_hour: float = field(default=12.0, metadata={"help": "Pay that is aimed at."})
+    pay_per_item: float = field(
+        default=0.0, metadata={"help": "Pay of an item; 0: what its usual time is worth at the pay per hour."}
+    )
     currency: str = field(default="USD", metadata={"help": "Currency of the pay."})
     least_seconds: float = field(default=0.0, metadata={"help": "Answers faster than this are marked."})
     languages: tuple[str, ...] = field(default=("en",), metadata={"help": "Languages of the captions."})
@@ -58,6 +65,9 @@ class CampaignRecipe:
         default="", metadata={"help": "Code or address that a platform expects at the end."}
     )
     keep_until: str = field(default="", metadata={"help": "Date after which answers are to be deleted."})
+    keep_labels: bool = field(
+        default=False, metadata={"help": "When answers are deleted, keep labels of two answers or more."}
+    )
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -74,6 +84,10 @@ class CampaignRecipe:
                 _refuse(name, getattr(self, name), "0 to below 1")
         if self.design == "adaptive" and self.most < self.overlap:
             _refuse("most", self.most, f"the overlap of {self.overlap} or more")
+        if self.first_to and self.design != "adaptive":
+            _refuse("first_to", self.first_to, "0 but for the design 'adaptive'")
+        if self.first_to > self.most:
+            _refuse("most", self.most, f"the {self.first_to} of first_to or more")
         if self.keep_until:
             try:
                 date.fromisoformat(self.keep_until)

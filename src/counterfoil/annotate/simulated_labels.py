@@ -9,14 +9,15 @@ import pyarrow.compute as pc
 
 from counterfoil.annotate.agreement import codes, counted
 from counterfoil.annotate.forms.base import FormField
-from counterfoil.stats.dawid_skene import dawid_skene, one_coin
+from counterfoil.stats.dawid_skene import dawid_skene
 from counterfoil.stats.estimates import wilson
 from counterfoil.stats.label_models import TIE, LabelModel, Labels, majority_vote
+from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
 #: What labels are made by, and whether its chances are meant as such: shares of votes are not.
 _MODELS: Mapping[str, tuple[Callable[[Labels], LabelModel], bool]] = {
     "majority": (majority_vote, False),
-    "one accuracy per person": (one_coin, True),
+    "one accuracy per person": (pooled_one_coin, True),
     "Dawid-Skene": (dawid_skene, True),
 }
 

@@ -6,6 +6,7 @@ campaign's own database is never touched.
 """
 
 import heapq
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -19,7 +20,17 @@ import pyarrow as pa
 
 from counterfoil.annotate import entry
 from counterfoil.annotate.answers import Counts, counts, judgement_table
-from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.campaign import (
+    CONSENT,
+    DATABASE,
+    IMAGES,
+    INSTRUCTIONS,
+    ITEMS,
+    RECIPE,
+    SECRETS,
+    SOURCE,
+    Campaign,
+)
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.simulated_people import SimulatedPerson, respond, right_answer
@@ -27,10 +38,13 @@ from counterfoil.annotate.simulation_clients import CampaignClient, SeenPage, di
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
 from counterfoil.stats.seeds import random_numbers
+from counterfoil.store import begin, end, write_text, writing
 
 #: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.
 _ARRIVAL, _LOOK_AGAIN, _LOOKS = 30.0, 300.0, 20
 
+#: Before the title of a campaign whose answers are a simulation's.
+SIMULATED = "Simulated"
 #: What makes a client of a campaign and its database.
 ClientFactory = Callable[[Campaign, Database], AbstractContextManager[CampaignClient]]
 #: How far it is: answers so far, and those that are wanted.
@@ -69,14 +83,16 @@ def simulate(
     seed: int = 0,
     client: ClientFactory = direct_client,
     progress: Progress | None = None,
+    keep: Path | None = None,
 ) -> Simulation:
     """Run a campaign by simulated people until no more work is to be had or all of them are done.
 
+    With `keep` that folder becomes a copy of the campaign's with all that was answered.
     Equal seeds give equal answers, also by another `client`. Raises `InputError` where the campaign cannot be
     planned, and where simulated people cannot answer its form.
     """
     campaign, drawn = with_truth(campaign, seed)
-    with scratch_database(campaign) as db, client(campaign, db) as way:
+    with scratch_database(campaign, keep) as db, client(campaign, db) as way:
         crowd = _Crowd(campaign, db, way, people, seed, progress)
         crowd.run()
         table = judgement_table(db, campaign, everything=True)
@@ -115,14 +131,34 @@ def with_truth(campaign: Campaign, seed: int) -> tuple[Campaign, int]:
 
 
 @contextmanager
-def scratch_database(campaign: Campaign) -> Iterator[Database]:
-    """A database of a campaign that is gone afterwards, and does not wait for the disk."""
+def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[Database]:
+    """A database of a campaign that does not wait for the disk and is gone afterwards.
+
+    With `keep` a copy of the campaign's folder holds it when the block ends, and none if the block fails.
+    """
     with tempfile.TemporaryDirectory(prefix="counterfoil-") as folder:
-        db = open_database(campaign, f"sqlite:///{Path(folder) / 'simulation.sqlite'}", durable=False)
+        path = Path(folder) / DATABASE
+        db = open_database(campaign, f"sqlite:///{path}", durable=False)
         try:
             yield db
         finally:
             db.close()
+        if keep is not None:
+            _keep(campaign, path, keep)
+
+
+def _keep(campaign: Campaign, database: Path, folder: Path) -> None:
+    """A folder of the campaign with a simulated database, whose title says what it is."""
+    begin(folder, SIMULATED)
+    own = [campaign.folder / name for name in (ITEMS, SOURCE, INSTRUCTIONS, CONSENT, SECRETS)]
+    for path in (*own, *sorted((campaign.folder / IMAGES).iterdir()), database):
+        if path.is_file():
+            to = folder / (f"{IMAGES}/{path.name}" if path.parent.name == IMAGES else path.name)
+            with path.open("rb") as made, writing(to, private=path.name == SECRETS) as file:
+                shutil.copyfileobj(made, file)
+    title = f"{SIMULATED}: {campaign.recipe.title}"
+    write_text(folder / RECIPE, replace(campaign.recipe, title=title).to_toml())
+    end(folder)
 
 
 class _Crowd:

@@ -10,6 +10,7 @@ from counterfoil.annotate import entry, leasing, work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem, WorkPage
+from counterfoil.annotate.languages import language_for, page_in
 from counterfoil.errors import InputError, MissingExtraError
 
 
@@ -111,7 +112,8 @@ class _Http:
         item = self.campaign.items[lease.item]
         page = work.shown_page(self.campaign, person, item)
         sent = [[(o["label"], tuple(o["texts"])) for o in each["options"]] for each in shown["fields"]]
-        if sent != [[(o.label, o.texts) for o in each.options] for each in page.fields]:
+        told = page_in(language_for("", self.campaign.recipe.languages), page)
+        if sent != [[(o.label, o.texts) for o in each.options] for each in told.fields]:
             raise InputError("the server showed another page", where=f"item '{item.id}'", given=sent)
         return SeenPage(view["state"], shown["lease"], item, page)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.submissions import Submissions, pay_per_item
+from counterfoil.annotate.submissions import Submissions
 from counterfoil.inputs.limits import size
 
 #: Ends of the bars of the histogram of time per item, in seconds; the last bar has no end.
@@ -69,8 +69,9 @@ class CampaignStatus:
     finished items stay below the most that each could have had. `pace` is answers per hour, `ends` when the
     work is expected to be done (seconds since the epoch); None where there is no pace. `seconds` is the
     median time per item, `times` how many items took up to each end of `TIME_BINS`. Pay is per hour: what
-    people got in the median, the least, and what was aimed at. `overdue` is whether answers are kept too
-    long.
+    people got in the median, the least, and what was aimed at; `pay_item` is the price of an item, None where
+    there is none, and `pay_warning` says where pay is below the platform's least. `overdue` is whether
+    answers are kept too long.
     """
 
     title: str
@@ -92,6 +93,8 @@ class CampaignStatus:
     pay: float | None
     pay_least: float | None
     pay_aim: float
+    pay_item: float | None
+    pay_warning: str
     currency: str
     storage: Storage
     keep_until: str
@@ -130,9 +133,10 @@ def campaign_status(
         most = np.sort(votes)[::-1][:finished]
         saved = int(np.maximum(recipe.most - most, 0).sum())
     pace = _pace(done, now)
-    persons = _persons(done, people, pay_per_item(recipe, campaign.form))
+    persons = _persons(done, people, campaign.pay.per_item)
     known = done.seconds[done.counts & ~np.isnan(done.seconds)]
     paid = np.array([each.pay for each in persons if each.pay is not None])
+    pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None
     ends = now + 3600 * needed / pace if pace and needed else None
     return CampaignStatus(
         recipe.title,
@@ -151,9 +155,11 @@ def campaign_status(
         tuple(int(n) for n in np.bincount(np.searchsorted(TIME_BINS, known), minlength=len(TIME_BINS) + 1)),
         int((done.right == 1).sum()),
         int((done.right >= 0).sum()),
-        float(np.median(paid)) if len(paid) else None,
+        median,
         float(paid.min()) if len(paid) else None,
-        recipe.pay_per_hour,
+        pay.per_hour,
+        pay.per_item if pay.by_item else None,
+        pay.below_least(median),
         recipe.currency,
         storage,
         recipe.keep_until,
@@ -179,6 +185,10 @@ def facts_of(status: CampaignStatus) -> Mapping[str, str]:
             f"{status.currency} {status.pay:.2f} in the median, {status.pay_least:.2f} the least; "
             f"aim {status.pay_aim:.2f}"
         )
+    if status.pay_item is not None:
+        found["Pay per item"] = f"{status.currency} {status.pay_item:.4g}"
+    if status.pay_warning:
+        found["Too low"] = status.pay_warning
     if status.golden:
         wrong = status.golden - status.golden_right
         found["Golden items"] = f"{wrong:,} of {status.golden:,} answered wrong"

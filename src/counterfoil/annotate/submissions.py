@@ -12,9 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from counterfoil.annotate.campaign import CampaignRecipe
-from counterfoil.annotate.forms.base import WorkForm
-
 
 @dataclass(frozen=True, eq=False)
 class Submissions:
@@ -130,16 +127,6 @@ class Submissions:
             3600 * pay_per_item * done, spent, out=np.full(n, np.nan), where=spent > 0
         )
         return found
-
-
-def pay_per_item(recipe: CampaignRecipe, form: WorkForm) -> float:
-    """What an item pays, so that a person as fast as the form expects earns what the recipe aims at.
-
-    >>> from counterfoil.annotate.forms.yes_no import YesNo
-    >>> round(pay_per_item(CampaignRecipe(form="yes-no", title="", pay_per_hour=18.0), YesNo()), 4)
-    0.02
-    """
-    return recipe.pay_per_hour * form.seconds / 3600
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[tuple[str, ...], NDArray[np.int64]]:

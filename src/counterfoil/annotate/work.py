@@ -15,6 +15,7 @@ from counterfoil.annotate.database import Database, set_value, value_of
 from counterfoil.annotate.entry import Person
 from counterfoil.annotate.forms.base import Role, WorkItem, WorkPage, check_answer, is_right
 from counterfoil.annotate.leasing import Lease, log
+from counterfoil.annotate.statements import PreparedStatement
 from counterfoil.annotate.tables import answers, meta, people, sa
 from counterfoil.errors import InputError
 
@@ -26,15 +27,23 @@ Running = Literal["open", "paused", "stopped"]
 _LONGEST_KEY, _LONGEST_TIME = 100, 7 * 24 * 3600.0
 # Statements that every answer runs are built once: to build one takes longer than to run it.
 _RUNNING = sa.select(meta.c.value).where(meta.c.key == "running").scalar_subquery().label("running")
-_PERSON = sa.select(people, _RUNNING, leasing.ANY_EXPIRED.label("expired")).where(
-    people.c.id == sa.bindparam("the_person")
+_PERSON = PreparedStatement(
+    sa.select(people, _RUNNING, leasing.ANY_EXPIRED.label("expired")).where(
+        people.c.id == sa.bindparam("the_person")
+    )
 )
-_BY_KEY = (
+_BY_KEY = PreparedStatement(
     sa.select(people.c.state, answers.c.lease, answers.c.answer)
     .outerjoin(answers, (answers.c.person == people.c.id) & (answers.c.key == sa.bindparam("the_key")))
     .where(people.c.id == sa.bindparam("the_person"))
 )
-_STORE = sa.insert(answers)
+_STORE = PreparedStatement(
+    sa.insert(answers)
+    .values(
+        {each: sa.bindparam(each.name) for each in answers.c if each.name not in ("number", "counted")},
+    )
+    .inline()
+)
 _ERROR = "That was not right. Look at it once more."
 _NOTICES: dict[str, str] = {
     "paused": "The study is paused. Come back later; your answers are kept.",
@@ -97,7 +106,14 @@ class Receipt:
 def standing(db: Database, campaign: Campaign, person: Person, now: float, *, ahead: int = 2) -> Standing:
     """Where a person stands at a time; leases up to `ahead` items, the first of them to be answered next."""
     with db.writing() as connection:
-        return _standing(connection, campaign, person.id, now, ahead)
+        return stand(connection, campaign, person, now, ahead=ahead)
+
+
+def stand(
+    connection: sa.Connection, campaign: Campaign, person: Person, now: float, *, ahead: int = 2
+) -> Standing:
+    """`standing` within a writing transaction."""
+    return _standing(connection, campaign, person.id, now, ahead)
 
 
 def submit(
@@ -110,30 +126,44 @@ def submit(
     `InputError` for a lease that is not this person's, what is no answer to the page, and a key that
     another answer had.
     """
+    with db.writing() as connection:
+        return take(connection, campaign, person, submission, now, ahead=ahead)
+
+
+def take(
+    connection: sa.Connection,
+    campaign: Campaign,
+    person: Person,
+    submission: Submission,
+    now: float,
+    *,
+    ahead: int = 2,
+) -> Receipt:
+    """`submit` within a writing transaction; on the disk once that has ended."""
     if not 0 < len(submission.key) <= _LONGEST_KEY:
         raise InputError(
             "no key of a submission", given=submission.key, allowed=f"1 to {_LONGEST_KEY} characters"
         )
     if not (math.isfinite(submission.seconds) and 0 <= submission.seconds <= _LONGEST_TIME):
         raise InputError("no time in seconds", given=submission.seconds, allowed=f"0 to {_LONGEST_TIME:,.0f}")
-    with db.writing() as connection:
-        lease = leasing.find_lease(connection, person.id, submission.lease)
-        if lease is None:
-            if _row(connection, person.id, now).state == "withdrawn":
-                # A page that had answers to send when its person withdrew in another one.
-                after = _standing(connection, campaign, person.id, now, ahead)
-                return Receipt(False, False, after.notice, after)
-            raise InputError("this item is not yours to answer", hint="load the page once more")
-        item = campaign.items[lease.item]
-        page = shown_page(campaign, person.id, item)
-        answer = check_answer(page, submission.answer)
-        campaign.form.check(item, answer)
-        refused = _refusal(connection, person.id, lease, submission, answer)
-        if isinstance(refused, Receipt):
-            return replace(refused, standing=_standing(connection, campaign, person.id, now, ahead))
-        notice = _take(connection, campaign, lease, submission, answer, now)
-        after = _standing(connection, campaign, person.id, now, ahead)
-        return Receipt(True, False, notice, replace(after, notice=notice or after.notice))
+    before = _BY_KEY.soon(connection, the_person=person.id, the_key=submission.key)
+    lease = leasing.find_lease(connection, person.id, submission.lease)
+    if lease is None:
+        if _row(connection, person.id, now).state == "withdrawn":
+            # A page that had answers to send when its person withdrew in another one.
+            after = _standing(connection, campaign, person.id, now, ahead)
+            return Receipt(False, False, after.notice, after)
+        raise InputError("this item is not yours to answer", hint="load the page once more")
+    item = campaign.items[lease.item]
+    page = shown_page(campaign, person.id, item)
+    answer = check_answer(page, submission.answer)
+    campaign.form.check(item, answer)
+    refused = _refusal(connection, before.first(), lease, submission, answer)
+    if isinstance(refused, Receipt):
+        return replace(refused, standing=_standing(connection, campaign, person.id, now, ahead))
+    notice = _take(connection, campaign, lease, submission, answer, now)
+    after = _standing(connection, campaign, person.id, now, ahead)
+    return Receipt(True, False, notice, replace(after, notice=notice or after.notice))
 
 
 def release_expired(db: Database, now: float) -> int:
@@ -165,6 +195,7 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
 
 
 def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int) -> Standing:
+    read = leasing.open_items(connection, campaign, person)
     row = _row(connection, person, now)
     of = leasing.reach(campaign) * (row.wanted if campaign.recipe.design == "blocks" else 1)
     if row.state == "consent":
@@ -185,7 +216,9 @@ def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: f
     lessee = leasing.Lessee(person, row.pages, row.done, row.wanted)
     if row.expired:
         leasing.release_expired(connection, now)
-    found = leasing.lease_items(connection, campaign, lessee, now, ahead) if state == "open" else ()
+    if row.expired or row.state != "work":
+        read = None
+    found = leasing.lease_items(connection, campaign, lessee, now, ahead, read) if state == "open" else ()
     if found:
         of = max(of, row.done + len(found))
         return Standing("work", _assigned(campaign, person, found, row.done, of), row.done, of)
@@ -200,7 +233,7 @@ def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: f
 
 def _row(connection: sa.Connection, person: str, now: float) -> Any:
     """A person, whether the campaign runs, and whether any lease has expired."""
-    return connection.execute(_PERSON, {"the_person": person, "the_now": now}).one()
+    return _PERSON.first(connection, the_person=person, the_now=now)
 
 
 def _assigned(
@@ -220,10 +253,9 @@ def _assigned(
 
 
 def _refusal(
-    connection: sa.Connection, person: str, lease: Lease, submission: Submission, answer: dict[str, Any]
+    connection: sa.Connection, before: Any, lease: Lease, submission: Submission, answer: dict[str, Any]
 ) -> Receipt | None:
-    """The receipt of an answer that is not taken, None for one that is."""
-    before = connection.execute(_BY_KEY, {"the_person": person, "the_key": submission.key}).one()
+    """The receipt of an answer that is not taken, None for one that is; `before` is what had its key."""
     nowhere = Standing("work")
     if before.lease is not None:
         if before.lease != lease.id or json.loads(before.answer) != answer:
@@ -248,24 +280,22 @@ def _take(
 ) -> str:
     """Store an answer and what follows from it; what the person should know."""
     right = is_right(campaign.items[lease.item], answer)
-    connection.execute(
-        _STORE,
-        {
-            "person": lease.person,
-            "item": lease.item,
-            "attempt": lease.attempt,
-            "role": lease.role,
-            "key": submission.key,
-            "lease": lease.id,
-            "answer": json.dumps(answer, ensure_ascii=False),
-            # A page cannot have looked at an item for longer than it had it.
-            "seconds": min(submission.seconds, max(0.0, now - lease.issued)),
-            "submitted": now,
-            "right": right,
-        },
+    _STORE.run(
+        connection,
+        person=lease.person,
+        item=lease.item,
+        attempt=lease.attempt,
+        role=lease.role,
+        key=submission.key,
+        lease=lease.id,
+        answer=json.dumps(answer, ensure_ascii=False),
+        # A page cannot have looked at an item for longer than it had it.
+        seconds=min(submission.seconds, max(0.0, now - lease.issued)),
+        submitted=now,
+        right=right,
     )
-    own = sa.update(people).where(people.c.id == lease.person)
     if lease.role == "golden":
+        own = sa.update(people).where(people.c.id == lease.person)
         connection.execute(
             own.values(right=people.c.right + int(right is True), wrong=people.c.wrong + int(right is False))
         )

@@ -8,7 +8,7 @@ What a filter declines is kept as well.
 
 import base64
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,8 +19,10 @@ import PIL.Image
 from counterfoil.build.imaging import MadeImage, WantedImage, facts_of, png
 from counterfoil.build.step import Work
 from counterfoil.data.records import decode
+from counterfoil.engine.made import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
 from counterfoil.inputs.files import read_json
+from counterfoil.scorers.base import Identity
 from counterfoil.scorers.chat.client import Body, Client, ClientSettings, FormData
 from counterfoil.scorers.chat.endpoint import encoded
 from counterfoil.store import digest, digest_value, write_bytes, write_json
@@ -80,17 +82,49 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
         Raises `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or
         answers with no image after all tries; images that are there by then stay.
         """
-        made: list[MadeImage] = []
-        for answer in self.ask(wanted):
-            made.append(MadeImage(answer.cell, self.by, "" if answer.cell else REFUSED))
-            self._work.progress("asking for images", len(made), len(wanted))
-        used, refused = self.spent, sum(each.cell is None for each in made)
+        made: dict[int, MadeImage] = {}
+
+        def take(row: int, data: bytes) -> None:
+            name, _, image = data.partition(b"\n")
+            if not name:
+                made[row] = MadeImage(None, self.by, REFUSED)
+                return
+            place = self._work.images / name.decode()
+            if not place.is_file():
+                write_bytes(place, image)
+            made[row] = MadeImage(place.name, self.by)
+
+        self._work.session.make(
+            self,
+            wanted,
+            batch_keys([self.payload(each)[1] for each in wanted], self.settings.concurrency),
+            take,
+            stage="asking for images",
+            size=self.settings.concurrency,
+            here=True,
+        )
+        used, refused = self.spent, sum(each.cell is None for each in made.values())
         cost = f"; cost {self.asked.price * used.requests:,.4f} at most" if self.asked.price else ""
         self._work.note(
             f"{used.requests:,} requests ({used.retried:,} of them again), {used.kept:,} answers from "
             f"before; {refused:,} refused{cost}"
         )
-        return made
+        return [made[row] for row in range(len(wanted))]
+
+    @property
+    def identity(self) -> Identity:
+        """Of the address and the model; a request says the rest."""
+        return Identity(self.by, revision="1", options={"edits": self.asked.edits})
+
+    def make(self, batches: Sequence[Sequence[WantedImage]]) -> Iterator[list[bytes]]:
+        """The name of each image, a line feed, and its file; nothing but that where the endpoint declines."""
+        answers = self.ask([each for batch in batches for each in batch])
+        for batch in batches:
+            # The batch first: where it ends, no answer of the next one is taken.
+            yield [self._packed(answer.cell) for _, answer in zip(batch, answers, strict=False)]
+
+    def _packed(self, cell: str | None) -> bytes:
+        return b"\n" if cell is None else cell.encode() + b"\n" + (self._work.images / cell).read_bytes()
 
     @property
     def by(self) -> str:

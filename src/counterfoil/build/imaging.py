@@ -14,18 +14,21 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import PIL.Image
 from PIL.PngImagePlugin import PngInfo
 
+from counterfoil.build.making import elsewhere
 from counterfoil.build.step import Work
+from counterfoil.engine.made import batch_keys
 from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
-from counterfoil.scorers.base import Options
+from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.hf_loading import quiet
 from counterfoil.scorers.runtime import NO_NETWORK, causes, device_of, digest_tensors, precision_of
+from counterfoil.scorers.sources import remember_source
 from counterfoil.store import digest, digest_value, write_bytes
 
 #: Reasons for which a row goes: each says why there is no image.
@@ -116,20 +119,27 @@ class ImagePipeline:
         """
         # Edits are drawn one by one: their sources differ in size, and batches of them have had artefacts.
         size = 1 if self.settings.edits else self.settings.batch
-        made: list[MadeImage] = []
         self._note_long(wanted, work)
-        for start in range(0, len(wanted), size):
-            batch = wanted[start : start + size]
-            cells = [self._cell(each, work) for each in batch]
-            found = [facts_of(work.images / cell) for cell in cells]
-            if None in found:
-                found = list(self._draw(batch, cells, work))
-            made += [
-                MadeImage(cell, self.by, facts={"unsafe": (facts or {}).get("unsafe")})
-                for cell, facts in zip(cells, found, strict=True)
-            ]
-            work.progress("drawing", len(made), len(wanted))
-        return made
+        cells = [self._cell(each, work) for each in wanted]
+        unsafe: dict[int, Any] = {}
+
+        def take(row: int, data: bytes) -> None:
+            place = work.images / cells[row]
+            if not place.is_file():
+                write_bytes(place, data)
+            unsafe[row] = _facts_in(data).get("unsafe")
+
+        drawing = _Drawing(self, work)
+        remember_source(drawing, partial(_drawing, self.settings, elsewhere(work)))
+        work.session.make(drawing, wanted, batch_keys(cells, size), take, stage="drawing", size=size)
+        return [MadeImage(cell, self.by, facts={"unsafe": unsafe[row]}) for row, cell in enumerate(cells)]
+
+    def drawn(self, batch: Sequence[WantedImage], work: Work) -> list[bytes]:
+        """The files of one batch: those that are there, else all of them drawn."""
+        places = [work.images / self._cell(each, work) for each in batch]
+        if None in [facts_of(place) for place in places]:
+            return self._draw(batch, work)
+        return [place.read_bytes() for place in places]
 
     @cached_property
     def by(self) -> str:
@@ -203,10 +213,8 @@ class ImagePipeline:
         asked = {"text": wanted.text, "seed": wanted.seed, "number": wanted.number, "source": source}
         return digest_value({**self.identity, **asked}) + ".png"
 
-    def _draw(
-        self, batch: Sequence[WantedImage], cells: Sequence[str], work: Work
-    ) -> Iterator[dict[str, Any]]:
-        """The images of one batch, written; the facts that each carries."""
+    def _draw(self, batch: Sequence[WantedImage], work: Work) -> list[bytes]:
+        """The images of one batch as files, which carry the facts of each."""
         import torch
 
         pipe, asked, library = self._pipe, self.settings, _library()
@@ -231,7 +239,8 @@ class ImagePipeline:
                 hint="draw fewer at a time with batch, or smaller ones" if out else None,
             ) from None
         unsafe = getattr(drawn, "nsfw_content_detected", None) or [None] * len(batch)
-        for each, cell, picture, flag in zip(batch, cells, drawn.images, unsafe, strict=True):
+        files = []
+        for each, picture, flag in zip(batch, drawn.images, unsafe, strict=True):
             facts = {
                 **self.identity,
                 "text": each.text,
@@ -244,10 +253,8 @@ class ImagePipeline:
             }
             if asked.saved is not None:
                 picture = picture.resize((asked.saved, asked.saved), PIL.Image.Resampling.BICUBIC)
-            place = work.images / cell
-            if not place.is_file():
-                write_bytes(place, png(picture, facts))
-            yield facts
+            files.append(png(picture, facts))
+        return files
 
     def _source(self, wanted: WantedImage, work: Work) -> PIL.Image.Image:
         assert wanted.source is not None
@@ -272,6 +279,29 @@ class ImagePipeline:
                 f"{long:,} of {len(texts):,} captions are longer with the suffix than the {most} tokens that "
                 "the pipeline reads; what is beyond is not drawn"
             )
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawing:
+    """A pipeline as a maker, and the folders of the build that it draws for."""
+
+    pipeline: ImagePipeline
+    work: Work
+
+    @cached_property
+    def identity(self) -> Identity:
+        """That of the pipeline."""
+        known = self.pipeline.identity
+        return Identity(self.pipeline.settings.where, weights=known["weights"], options=known)
+
+    def make(self, batches: Sequence[Sequence[WantedImage]]) -> Iterator[list[bytes]]:
+        """The files of each batch."""
+        for batch in batches:
+            yield self.pipeline.drawn(batch, self.work)
+
+
+def _drawing(settings: PipelineSettings, work: Work) -> _Drawing:
+    return _Drawing(ImagePipeline(settings), work)
 
 
 def _library() -> Any:
@@ -442,6 +472,13 @@ def png(picture: PIL.Image.Image, facts: Mapping[str, Any]) -> bytes:
     info.add_itxt(_FACTS, json.dumps(facts, sort_keys=True, ensure_ascii=False))
     picture.convert("RGB").save(buffer, format="PNG", pnginfo=info)
     return buffer.getvalue()
+
+
+def _facts_in(data: bytes) -> dict[str, Any]:
+    """What the bytes of an image carry."""
+    with PIL.Image.open(io.BytesIO(data)) as picture:
+        held: dict[str, Any] = json.loads(picture.text[_FACTS])  # type: ignore[attr-defined]
+    return held
 
 
 def facts_of(path: Path) -> dict[str, Any] | None:

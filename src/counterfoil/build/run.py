@@ -5,12 +5,13 @@
     benchmark/                             what the last step assembled
 
 A build that was stopped, at whatever moment, goes on where it was, and ends in the same bytes as one that
-was not. A step is run again where its settings, the files that they name, its rows or the seed have changed.
+was not. A step is run again where its settings, the files that they name, its rows or the seed have changed,
+and where an image that it made is gone.
 """
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def run_recipe(
     for number, (label, step) in enumerate(zip(recipe.labels, recipe.steps, strict=True)):
         place = StepFolder(work.folder / STEPS_FOLDER / label)
         record = place.finished(step, seed=recipe.seed, rows_from=source)
-        if record is None:
+        if record is None or not has_images(place.rows(), work, step.makes if number else None):
             if records and number:
                 rows = StepFolder(work.folder / STEPS_FOLDER / records[-1].label).rows()
             begun(label, len(rows))
@@ -101,6 +102,21 @@ def _run(step: Step, rows: pa.Table, work: Work, place: StepFolder, source: str)
     record = place.save(step, rows, output, seed=work.seed, rows_from=source)
     shutil.rmtree(work.keep, ignore_errors=True)
     return record
+
+
+def has_images(rows: pa.Table, work: Work, made: Collection[str] | None = None) -> bool:
+    """Whether the images that a step made are there: those in the columns `made`.
+
+    Of a step that reads rows (None) they are those that are called as images of a build are.
+    """
+    columns = set(IMAGE_ROLES) & set(rows.column_names)
+    named = {
+        cell
+        for column in (columns if made is None else columns & set(made))
+        for cell in rows[column].unique().to_pylist()
+        if cell and (made is not None or _MADE.fullmatch(cell))
+    }
+    return all(work.image(cell, missing=True).source is not None for cell in named)
 
 
 def _tidy(folder: Path, recipe: BuildRecipe, records: list[StepRecord]) -> None:

@@ -26,9 +26,11 @@ from counterfoil.cli import (
     cache,
     captions,
     demo,
+    estimate,
     evaluate,
     explain,
     faults,
+    jobs,
     list,
     mix,
     publish,
@@ -73,10 +75,18 @@ for function, epilog in (
     (train.command, train.EPILOG),
     (mix.command, mix.EPILOG),
     (demo.command, demo.EPILOG),
+    (estimate.command, estimate.EPILOG),
+    (jobs.work, jobs.WORK_EPILOG),
+    (jobs.merge, jobs.MERGE_EPILOG),
 ):
     name = function.__name__ if function.__name__ != "command" else function.__module__.rpartition(".")[2]
     app.command(
-        name, cls=usage.Command, help=usage.flowing(function.__doc__ or ""), epilog=usage.flowing(epilog)
+        name,
+        cls=usage.Command,
+        help=usage.flowing(function.__doc__ or ""),
+        epilog=usage.flowing(epilog),
+        # What follows the name of another command is that command's.
+        context_settings={"allow_interspersed_args": function is not estimate.command},
     )(usage.with_levels(function))
 for command in (
     *world.app.registered_commands,
@@ -167,7 +177,8 @@ def main() -> NoReturn:
         if debug:
             faults.print_traceback(error)
         known = faults.foreseen(error)
-        complain(faults.unforeseen(error, arguments) if known is None else str(known))
+        if faults.is_first():
+            complain(faults.unforeseen(error, arguments) if known is None else str(known))
         sys.exit(faults.SOFTWARE if known is None else 2)
     finally:
         sys.unraisablehook = hook

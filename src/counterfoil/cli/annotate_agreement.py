@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from counterfoil.cli.options import Draws, Json, Overwrite, Quiet, Seed
+from counterfoil.cli.options import Draws, Html, Json, Overwrite, Quiet, Seed
 
 EPILOG = """Examples:
 
   counterfoil annotate agreement campaign/
 
-  counterfoil annotate agreement campaign/ --json agreement.json
+  counterfoil annotate agreement campaign/ --html agreement.html --json agreement.json
 
   counterfoil annotate agreement ratings.csv --scale ordinal
 
@@ -43,6 +43,7 @@ def agreement(
     ] = False,
     database: Database = None,
     json: Json = None,
+    html: Html = None,
     draws: Draws = 400,
     seed: Seed = 0,
     overwrite: Overwrite = False,
@@ -57,7 +58,7 @@ def agreement(
     from counterfoil.cli.tables import show
     from counterfoil.tasks.annotate_agreement import annotate_agreement
 
-    paths.check(json=json)
+    paths.check(json=json, html=html)
     found = annotate_agreement(
         source,
         campaign=campaign,
@@ -71,5 +72,9 @@ def agreement(
     show(terminal.beside(json), () if quiet and json == "-" else found.tables)
     for note in () if quiet else found.notes:
         terminal.note(note)
+    if html is not None:
+        found.to_html(html)
+        if not quiet:
+            terminal.note(f"page written to {html}")
     if json is not None:
         terminal.write_result(json, found.to_json())

@@ -55,6 +55,9 @@ def plan(
         float | None, typer.Option(help="Seconds per answer. Default: what the form usually takes.")
     ] = None,
     pay: Annotated[float, typer.Option(min=0, max=most("price"), help="Pay per hour.")] = 12.0,
+    pay_per_item: Annotated[
+        float | None, typer.Option(min=0, max=most("price"), help="Pay of an item, in place of --pay.")
+    ] = None,
     currency: Annotated[str, typer.Option(help="Currency of the pay.")] = "USD",
     fee: Annotated[
         float, typer.Option(min=0, max=10, help="Share that a platform takes on top, such as 0.333.")
@@ -85,6 +88,7 @@ def plan(
             spread=spread,
             seconds=seconds,
             pay=pay,
+            pay_per_item=pay_per_item,
             currency=currency,
             fee=fee,
             half_width=half_width,

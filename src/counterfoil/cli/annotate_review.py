@@ -198,7 +198,8 @@ DELETE_EPILOG = """Examples:
 
   counterfoil annotate delete-after campaign/ --yes
 
-The date is 'keep_until' in campaign.toml. Exported files are not touched: delete those with answers, too."""
+The date is 'keep_until' in campaign.toml. An export in the campaign's folder goes, too; files that were
+exported elsewhere are not touched: delete those with answers."""
 
 
 def delete_after(
@@ -211,7 +212,8 @@ def delete_after(
 ) -> None:
     """Delete all answers and people of a campaign whose date has passed. It cannot be undone.
 
-    Items and decisions about them stay; labels only where they were exported before.
+    Items and decisions about them stay, and with 'keep_labels' in campaign.toml the labels of items that two
+    people or more answered.
     """
     from counterfoil.cli import terminal
     from counterfoil.tasks.annotate_review import annotate_delete
@@ -220,3 +222,6 @@ def delete_after(
         return
     found = annotate_delete(campaign, early=now, database=database)
     terminal.out().print(f"{found.people:,} people and {found.answers:,} answers deleted", highlight=False)
+    if found.labels or found.single:
+        alone = f"; {found.single:,} left out that one person alone answered" if found.single else ""
+        terminal.note(f"labels of {found.labels:,} items kept in {campaign / 'kept_labels.csv'}{alone}")

@@ -14,7 +14,7 @@ EPILOG = """Examples:
 
   counterfoil annotate simulate campaign/ --mix able=0.8,hasty=0.1,careless=0.1 --accuracy 0.9
 
-  counterfoil annotate simulate campaign/ --http --out simulated.parquet
+  counterfoil annotate simulate campaign/ --http --keep simulated/ --out simulated.parquet
 
 Kinds of people: able, hasty (fast, right in 80 %), one-sided (half of the answers are what is shown first),
 careless (guesses), adversarial (wrong on purpose), bot (first option, in no time)."""
@@ -34,6 +34,10 @@ def simulate(
     ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="TABLE", help="Write the simulated judgements, .csv or .parquet.")
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep a copy of the campaign with all that was answered here."),
     ] = None,
     json: Json = None,
     seed: Seed = 0,
@@ -58,6 +62,8 @@ def simulate(
         accuracy=accuracy,
         http=http,
         seed=seed,
+        keep=keep,
+        overwrite=overwrite,
         feedback=terminal.feedback(quiet=quiet),
     )
     if out is not None:
@@ -65,6 +71,8 @@ def simulate(
     show(terminal.beside(json), () if quiet and json == "-" else found.tables)
     for note in () if quiet else found.notes:
         terminal.note(note)
+    if keep is not None and not quiet:
+        terminal.note(f"kept: {keep}; look at it with: counterfoil annotate status {keep}")
     if json is not None:
         terminal.write_result(json, found.to_json())
 
@@ -88,13 +96,15 @@ STUDY_EPILOG = """Examples:
 
   counterfoil annotate study merged-positives --seed 3
 
+  counterfoil annotate study winoground-baseline
+
   counterfoil annotate study stopping-rule --data winoground/scores/human.jsonl"""
 
 
 def study(
     name: Annotated[
-        Literal["human-baseline", "merged-positives", "preferences", "stopping-rule"],
-        typer.Argument(metavar="STUDY", help="human-baseline, merged-positives, preferences, stopping-rule."),
+        Literal["human-baseline", "merged-positives", "preferences", "winoground-baseline", "stopping-rule"],
+        typer.Argument(metavar="STUDY", help="The study to repeat."),
     ],
     data: Annotated[
         Path | None,
@@ -107,8 +117,9 @@ def study(
 ) -> None:
     """Repeat a human study of the papers with simulated people whose accuracy is known.
 
-    human-baseline is BiVLC's, merged-positives and preferences are ECCV Caption's; stopping-rule works out
-    what votes collected until one answer has ten do to Winoground's human scores.
+    human-baseline is BiVLC's, merged-positives and preferences are ECCV Caption's, winoground-baseline is
+    Winoground's with ten answers per pair and with answers until one of the two has ten; stopping-rule works
+    out what that does to the scores that Winoground released.
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show

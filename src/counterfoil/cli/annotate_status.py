@@ -47,5 +47,7 @@ def status(
             f"answers were to be kept until {found.status.keep_until}: "
             "delete them with 'counterfoil annotate delete-after'"
         )
+    if found.status.pay_warning:
+        terminal.warn(found.status.pay_warning)
     if json is not None:
         terminal.write_result(json, found.to_json())

@@ -51,7 +51,7 @@ def list_(
             }
             for shelf in found.shelves
         ]
-        about = {"folder": str(found.folder), "bytes": found.size, "files_of_others": found.others}
+        about = {"folder": str(found.place), "bytes": found.size, "files_of_others": found.others}
         terminal.write_result("-", {**about, "shelves": shelves})
         return
     console = terminal.out()
@@ -67,7 +67,7 @@ def list_(
         table.add_row(Text(shelf.scorer), shelf.key[:8], shelf.kind, files, size, ago)
     if found.shelves:
         console.print(table)
-    console.print(Text(_summary(found.size, found.folder), style="dim"), soft_wrap=True)
+    console.print(Text(_summary(found.size, found.place), style="dim"), soft_wrap=True)
     if found.others:
         terminal.note(f"beside them, never touched: {amount(found.others, 'other file')}")
 
@@ -80,7 +80,7 @@ def size(cache: Folder = None) -> None:
     from counterfoil.engine.cache_folder import contents
 
     found = contents(cache_folder(cache))
-    terminal.out().print(_summary(found.size, found.folder), soft_wrap=True)
+    terminal.out().print(_summary(found.size, found.place), soft_wrap=True)
 
 
 @app.command(epilog="Example: counterfoil cache limit 5GB")
@@ -99,10 +99,10 @@ def limit(
     found = contents(cache_folder(cache))
     gone = beyond(found, wanted)
     freed = remove(found, gone)
-    left = contents(found.folder)
+    left = contents(cache_folder(cache))
     if not quiet:
         terminal.note(f"removed: {amount(len(gone), 'file')}, {written_size(freed)}")
-    terminal.out().print(_summary(left.size, left.folder), soft_wrap=True)
+    terminal.out().print(_summary(left.size, left.place), soft_wrap=True)
 
 
 @app.command(
@@ -134,14 +134,14 @@ def clear(
     shards = [shard for shelf in shelves for shard in shelf.shards]
     shards += [] if scorer is not None else list(found.notes)
     room = written_size(sum(shard.size for shard in shards))
-    what = f"{amount(len(shards), 'file')}, {room}, in {found.folder}"
+    what = f"{amount(len(shards), 'file')}, {room}, in {found.place}"
     if shards and not yes and not terminal.confirmed(what):
         return
     freed = remove(found, shards)
     if not quiet:
         terminal.note(f"removed: {amount(len(shards), 'file')}, {written_size(freed)}")
-    left = contents(found.folder)
-    terminal.out().print(_summary(left.size, left.folder), soft_wrap=True)
+    left = contents(cache_folder(cache))
+    terminal.out().print(_summary(left.size, left.place), soft_wrap=True)
 
 
 def read_size(text: str) -> int:
@@ -170,7 +170,7 @@ def written_size(size: int) -> str:
     return f"{size} B"
 
 
-def _summary(size: int, folder: Path) -> str:
+def _summary(size: int, folder: object) -> str:
     return f"{written_size(size)} in {folder}"
 
 

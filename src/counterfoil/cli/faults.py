@@ -13,7 +13,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from counterfoil.errors import CounterfoilError, InputError
@@ -32,6 +32,9 @@ _ADVICE = {
     errno.ELOOP: "the links point at each other",
     errno.ENOMEM: "close other programs or use fewer --workers",
 }
+
+#: What PyTorch says where a process that others wait for is gone.
+_LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Connection refused")
 
 
 def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
@@ -57,6 +60,25 @@ def check_names(arguments: Sequence[str]) -> None:
             ) from None
 
 
+def is_first() -> bool:
+    """Whether none of the processes that torchrun started has reported an error yet: its store knows.
+
+    What goes wrong in one of them goes wrong in all, at once or because they wait for each other.
+    """
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
+        return True
+    try:
+        from counterfoil.scorers.runtime import import_torch
+
+        place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        store = import_torch().distributed.TCPStore(*place, is_master=False, timeout=timedelta(seconds=10))
+        count: int = store.add(f"counterfoil/reported/{os.environ.get('TORCHELASTIC_RESTART_COUNT')}", 1)
+    # Without the store, which ends with torchrun: better twice than not at all.
+    except Exception:
+        return True
+    return count == 1
+
+
 def foreseen(error: BaseException) -> CounterfoilError | None:
     """The error of ours for one of Python's, the system's or PyTorch's that the user can do something about.
 
@@ -78,6 +100,11 @@ def foreseen(error: BaseException) -> CounterfoilError | None:
             f"numbers too large or too small to compute with{doing}",
             given=str(error),
             hint="look for extreme values in the scores, features or options",
+        )
+    if isinstance(error, RuntimeError) and any(said in str(error) for said in _LOST):
+        return InputError(
+            f"another process of this training ended{doing}",
+            hint="its own line says why, or the system's log (no memory left); the same command goes on",
         )
     if isinstance(error, UnicodeError):
         return InputError(

@@ -5,6 +5,8 @@ A command takes a group as one argument of the group's class; `usage.with_levels
 
 import tomllib
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +18,7 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
+    from counterfoil.engine.executor import Executor
     from counterfoil.tasks.caption_inputs import MediaFolder
 
 #: Those with a `catalog.toml` of benchmarks.
@@ -178,6 +181,12 @@ CacheFolder = Annotated[
 ]
 
 
+#: The executor of a command that another one runs; None leaves it to the command's own options.
+EXECUTOR: ContextVar["Executor | None"] = ContextVar("executor", default=None)
+#: What is closed when the command that runs has ended, as workers of a cluster are.
+ENDING: ContextVar[ExitStack | None] = ContextVar("ending", default=None)
+
+
 @dataclass(frozen=True)
 class WorkOptions:
     """How models are run, and where finished work is kept."""
@@ -198,12 +207,36 @@ class WorkOptions:
         typer.Option("--no-cache", help="Neither read nor keep finished work.", rich_help_panel="Work"),
     ] = False
 
+    executor: Annotated[
+        str,
+        typer.Option(
+            metavar="local | ray | ray://HOST:PORT | rank:R/N",
+            help="Who computes what the cache lacks: this process, a Ray cluster, or number R of N processes "
+            "that share the cache.",
+            rich_help_panel="Work",
+        ),
+    ] = "local"
+
     def asked(self) -> dict[str, Any]:
         """The arguments of the same names of a task."""
         from counterfoil.cli.paths import cache_folder
+        from counterfoil.engine.executor import executor_named
+        from counterfoil.engine.ray_executor import RayExecutor
 
         cache = None if self.no_cache else cache_folder(self.cache)
-        return {"cache": cache, "batch_size": self.batch_size, "workers": self.workers}
+        # A job and an estimate run other commands with executors of their own.
+        executor = EXECUTOR.get()
+        if executor is None:
+            executor = executor_named(self.executor)
+            ending = ENDING.get()
+            if isinstance(executor, RayExecutor) and ending is not None:
+                ending.callback(executor.close)
+        return {
+            "cache": cache,
+            "batch_size": self.batch_size,
+            "workers": self.workers,
+            "executor": executor,
+        }
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths,
 from counterfoil.store import check_writable
 
 #: Options that name what is written; all other arguments that name a file or a folder are read.
-_WRITTEN = frozenset({"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "cache", "dropped"})
+_WRITTEN = frozenset(
+    {"out", "to", "json", "html", "markdown", "latex", "csv", "plot", "cache", "dropped", "keep"}
+)
 
 
 @contextmanager
@@ -27,6 +29,11 @@ def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[
     outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=found)
     with guarding(outputs):
         yield outputs
+
+
+def written_options(arguments: Iterable[str]) -> set[str]:
+    """Those of a command's options that name what is written."""
+    return set(_WRITTEN.intersection(arguments))
 
 
 def check(*, folders: Sequence[Folder] = (), reads: Sequence[Path] = (), **files: str | Path | None) -> None:
@@ -87,12 +94,13 @@ def _texts(value: Any) -> Iterable[object]:
 
 def cache_folder(named: Path | None) -> Path:
     """The folder of finished work: the one named, else COUNTERFOIL_CACHE, else the user's cache folder."""
+    from counterfoil.places.location import user_cache
+
     if named is not None:
         return named
     if own := os.environ.get("COUNTERFOIL_CACHE"):
         return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "counterfoil"
+    return user_cache()
 
 
 def api_key(scorer: str, variable: str | None) -> str:

@@ -19,13 +19,16 @@ EPILOG = """Examples:
 
   counterfoil train pcme --model ckpt/ --data shards/ --out pcme/ --dry-run
 
+  counterfoil train trohn-img --model ckpt/ --data TROHN-Img/ --out ckpt/ --batch-size 400 --chunk-size 50
+
   torchrun --nproc-per-node 2 -m counterfoil train coco --model hf:./my-clip --data coco/ --out ckpt/"""
 
 
 @usage.panels(
     Model_and_data="model data images regions validation validation_share out",
     Recipe="steps epochs batch_size lr precision seed settings guard guard_images",
-    Work="resume device devices workers cache tensorboard dry_run json quiet",
+    Work="resume device devices chunk_size checkpoint_activations workers cache tensorboard dry_run json "
+    "quiet",
 )
 def command(
     recipe: Annotated[
@@ -97,6 +100,22 @@ def command(
     ] = True,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, mps.")] = None,
     devices: Annotated[int | None, typer.Option(min=1, max=most("devices"), help="How many of them.")] = None,
+    chunk_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=most("batch_size"),
+            help="Rows that go through the network at a time, on each device, where a batch does not fit "
+            "into memory: the gradients are those of the whole batch (GradCache).",
+        ),
+    ] = None,
+    checkpoint_activations: Annotated[
+        bool,
+        typer.Option(
+            "--checkpoint-activations",
+            help="Compute layers again in the backward pass, in place of keeping what they gave.",
+        ),
+    ] = False,
     workers: Workers = None,
     cache: CacheFolder = None,
     tensorboard: Annotated[
@@ -142,6 +161,8 @@ def command(
             "guard_images": guard_images,
             "device": device,
             "devices": devices,
+            "chunk_size": chunk_size,
+            "checkpoint_activations": checkpoint_activations or None,
             "workers": workers,
             "cache": cache,
             "tensorboard": tensorboard or None,

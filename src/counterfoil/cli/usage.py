@@ -2,7 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Annotated, Any, cast
@@ -10,11 +11,15 @@ from typing import Annotated, Any, cast
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from counterfoil.cli.options import Quiet
+from counterfoil.cli.options import ENDING, Quiet
 from counterfoil.errors import InputError
 
 #: What Typer raises for options that are unknown, missing, out of range or no numbers.
 _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
+
+
+#: The context of all commands, of which one is running: what runs another one finds it there.
+RUNNING: ContextVar[Any] = ContextVar("running")
 
 
 class Command(TyperCommand):
@@ -41,8 +46,13 @@ class Command(TyperCommand):
         while above.parent is not None:
             words.append(above.info_name)
             above = above.parent
-        with guarded(" ".join(reversed(words)), ctx.params, data_folder()):
-            return super().invoke(ctx)
+        RUNNING.set(above)
+        with guarded(" ".join(reversed(words)), ctx.params, data_folder()), ExitStack() as ending:
+            before = ENDING.set(ending)
+            try:
+                return super().invoke(ctx)
+            finally:
+                ENDING.reset(before)
 
 
 def _shown(params: list[Any], ctx: Any) -> list[Any]:

@@ -9,6 +9,7 @@ from counterfoil.data.benchmark import BENCHMARKS
 from counterfoil.data.fetching import fetched, serving
 from counterfoil.data.forms import FORMS
 from counterfoil.errors import DataError, InputError
+from counterfoil.places import Location, location
 
 
 def data_folder() -> Path:
@@ -73,9 +74,11 @@ class Places:
         return cls(plain, named, option).check()
 
     def check(self) -> "Places":
-        """This value; raises `DataError` where a path does not exist."""
+        """This value; raises `DataError` where a path does not exist. A URL is looked at when it is read."""
         for given in (self.plain, *self.named.values()):
-            if given is not None and not given.exists():
+            if given is None or isinstance(location(given), Location):
+                continue
+            if not given.exists():
                 raise DataError("no such file or folder", where=given, hint=f"check {self.option}")
         return self
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_bytes
+from counterfoil.places.location import Location, located, location
 
 Item = TypeVar("Item")
 
@@ -74,16 +75,24 @@ class Pictured(Source, Protocol):
 
 @dataclass(frozen=True)
 class FileSource:
-    """An image file on disk."""
+    """An image file on disk, or at a distance where the path is of a URL (`counterfoil.places.location`)."""
 
     path: Path
 
     def read(self) -> bytes:
         """The bytes of the file; raises `DataError` where there is no such file."""
+        if isinstance(where := location(self.path), Location):
+            from counterfoil.places.files import read_file
+
+            return read_file(where)
         return read_bytes(self.path, missing="no such image file", hint="check the image folder")
 
+    def exists(self) -> bool:
+        """Whether there is such a file; one at a distance was in a listing, and is taken to be there."""
+        return isinstance(location(self.path), Location) or self.path.exists()
+
     def __str__(self) -> str:
-        return str(self.path)
+        return located(self.path)
 
 
 @dataclass(frozen=True)
@@ -187,12 +196,15 @@ def same_words(first: str | None, second: str | None) -> bool:
     return mine != other and Counter(mine) == Counter(other)
 
 
-def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = None) -> PIL.Image.Image:
+def decode(
+    data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = None, least: int = 0
+) -> PIL.Image.Image:
     """Encoded bytes to an RGB picture.
 
     Palettes, grey levels and transparency become RGB as `convert("RGB")` does, which is what every official
-    evaluation of this field does. Raises `DataError` for bytes that are no image, for images that are cut
-    off, and for ones of more than `MAX_PIXELS` pixels.
+    evaluation of this field does. With `least` above 0 a JPEG is decoded at the smallest of 1, 1/2, 1/4 and
+    1/8 of its size at which no side is below `least`, which a crop does not know of. Raises `DataError` for
+    bytes that are no image, for images that are cut off, and for ones of more than `MAX_PIXELS` pixels.
     """
     try:
         with warnings.catch_warnings():
@@ -208,6 +220,8 @@ def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = 
                         given=f"{width} x {height} pixels",
                         allowed=f"at most {MAX_PIXELS:,} pixels",
                     )
+                if least:
+                    picture.draft(None, (least, least))
                 rgb = picture.convert("RGB")
     except DataError:
         raise

@@ -6,22 +6,24 @@ place is decided by everything that made it and nothing else:
     FOLDER / v1 / IDENTITY / images | captions | pairs / DIGEST-OF-THE-KEYS.npz
 
 Frames of videos and tokens of captions lie beside them, in `frames` and `tokens`: of those an item has any
-number, so such a shard holds named arrays, and how many rows of each belong to which key.
+number, so such a shard holds named arrays, and how many rows of each belong to which key. In `made` lies what
+models drew and wrote for builds that several processes share.
 
 A key is the digest of content (an image's encoded bytes and crop, a caption's text), so neither batch size
 nor number of workers nor the benchmark that asked is part of it, and two benchmarks that share photographs
-share their embeddings. Several processes may use one folder at once: each adds whole files of its own.
+share their embeddings. Several processes may use one folder at once: each adds whole files of its own. The
+folder may be a prefix in a bucket (`counterfoil.places`): the names and the bytes are the same there.
 """
 
 import io
 import itertools
-import os
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,21 +31,23 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int64
 from numpy import ndarray
 
-from counterfoil.errors import DataError, ScoreError
+from counterfoil.engine.leases import LEASES
+from counterfoil.errors import DataError, ScoreError, StorageError
 from counterfoil.inputs.arrays import member
+from counterfoil.places import Place, PlaceEntry, location, open_place
 from counterfoil.scorers.base import Identity, check_kept, identity_of
-from counterfoil.store import digest, write_json, writing
+from counterfoil.store import digest, json_bytes
 
 #: Raised when the meaning of a shard changes: older shards are then never looked at.
 SCHEMA = 1
 
-Kind = Literal["images", "captions", "pairs", "frames", "tokens", "limits"]
+Kind = Literal["images", "captions", "pairs", "frames", "tokens", "limits", "made"]
 
 #: The parts of one item: named arrays of rows.
 Parts = Mapping[str, ndarray]
 
 #: Bytes in a key: one digest for an item, two for a pair (caption, then image).
-KEY_BYTES = {"images": 16, "captions": 16, "pairs": 32, "frames": 16, "tokens": 16, "limits": 16}
+KEY_BYTES = {"images": 16, "captions": 16, "pairs": 32, "frames": 16, "tokens": 16, "limits": 16, "made": 16}
 
 Values = Float32[ndarray, "rows width"] | Float64[ndarray, "rows width"]
 
@@ -53,6 +57,8 @@ _BROKEN = (
     # Of the array's own header, and of a member that says it has a password.
     *(DataError, RuntimeError),
 )
+
+_ENDING, _NOTE = ".npz", "identity.json"
 
 #: Temporary files older than this belong to a process that was killed while it wrote.
 _STALE_SECONDS = 3600.0
@@ -76,6 +82,8 @@ class Found:
 class Cache:
     """The shards of one scorer, in `folder`; with `folder` None nothing is known and nothing is kept.
 
+    `folder` is a path, or a URL of a place (as a path too: `counterfoil.places.location`).
+
     >>> import tempfile
     >>> cache = Cache(Path(tempfile.mkdtemp()), Identity("a model"))
     >>> key = digest(b"a caption")
@@ -86,6 +94,7 @@ class Cache:
 
     folder: Path | None
     identity: Identity
+    _noted: list[str] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(cls, folder: Path | None, scorer: Any) -> "Cache":
@@ -113,22 +122,20 @@ class Cache:
         rows: list[int] = []
         parts: list[ndarray] = []
         broken: list[Path] = []
-        for path in sorted(self._place(kind).glob("*.npz")):
+        for entry, file in self._opened(kind, wanted):
             try:
-                taken, values = _read_shard(path, wanted, KEY_BYTES[kind])
-            except FileNotFoundError:  # another process cleared it away
-                continue
+                taken, values = _read_shard(file, wanted, KEY_BYTES[kind])
             except _BROKEN:
-                broken.append(path)
+                broken.append(self._path(entry))
                 continue
             if values is None:
                 continue
             if parts and (values.shape[1], values.dtype) != (parts[0].shape[1], parts[0].dtype):
-                broken.append(path)
+                broken.append(self._path(entry))
                 continue
             rows.extend(wanted.pop(key) for key in taken)
             parts.append(values)
-            _used(path)
+            self._used(entry)
         if not rows:
             return Found(np.empty(0, dtype=np.int64), None, tuple(broken))
         order = np.argsort(np.asarray(rows, dtype=np.int64), kind="stable")
@@ -140,23 +147,29 @@ class Cache:
 
     def read_parts(self, kind: Kind, keys: Sequence[str]) -> tuple[dict[int, Parts], tuple[Path, ...]]:
         """The parts of the known ones among `keys`, by position; and the shards that cannot be read."""
-        if self.folder is None:
-            return {}, ()
-        wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
-        found: dict[int, Parts] = {}
+        row = {key: position for position, key in enumerate(keys)}
         broken: list[Path] = []
-        for path in sorted(self._place(kind).glob("*.npz")):
+        found = {row[key]: parts for key, parts in self.stream_parts(kind, keys, broken)}
+        return found, tuple(broken)
+
+    def stream_parts(
+        self, kind: Kind, keys: Sequence[str], broken: list[Path]
+    ) -> Iterator[tuple[str, Parts]]:
+        """The parts of the known ones among `keys`, shard by shard; those that cannot be read are added."""
+        if self.folder is None or not keys:
+            return
+        wanted = {bytes.fromhex(key): row for row, key in enumerate(keys)}
+        for entry, file in self._opened(kind, wanted):
             try:
-                known = _read_parts(path, wanted, KEY_BYTES[kind])
-            except FileNotFoundError:  # another process cleared it away
-                continue
+                known = _read_parts(file, wanted, KEY_BYTES[kind])
             except _BROKEN:
-                broken.append(path)
+                broken.append(self._path(entry))
                 continue
             if known:
-                _used(path)
-            found |= {wanted.pop(key): parts for key, parts in known.items()}
-        return found, tuple(broken)
+                self._used(entry)
+            for key, parts in known.items():
+                wanted.pop(key)
+                yield key.hex(), parts
 
     def write_parts(self, kind: Kind, keys: Sequence[str], parts: Sequence[Parts]) -> None:
         """Keep the parts of some items, in one shard; all have arrays of the same names."""
@@ -169,21 +182,32 @@ class Cache:
     def _put(self, kind: Kind, keys: Sequence[str], arrays: Mapping[str, ndarray]) -> None:
         if self.folder is None:
             return
-        place = self._place(kind)
-        packed = b"".join(bytes.fromhex(key) for key in keys)
-        note = place.parent / "identity.json"
-        if not note.exists():
-            write_json(note, self.identity.to_json())
-        with writing(place / f"{digest(packed)}.npz") as file:
-            table = np.frombuffer(packed, dtype=np.uint8).reshape(len(keys), KEY_BYTES[kind])
-            file.write(_packed_arrays({"keys": table, **arrays}))
+        packed = _packed(keys)
+        note = f"{self._root}/{_NOTE}"
+        # Once per run: at a distance every look is a request.
+        if not self._noted and self.place.read(note) is None:
+            self.place.write(note, json_bytes(self.identity.to_json()))
+        self._noted.append(note)
+        table = np.frombuffer(packed, dtype=np.uint8).reshape(len(keys), KEY_BYTES[kind])
+        data = _packed_arrays({"keys": table, **arrays})
+        self.place.write(f"{self._root}/{kind}/{digest(packed)}.npz", data)
+
+    def shards(self, kind: Kind) -> set[str]:
+        """The names of the finished shards (`shard_name`)."""
+        return {entry.name.rpartition("/")[2].removesuffix(_ENDING) for entry in self._entries(kind)}
+
+    def drop(self, kind: Kind, shard: Path) -> None:
+        """Remove a shard that cannot be read, if that is allowed."""
+        with suppress(StorageError):
+            self.place.remove(f"{self._root}/{kind}/{shard.name}")
 
     def sweep(self) -> None:
-        """Remove what processes that were killed while writing left behind."""
-        if self.folder is None:
+        """Remove what processes that were killed while writing left behind; in a bucket nothing ever is."""
+        if self.folder is None or not isinstance(folder := location(self.folder), Path):
             return
-        root = self._root()
-        ours = (root.glob("*/.*.part"), root.glob(".*.part"), self.folder.glob(".files-*.part"))
+        root = folder / self._root
+        ours = (*(root.glob(each) for each in ("*/.*.part", ".*.part")), folder.glob(".files-*.part"))
+        ours = (*ours, (folder / LEASES).glob(".*.part"))
         for path in itertools.chain(*ours):
             try:
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
@@ -191,12 +215,37 @@ class Cache:
             except OSError:  # gone already, or not ours to remove
                 continue
 
-    def _root(self) -> Path:
+    @cached_property
+    def place(self) -> Place:
+        """Where the shards are; of a cache with a folder."""
         assert self.folder is not None
-        return self.folder / f"v{SCHEMA}" / self.identity.key
+        return open_place(self.folder)
 
-    def _place(self, kind: Kind) -> Path:
-        return self._root() / kind
+    @cached_property
+    def _root(self) -> str:
+        return f"v{SCHEMA}/{self.identity.key}"
+
+    def _entries(self, kind: Kind) -> list[PlaceEntry]:
+        if self.folder is None:
+            return []
+        return [each for each in self.place.entries(f"{self._root}/{kind}/") if each.name.endswith(_ENDING)]
+
+    def _opened(
+        self, kind: Kind, wanted: Mapping[bytes, int]
+    ) -> Iterator[tuple[PlaceEntry, io.BufferedIOBase]]:
+        """The shards of a kind in order of their names, each open while the caller looks at it."""
+        may_hold = partial(_may_hold, wanted=wanted, key_bytes=KEY_BYTES[kind])
+        for entry, file in self.place.opened(self._entries(kind), may_hold):
+            with io.BytesIO() if file is None else file as opened:
+                yield entry, opened
+
+    def _path(self, entry: PlaceEntry) -> Path:
+        return Path(f"{self.place}/{entry.name}")
+
+    def _used(self, entry: PlaceEntry) -> None:
+        """Note on a shard that it was needed now: `cache_folder` tells those that were not."""
+        if entry.age > self.place.patience:
+            self.place.touch(entry.name)
 
 
 #: The place of one item of a batch in words, for an error.
@@ -209,6 +258,10 @@ class Vectors:
     def __init__(self, kind: Kind, keys: Sequence[str]) -> None:
         self.kind, self.keys = kind, keys
         self._values: ndarray | None = None
+
+    def alike(self, keys: Sequence[str]) -> "Vectors":
+        """Of other items."""
+        return Vectors(self.kind, keys)
 
     @property
     def values(self) -> ndarray:
@@ -251,6 +304,10 @@ class NamedRows:
         self.kind, self.keys = kind, keys
         self._found: dict[int, Parts] = {}
         self._width: int | None = None
+
+    def alike(self, keys: Sequence[str]) -> "NamedRows":
+        """Of other items."""
+        return NamedRows(self.kind, keys)
 
     @property
     def values(self) -> list[Parts]:
@@ -312,10 +369,13 @@ def _finite(parts: Mapping[str, ndarray]) -> bool:
     return all(np.isfinite(array).all() for array in parts.values() if array.dtype.kind == "f")
 
 
-def _used(path: Path) -> None:
-    """Note on a shard that it was needed now: `cache_folder` tells those that were not."""
-    with suppress(OSError):  # it may be another user's, or gone
-        os.utime(path)
+def shard_name(keys: Sequence[str]) -> str:
+    """What the file of a shard of these keys is called, without its ending."""
+    return digest(_packed(keys))
+
+
+def _packed(keys: Sequence[str]) -> bytes:
+    return b"".join(bytes.fromhex(key) for key in keys)
 
 
 def pair_key(caption_key: str, image_key: str) -> str:
@@ -335,15 +395,32 @@ def _packed_arrays(arrays: Mapping[str, ndarray]) -> bytes:
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> ndarray:
-    return member(archive, archive.getinfo(f"{name}.npy"), f"{archive.filename}, array '{name}'")
+    return member(archive, archive.getinfo(f"{name}.npy"), f"array '{name}'")
 
 
-def _read_shard(path: Path, wanted: Mapping[bytes, int], key_bytes: int) -> tuple[list[bytes], Values | None]:
+def _may_hold(head: bytes, *, wanted: Mapping[bytes, int], key_bytes: int) -> bool:
+    """Whether a shard that begins like this may hold a wanted key: its keys are the first array in it."""
+    start = head.find(b"\x93NUMPY")
+    file = io.BytesIO(head[max(start, 0) :])
+    try:
+        np.lib.format.read_magic(file)
+        (rows, width), _, _ = np.lib.format.read_array_header_1_0(file)
+    except ValueError:
+        return True
+    keys = file.read(rows * width)
+    if width != key_bytes or len(keys) < rows * width:
+        return True
+    return any(keys[at : at + width] in wanted for at in range(0, len(keys), width))
+
+
+def _read_shard(
+    file: io.BufferedIOBase, wanted: Mapping[bytes, int], key_bytes: int
+) -> tuple[list[bytes], Values | None]:
     """The wanted keys of a shard, and the values of their rows; None where it holds no wanted key.
 
     The values are read only where a key is wanted, and the archive's checksums are verified as they are.
     """
-    with zipfile.ZipFile(path) as shard:
+    with zipfile.ZipFile(file) as shard:
         rows, seen = _wanted_keys(shard, wanted, key_bytes)
         if not seen:
             return [], None
@@ -355,9 +432,9 @@ def _read_shard(path: Path, wanted: Mapping[bytes, int], key_bytes: int) -> tupl
         return list(seen), values[list(seen.values())]
 
 
-def _read_parts(path: Path, wanted: Mapping[bytes, int], key_bytes: int) -> dict[bytes, Parts]:
+def _read_parts(file: io.BufferedIOBase, wanted: Mapping[bytes, int], key_bytes: int) -> dict[bytes, Parts]:
     """The parts of the wanted keys of a shard."""
-    with zipfile.ZipFile(path) as shard:
+    with zipfile.ZipFile(file) as shard:
         rows, seen = _wanted_keys(shard, wanted, key_bytes)
         if not seen:
             return {}

@@ -1,36 +1,37 @@
 """The folder of finished work as a whole: whose it is, how large it is, and what of it may go.
 
 Only files that a cache has written are ever counted as its own or removed: they are known by where they lie
-and what they are called. Everything else in the folder stays, and links are not followed.
+and what they are called. Everything else in the folder stays, and links are not followed. The folder may be a
+prefix in a bucket.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from counterfoil.engine.cache import KEY_BYTES
 from counterfoil.engine.content import MEMO
-from counterfoil.errors import CounterfoilError, UnknownNameError
-from counterfoil.inputs.files import read_json
+from counterfoil.errors import CounterfoilError, StorageError, UnknownNameError
+from counterfoil.inputs.files import decoded, parse_json
+from counterfoil.places import Place, location, open_place
 
 #: What stands in for the name of a scorer whose note is gone or cannot be read.
 UNKNOWN = "(unknown)"
-_VERSION = re.compile(r"v\d{1,4}")
-_DIGEST = re.compile(r"[0-9a-f]{32}")
-_SHARD = re.compile(r"[0-9a-f]{32}\.npz")
-_MEMO = re.compile(r"[0-9a-f]{32}\.json")
 _NOTE = "identity.json"
-#: The folders of identities of models, and of answers of chat endpoints, a file for each.
-NOTES = ("identities", "chat")
+#: The folders of identities of models, answers of chat endpoints, and leases on shards, a file for each.
+NOTES = ("identities", "chat", "leases")
+_SHELF = re.compile(rf"(v\d{{1,4}}/([0-9a-f]{{32}}))/(?:({'|'.join(KEY_BYTES)})/[0-9a-f]{{32}}\.npz|{_NOTE})")
+_OTHER_NOTES = re.compile(rf"{re.escape(MEMO)}|(?:{'|'.join(NOTES)})/[0-9a-f]{{32}}\.json")
 
 
 @dataclass(frozen=True)
 class Shard:
     """One file of finished work: when it was last written or read, in seconds since 1970, and its bytes."""
 
-    path: Path
+    name: str
     used: float
     size: int
 
@@ -62,7 +63,7 @@ class Contents:
     Notes are names of scorers, identities of models, digests of images and answers of chat endpoints: small.
     """
 
-    folder: Path
+    place: Place
     shelves: tuple[CachedScorer, ...]
     notes: tuple[Shard, ...]
     others: int
@@ -85,26 +86,29 @@ class Contents:
 
 
 def contents(folder: Path) -> Contents:
-    """What lies in `folder`; nothing where there is none."""
-    shelves: list[CachedScorer] = []
+    """What lies in `folder`; nothing where there is none. Raises `StorageError` where it cannot be listed."""
+    place, now = open_place(folder), time.time()
+    found: dict[tuple[str, str], list[Shard]] = {}
     notes: list[Shard] = []
-    known: set[Path] = set()
-    for place in _folders(folder, _VERSION):
-        for root in _folders(place, _DIGEST):
-            name = _name(root / _NOTE)
-            notes += _shards(root, re.compile(re.escape(_NOTE)))
-            for kind in KEY_BYTES:
-                shards = _shards(root / kind, _SHARD) if _plain(root / kind) else []
-                if shards:
-                    shelves.append(CachedScorer(name, root.name, kind, tuple(shards)))
-    if _plain(folder):
-        notes += _shards(folder, re.compile(re.escape(MEMO)))
-        for name in NOTES:
-            notes += _shards(folder / name, _MEMO) if _plain(folder / name) else []
-    known |= {shard.path for shelf in shelves for shard in shelf.shards} | {note.path for note in notes}
-    others = sum(1 for path in folder.rglob("*") if not path.is_dir() and path not in known)
+    entries = [] if folder.is_symlink() else place.entries()
+    for entry in entries:
+        shard = Shard(entry.name, now - entry.age, entry.size)
+        shelf = _SHELF.fullmatch(entry.name)
+        if shelf is not None and shelf[3] is not None:
+            found.setdefault((shelf[1], shelf[3]), []).append(shard)
+        elif shelf is not None or _OTHER_NOTES.fullmatch(entry.name):
+            notes.append(shard)
+    names = {root: _name(place, root) for root in sorted({root for root, _ in found})}
+    shelves = [
+        CachedScorer(names[root], root.rpartition("/")[2], kind, tuple(shards))
+        for (root, kind), shards in found.items()
+    ]
     shelves.sort(key=lambda shelf: (-shelf.used, shelf.scorer, shelf.kind))
-    return Contents(folder, tuple(shelves), tuple(notes), others)
+    listed = len(entries)
+    if isinstance(where := location(folder), Path):
+        listed = sum(1 for path in where.rglob("*") if not path.is_dir())
+    others = listed - len(notes) - sum(map(len, found.values()))
+    return Contents(place, tuple(shelves), tuple(notes), others)
 
 
 def beyond(found: Contents, limit: int) -> tuple[Shard, ...]:
@@ -112,7 +116,7 @@ def beyond(found: Contents, limit: int) -> tuple[Shard, ...]:
     excess = found.size - limit
     gone: list[Shard] = []
     shards = [shard for shelf in found.shelves for shard in shelf.shards]
-    for shard in sorted(shards, key=lambda shard: (shard.used, shard.path)):
+    for shard in sorted(shards, key=lambda shard: (shard.used, shard.name)):
         if excess <= 0:
             break
         gone.append(shard)
@@ -126,54 +130,32 @@ def remove(found: Contents, shards: Sequence[Shard]) -> int:
     What another process removed first is no error, and what may not be removed stays.
     """
     freed = 0
+    place = found.place
     for shard in shards:
-        with suppress(OSError):
-            shard.path.unlink()
-            freed += shard.size
-    for root in {shelf.shards[0].path.parent.parent for shelf in found.shelves}:
-        for kind in KEY_BYTES:
-            _remove_empty(root / kind)
-        if not any(_plain(root / kind) and _shards(root / kind, _SHARD) for kind in KEY_BYTES):
-            with suppress(OSError):
-                (root / _NOTE).unlink()
-        _remove_empty(root)
-        _remove_empty(root.parent)
-    for name in NOTES:
-        _remove_empty(found.folder / name)
+        with suppress(StorageError):
+            freed += shard.size if place.remove(shard.name) else 0
+    for root in {shelf.shards[0].name.rpartition("/")[0].rpartition("/")[0] for shelf in found.shelves}:
+        left = (_SHELF.fullmatch(entry.name) for entry in place.entries(f"{root}/"))
+        if not any(each is not None and each[3] is not None for each in left):
+            with suppress(StorageError):
+                place.remove(f"{root}/{_NOTE}")
+        _remove_empty(place, *(f"{root}/{kind}" for kind in KEY_BYTES), root, root.rpartition("/")[0])
+    _remove_empty(place, *NOTES)
     return freed
 
 
-def _remove_empty(folder: Path) -> None:
-    with suppress(OSError):  # it is not empty, or was never there
-        folder.rmdir()
+def _remove_empty(place: Place, *names: str) -> None:
+    """Remove folders that hold nothing; a bucket has none."""
+    if isinstance(folder := location(str(place)), Path):
+        for name in names:
+            with suppress(OSError):  # it is not empty, or was never there
+                (folder / name).rmdir()
 
 
-def _folders(folder: Path, called: re.Pattern[str]) -> list[Path]:
-    if not _plain(folder):
-        return []
-    return sorted(path for path in folder.iterdir() if called.fullmatch(path.name) and _plain(path))
-
-
-def _plain(folder: Path) -> bool:
-    return folder.is_dir() and not folder.is_symlink()
-
-
-def _shards(folder: Path, called: re.Pattern[str]) -> list[Shard]:
-    return list(_files(folder, called))
-
-
-def _files(folder: Path, called: re.Pattern[str]) -> Iterator[Shard]:
-    for path in sorted(folder.iterdir()):
-        if not called.fullmatch(path.name) or path.is_symlink() or not path.is_file():
-            continue
-        with suppress(OSError):  # another process removed it
-            about = path.stat()
-            yield Shard(path, about.st_mtime, about.st_size)
-
-
-def _name(note: Path) -> str:
+def _name(place: Place, root: str) -> str:
     try:
-        name = read_json(note)["name"]
+        note = place.read(f"{root}/{_NOTE}")
+        name = None if note is None else parse_json(decoded(note.data, where=root), where=root)["name"]
     except (CounterfoilError, KeyError, TypeError):
         return UNKNOWN
     return name if isinstance(name, str) and name else UNKNOWN

@@ -154,7 +154,7 @@ class CaptionInputs:
 
 def _exists(image: Image) -> bool:
     source = image.source
-    return source is not None and (not isinstance(source, FileSource) or source.path.exists())
+    return source is not None and (not isinstance(source, FileSource) or source.exists())
 
 
 def _without_references(name: str) -> str:

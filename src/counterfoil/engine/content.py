@@ -20,6 +20,8 @@ from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.plan import Progress, id_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
+from counterfoil.places import Location, local_folder, location
+from counterfoil.places.files import stamp_of
 from counterfoil.store import digest, digest_file, write_parquet
 
 #: Threads that read files; more than cores, since they wait for the disk.
@@ -61,6 +63,7 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
     looked at. Images without a source are named by their id. Raises `DataError` where a file cannot be
     read. Calls `progress("reading images", done, total)`.
     """
+    cache = None if cache is None else local_folder(cache)
     memo = _load_memo(cache)
     digests: dict[Hashable, str] = {}
     unread: dict[Hashable, Source] = {}
@@ -73,11 +76,12 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
             digests[id(source)] = _of_pixels(np.asarray(picture))
             continue
         entry = memo.get(_path(source)) if isinstance(source, FileSource) else None
-        if entry is not None and entry[0] == _stamp(source):
+        # Asking a store takes a while: that is done by the threads that read.
+        if entry is not None and not _apart(source) and entry[0] == _stamp(source):
             digests[_name(source)] = entry[1]
         else:
             unread[_name(source)] = source
-    fresh = _read_all(unread, progress)
+    fresh = _read_all(unread, progress, memo)
     _save_memo(cache, unread, fresh)
     digests.update((name, read.digest) for name, read in fresh.items())
     return [_key(image, digests) for image in images]
@@ -118,7 +122,9 @@ def _seen(video: Video) -> str:
     return repr(said)
 
 
-def _read_all(sources: Mapping[Hashable, Source], progress: Progress) -> dict[Hashable, _Read]:
+def _read_all(
+    sources: Mapping[Hashable, Source], progress: Progress, memo: Mapping[str, tuple[Stamp, str]]
+) -> dict[Hashable, _Read]:
     """Digests of all sources, by threads; a few more are in flight than there are threads, not all."""
     results: dict[Hashable, _Read] = {}
     if not sources:
@@ -130,7 +136,7 @@ def _read_all(sources: Mapping[Hashable, Source], progress: Progress) -> dict[Ha
         try:
             while True:
                 while len(flying) < 4 * _READERS and (entry := next(waiting, None)) is not None:
-                    flying[pool.submit(_read, entry[1])] = entry[0]
+                    flying[pool.submit(_read, entry[1], memo)] = entry[0]
                 if not flying:
                     return results
                 for future in wait(flying, return_when=FIRST_COMPLETED).done:
@@ -140,16 +146,25 @@ def _read_all(sources: Mapping[Hashable, Source], progress: Progress) -> dict[Ha
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _read(source: Source) -> _Read:
-    before = _stamp(source)
+def _apart(source: Source) -> bool:
+    """Whether a source is a file at a distance."""
+    return isinstance(source, FileSource) and isinstance(location(source.path), Location)
+
+
+def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> _Read:
+    before, apart = _stamp(source), _apart(source)
+    known = memo.get(_path(source)) if isinstance(source, FileSource) and apart else None
+    if known is not None and known[0] == before:
+        return _Read(known[1], before)
     name = _digest(source, before[0] if before else 0)
-    settled = before is not None and max(before[1:]) < time.time_ns() - _UNSETTLED_NS
+    # A store changes its tag with every change of the content, however soon.
+    settled = before is not None and (apart or max(before[1:]) < time.time_ns() - _UNSETTLED_NS)
     # The stamp is taken on both sides of reading: a file that changed meanwhile is not remembered.
     return _Read(name, before if settled and _stamp(source) == before else None)
 
 
 def _digest(source: Source, size: int) -> str:
-    if isinstance(source, FileSource) and size > _WHOLE:
+    if isinstance(source, FileSource) and size > _WHOLE and not _apart(source):
         try:
             return digest_file(source.path)
         except OSError:
@@ -158,9 +173,14 @@ def _digest(source: Source, size: int) -> str:
 
 
 def _stamp(source: Source) -> Stamp | None:
-    """Size and times of a file. The time of the last change of the entry catches copies that keep `mtime`."""
+    """Size and times of a file, or what the store of one at a distance says of its content.
+
+    The time of the last change of the entry catches copies that keep `mtime`.
+    """
     if not isinstance(source, FileSource):
         return None
+    if isinstance(where := location(source.path), Location):
+        return stamp_of(where)
     try:
         status = os.stat(source.path)
     except OSError:
@@ -169,7 +189,8 @@ def _stamp(source: Source) -> Stamp | None:
 
 
 def _path(source: FileSource) -> str:
-    return os.path.abspath(source.path)
+    where = location(source.path)
+    return str(where) if isinstance(where, Location) else os.path.abspath(where)
 
 
 def _load_memo(cache: Path | None) -> dict[str, tuple[Stamp, str]]:

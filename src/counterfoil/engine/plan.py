@@ -274,7 +274,9 @@ def _caption_key(caption: Caption) -> str:
 
 
 def _exists(source: Source | FrameFeatures | None) -> bool:
-    if isinstance(source, FileSource | FrameFolder | FrameFeatures):
+    if isinstance(source, FileSource):
+        return source.exists()
+    if isinstance(source, FrameFolder | FrameFeatures):
         return source.path.exists()
     return source is not None
 

@@ -4,10 +4,8 @@ Each distinct image, caption and pair goes through a scorer once, in batches; ev
 written as soon as it is finished, so that a run that is stopped and started again repeats at most one.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +18,8 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.engine.content import image_keys
+from counterfoil.engine.executor import LOCAL, Executor
+from counterfoil.engine.made import MadeBytes, Maker, Take, made_parts, made_words
 from counterfoil.engine.plan import (
     Note,
     Progress,
@@ -32,7 +32,24 @@ from counterfoil.engine.plan import (
     used_images,
     warn,
 )
-from counterfoil.errors import InputError, ScoreError
+from counterfoil.engine.ray_executor import RayExecutor
+from counterfoil.engine.shard_work import (
+    Compute,
+    ShardWork,
+    caption_probabilities,
+    caption_vectors,
+    caption_words,
+    frame_parts,
+    image_probabilities,
+    image_vectors,
+    image_words,
+    item_words,
+    pair_scores,
+    pair_words,
+    token_parts,
+)
+from counterfoil.errors import InputError, ScoreError, StorageError
+from counterfoil.places import located
 from counterfoil.scorers.base import (
     Classifier,
     Embedder,
@@ -40,7 +57,6 @@ from counterfoil.scorers.base import (
     Scorer,
     TextEmbedder,
     abilities,
-    stream_pairs,
 )
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
 
@@ -50,8 +66,10 @@ _COUNTED = 4096
 #: Rows in one shard, unless a batch is larger.
 _SHARD = 256
 
-_Item = TypeVar("_Item")
-_Values = TypeVar("_Values", Vectors, NamedRows)
+#: How often what other processes computed is looked for before the work is given up.
+_ATTEMPTS = 3
+
+_Values = TypeVar("_Values", Vectors, NamedRows, MadeBytes)
 
 
 @dataclass(frozen=True)
@@ -60,8 +78,9 @@ class Session:
 
     Finished shards go to the folder `cache` (None keeps nothing). `batch_size` rows go through the model at a
     time and `workers` processes decode images; neither changes what is computed. `progress` is called after
-    every batch, `note` with what went wrong without stopping the run. Raises `InputError` for a batch size
-    below 1 and a number of workers below 0.
+    every batch, `note` with what went wrong without stopping the run. `executor` says who computes what the
+    cache lacks: this process, or others beside it. Raises `InputError` for a batch size below 1, a number of
+    workers below 0, and an executor of other processes where nothing is kept that they could share.
 
     >>> Session(batch_size=64).workers
     0
@@ -72,12 +91,15 @@ class Session:
     workers: int = 0
     progress: Progress = silent
     note: Note = warn
+    executor: Executor = LOCAL
 
     def __post_init__(self) -> None:
         if self.batch_size < 1:
             raise InputError("batch size", given=self.batch_size, allowed="1 or more")
         if self.workers < 0:
             raise InputError("number of workers", given=self.workers, allowed="0 or more")
+        if self.cache is None and self.executor is not LOCAL:
+            raise InputError("an executor of several processes needs a cache", hint="give one with --cache")
 
     def shards_of(self, scorer: Any) -> Cache:
         """The finished shards of a scorer; raises `InputError` where they could be another scorer's."""
@@ -140,13 +162,13 @@ class Session:
         self, embedder: Embedder, work: ScoringPlan, kept: Cache
     ) -> Float32[ndarray, "images width"]:
         """The embeddings of the distinct images."""
-        return self._images(lambda batches: embedder.embed_images(batches, workers=self.workers), work, kept)
+        return self._images(embedder, image_vectors, work, kept)
 
     def embed_captions(
         self, embedder: TextEmbedder, work: ScoringPlan, kept: Cache
     ) -> Float32[ndarray, "captions width"]:
         """The embeddings of the distinct captions."""
-        return self._captions(embedder.embed_captions, embedder.lengths, work, kept)
+        return self._captions(embedder, caption_vectors, work, kept)
 
     def classify(
         self, classifier: Classifier, work: ScoringPlan, kept: Cache, *, kinds: Collection[str]
@@ -157,18 +179,9 @@ class Session:
         """
         found: dict[str, ndarray] = {}
         if "images" in kinds:
-            found["images"] = self._images(
-                lambda batches: _columns(classifier.image_probabilities(batches, workers=self.workers)),
-                work,
-                kept,
-            )[:, 0]
+            found["images"] = self._images(classifier, image_probabilities, work, kept)[:, 0]
         if "captions" in kinds:
-            found["captions"] = self._captions(
-                lambda batches: _columns(classifier.caption_probabilities(batches)),
-                classifier.lengths,
-                work,
-                kept,
-            )[:, 0]
+            found["captions"] = self._captions(classifier, caption_probabilities, work, kept)[:, 0]
         for values in found.values():
             if len(values) and not 0 <= values.min() <= values.max() <= 1:
                 raise ScoreError(
@@ -183,25 +196,20 @@ class Session:
         self, scorer: PairScorer | Scorer, work: ScoringPlan, kept: Cache
     ) -> Float64[ndarray, "pairs"]:
         """One score per distinct pair; of a scorer that reads captions alone each is scored once."""
-        rows = np.arange(len(work.pairs))
-        if _of_captions(scorer):
+        rows, alone = np.arange(len(work.pairs)), _of_captions(scorer)
+        if alone:
             _, rows = np.unique(work.pairs[:, 0], return_index=True)
-
-        def score(batches: Sequence[Sequence[tuple[Image, Caption]]]) -> Iterator[ndarray]:
-            for part in stream_pairs(scorer, batches, workers=self.workers):
-                values = np.asarray(part, dtype=np.float64)
-                yield values[:, None] if values.ndim == 1 else values
-
         pairs = work.pairs[rows]
         keys = [pair_key(work.caption_keys[caption], work.image_keys[image]) for caption, image in pairs]
         values = self._finish(
+            scorer,
+            pair_scores,
             Vectors("captions", [work.caption_keys[caption] for caption, _ in pairs])
-            if _of_captions(scorer)
+            if alone
             else Vectors("pairs", keys),
             [(work.images[image], work.captions[caption]) for caption, image in pairs],
-            score,
-            name=lambda pair: f"image '{pair[0].id}' with caption {pair[1].text!r}",
-            order=_longest_text_last if _of_captions(scorer) else None,
+            name=pair_words,
+            order=_longest_text_last if alone else None,
             kept=kept,
         ).values
         if values.shape[1] != 1:
@@ -209,7 +217,7 @@ class Session:
                 "a scorer of pairs gave more than one number for a pair", where=scorer.identity.name
             )
         found: ndarray = values[:, 0]
-        return found[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if _of_captions(scorer) else found
+        return found[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if alone else found
 
     def frames(
         self, local: LocalEmbedder, work: ScoringPlan, kept: Cache
@@ -222,11 +230,6 @@ class Session:
         given = [row for row, item in enumerate(items) if isinstance(item.source, FrameFeatures)]
         moving = [row for row, item in enumerate(items) if isinstance(item, Video) and row not in set(given)]
         still = [row for row, item in enumerate(items) if not isinstance(item, Video)]
-
-        def compute(batches: Sequence[Sequence[Image]]) -> Iterator[list[dict[str, ndarray]]]:
-            for batch in local.embed_frames(batches, workers=self.workers):
-                yield [{"vectors": vectors} for vectors in batch]
-
         found: dict[int, ndarray] = {}
         # A video may take minutes, so one is a shard; of pictures many go through the model together.
         for rows, size, shard, cache in (
@@ -236,10 +239,11 @@ class Session:
         ):
             if rows:
                 parts = self._finish(
+                    local,
+                    frame_parts,
                     NamedRows("frames", [work.image_keys[row] for row in rows]),
                     [items[row] for row in rows],
-                    compute,
-                    name=lambda item: f"'{item.id}'",
+                    name=item_words,
                     kept=cache,
                     batch_size=size,
                     shard_rows=shard,
@@ -249,20 +253,48 @@ class Session:
 
     def tokens(self, local: LocalEmbedder, work: ScoringPlan, kept: Cache) -> list[CaptionTokens]:
         """The tokens of the distinct captions."""
-
-        def compute(batches: Sequence[Sequence[Caption]]) -> Iterator[list[dict[str, ndarray]]]:
-            for batch in local.embed_tokens(batches):
-                yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
-
         parts = self._finish(
+            local,
+            token_parts,
             NamedRows("tokens", work.caption_keys),
             work.captions,
-            compute,
-            name=_caption,
+            name=caption_words,
             order=_by_length(lambda captions: [len((caption.text or "").split()) for caption in captions]),
             kept=kept,
         ).values
         return [CaptionTokens(**each) for each in parts]
+
+    def make(
+        self,
+        maker: Maker,
+        items: Sequence[Any],
+        keys: Sequence[str],
+        take: Take,
+        *,
+        stage: str,
+        size: int,
+        here: bool = False,
+    ) -> None:
+        """Have something made for each item, `size` of them at a time, and given to `take` with its row.
+
+        `keys` name the items (`counterfoil.engine.made.batch_keys`). Processes that share the cache make
+        each batch once; this one alone takes what others left there, and keeps nothing. With `here` workers
+        of a cluster are not asked, as for endpoints, whose keys and pace are this process's.
+        """
+        keeps = self.executor is not LOCAL
+        session = replace(self, executor=LOCAL) if here and isinstance(self.executor, RayExecutor) else self
+        values = MadeBytes("made", keys, take, keeps=keeps)
+        session._finish(
+            maker,
+            made_parts,
+            values,
+            items,
+            name=made_words,
+            kept=self.shards_of(maker),
+            batch_size=size,
+            shard_rows=size,
+            stage=stage,
+        )
 
     def note_truncated(self, embedder: object, work: ScoringPlan, kept: Cache, name: str) -> None:
         """Note how many captions are longer than the model reads, where it can tell.
@@ -291,87 +323,70 @@ class Session:
             )
 
     def _images(
-        self,
-        compute: Callable[[Sequence[Sequence[Image]]], Iterator[ndarray]],
-        work: ScoringPlan,
-        kept: Cache,
+        self, scorer: Any, compute: Compute, work: ScoringPlan, kept: Cache
     ) -> Float32[ndarray, "images width"]:
         values = Vectors("images", work.image_keys)
-        return self._finish(
-            values, work.images, compute, name=lambda image: f"image '{image.id}'", kept=kept
-        ).values
+        return self._finish(scorer, compute, values, work.images, name=image_words, kept=kept).values
 
     def _captions(
-        self,
-        compute: Callable[[Sequence[Sequence[Caption]]], Iterator[ndarray]],
-        lengths: Callable[[Sequence[Caption]], Sequence[int]],
-        work: ScoringPlan,
-        kept: Cache,
+        self, scorer: Any, compute: Compute, work: ScoringPlan, kept: Cache
     ) -> Float32[ndarray, "captions width"]:
-        values, order = Vectors("captions", work.caption_keys), _by_length(lengths)
-        return self._finish(values, work.captions, compute, name=_caption, order=order, kept=kept).values
+        values, order = Vectors("captions", work.caption_keys), _by_length(scorer.lengths)
+        return self._finish(
+            scorer, compute, values, work.captions, name=caption_words, kept=kept, order=order
+        ).values
 
     def _finish(
         self,
+        scorer: Any,
+        compute: Compute,
         values: _Values,
-        items: Sequence[_Item],
-        compute: Callable[[Sequence[Sequence[_Item]]], Iterator[Any]],
+        items: Sequence[Any],
         *,
-        name: Callable[[_Item], str],
+        name: Callable[[Any], str],
         kept: Cache,
-        order: Callable[[Sequence[_Item]], Sequence[int]] | None = None,
+        order: Callable[[Sequence[Any]], Sequence[int]] | None = None,
         batch_size: int | None = None,
         shard_rows: int = _SHARD,
+        stage: str = "",
     ) -> _Values:
         """`values` with those of every item: what the cache knows, and the rest computed and kept.
 
-        `order` sorts the items to compute; `compute` takes all their batches in one call, so that a scorer
-        can prepare the next ones meanwhile, and yields the values of one batch at a time.
+        `order` sorts the items to compute. Every process cuts what the cache lacks into shards in the same
+        order, so that those of a process that starts later are among those of one that started before.
         """
         scores = bool(items) and isinstance(items[0], tuple)
-        stage = f"{'scoring' if scores else 'embedding'} {values.kind}"
-        known, broken = values.read(kept)
-        for path in broken:
-            self.note(f"{path}: damaged cache file passed over; what it held is computed again")
-        done = len(known)
-        self.progress(stage, done, len(items))
-        missing = np.setdiff1d(np.arange(len(items)), known).tolist()
-        if not missing:
-            return values
-        if order is not None:
-            missing = [missing[i] for i in order([items[row] for row in missing])]
-        cut = shards(missing, batch_size or self.batch_size, shard_rows=shard_rows)
-        batches = [[items[row] for row in batch] for shard in cut for batch in shard]
-        with closing(_closable(compute(batches))) as stream:
-            for shard in cut:
-                parts = []
-                for batch in shard:
-                    where = partial(_place, stage, name, [items[row] for row in batch])
-                    part = next(stream, None)
-                    if part is None:
-                        raise ScoreError("the scorer stopped before all batches were done", where=where(0))
-                    values.put(batch, part, where)
-                    parts.append(part)
-                    done += len(batch)
-                    self.progress(stage, done, len(items))
-                values.write(kept, [row for batch in shard for row in batch], parts)
-        return values
+        stage = stage or f"{'scoring' if scores else 'embedding'} {values.kind}"
+        executor = LOCAL if kept.folder is None else self.executor
+        for _ in range(_ATTEMPTS):
+            known, broken = values.read(kept)
+            for path in broken:
+                self.note(f"{located(path)}: damaged cache file passed over; what it held is computed again")
+                if executor is not LOCAL:
+                    # Its name would say to all processes that it is finished.
+                    kept.drop(values.kind, path)
+            done = len(known)
+            self.progress(stage, done, len(items))
+            missing = np.setdiff1d(np.arange(len(items)), known).tolist()
+            if not missing:
+                return values
+            if order is not None:
+                missing = [missing[i] for i in order([items[row] for row in missing])]
+            cut = shards(missing, batch_size or self.batch_size, shard_rows=shard_rows)
+            work = ShardWork(stage, scorer, compute, name, values, kept, items, cut, self.workers)
 
+            def advance(rows: int) -> None:
+                nonlocal done
+                done += rows
+                self.progress(stage, done, len(items))
 
-def _place(stage: str, name: Callable[[_Item], str], batch: Sequence[_Item], at: int) -> str:
-    """An item of a batch in words, for an error."""
-    return f"{stage}, {name(batch[at])}"
-
-
-def _closable(stream: Iterator[Any]) -> Generator[Any]:
-    """The stream as a generator: closing it stops the scorer's workers at once where something fails."""
-    yield from stream
-
-
-def _columns(stream: Iterator[ndarray]) -> Iterator[ndarray]:
-    """Probabilities as the columns that the cache keeps."""
-    for part in stream:
-        yield np.asarray(part)[:, None]
+            if executor.run(work, advance):
+                return values
+        raise StorageError(
+            "the cache does not keep what was computed for it",
+            where=kept.folder,
+            hint="is it one folder for all processes, and does another one empty it meanwhile?",
+        )
 
 
 def _of_captions(scorer: Any) -> bool:
@@ -383,10 +398,6 @@ def _longest_text_last(pairs: Sequence[tuple[Image, Caption]]) -> list[int]:
     """The order of captions by their length, so that little of a batch is padding."""
     texts = [caption.text or "" for _, caption in pairs]
     return sorted(range(len(texts)), key=lambda row: (len(texts[row]), texts[row]))
-
-
-def _caption(caption: Caption) -> str:
-    return f"caption {caption.text!r}"
 
 
 def _by_length(

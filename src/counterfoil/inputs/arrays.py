@@ -4,6 +4,7 @@ NumPy makes room for what a header claims before it reads, and hands objects to 
 read first, and compared with the size of the file, the memory that is free and the types that are data.
 """
 
+import io
 import os
 import warnings
 import zipfile
@@ -22,6 +23,9 @@ from counterfoil.inputs.limits import check_room, size
 
 #: Kinds of NumPy types that are plain data: truth, whole numbers, floats, bytes and texts.
 PLAIN = "biufSU"
+
+#: Bytes of a member of an archive up to which asking how much memory is free takes longer than reading it.
+_SMALL = 4 * 2**20
 
 _NPY = b"\x93NUMPY"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -94,8 +98,9 @@ def member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: object) -> nd
     """One array of an open archive, its checksum compared; raises `DataError` and what `zipfile` raises."""
     if info.flag_bits & 0x1:
         raise DataError("is encrypted", where=where, hint="save it without a password")
-    with archive.open(info) as file:
-        # The header first, from the beginning of the member: a few kilobytes, whatever the member unpacks to.
+    # A small member is read at once; of a large one first the header, kilobytes, whatever it unpacks to.
+    data = archive.read(info) if info.file_size <= _SMALL else None
+    with archive.open(info) if data is None else io.BytesIO(data) as file:
         shape, fortran, kind = _header(file, where)
         begin = file.tell()
     claimed = prod(shape) * kind.itemsize
@@ -107,9 +112,10 @@ def member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: object) -> nd
             allowed=f"{size(claimed)}, {_words(shape, kind)}",
             hint=_CUT,
         )
-    # The bytes as they are unpacked, and the array over them.
-    check_room(claimed, where=where, what=_words(shape, kind))
-    data = archive.read(info)
+    if data is None:
+        # The bytes as they are unpacked, and the array over them.
+        check_room(claimed, where=where, what=_words(shape, kind))
+        data = archive.read(info)
     if not claimed:
         return np.empty(shape, kind)
     found = np.frombuffer(data, dtype=kind, count=prod(shape), offset=begin)

@@ -1,5 +1,6 @@
 """Fields of dataclasses from what files and command lines hold: every key known, every value of its type."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
@@ -7,6 +8,9 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from counterfoil.errors import InputError
+
+#: A comma between two pairs KEY=VALUE.
+_NEXT_PAIR = r",(?=[\w.-]+=)"
 
 
 def field_types(kind: type) -> dict[str, Any]:
@@ -49,14 +53,23 @@ def field_value(kind: type, key: str, value: Any, *, where: object) -> Any:
 def from_text(kind: type, key: str, text: str) -> Any:
     """What TOML would hold for the value of a field as typed: 0.1, none, yes, adamp, 0.9,0.98.
 
-    Of a field that the dataclass does not have the text itself.
+    Commas part the values of a tuple; of pairs KEY=VALUE those alone that another key follows at once. Of a
+    field that the dataclass does not have the text itself.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Rated:
+    ...     by: tuple[str, ...] = ()
+    >>> from_text(Rated, "by", "vera,cola"), from_text(Rated, "by", "prompt=Yes, or no?,end=in")
+    (['vera', 'cola'], ['prompt=Yes, or no?', 'end=in'])
     """
     hint = field_types(kind).get(key)
     if hint is None:
         return text
     hint = _without_none(hint)
     if get_origin(hint) is tuple:
-        parts = [] if text in ("none", "") else text.split(",")
+        comma = _NEXT_PAIR if "=" in text.partition(",")[0] else ","
+        parts = [] if text in ("none", "") else re.split(comma, text)
         return parts if get_args(hint)[0] is str else [_number(part) for part in parts]
     if hint is bool:
         return {"yes": True, "true": True, "no": False, "false": False}.get(text.lower(), text)

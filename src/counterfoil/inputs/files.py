@@ -126,6 +126,10 @@ def decoded(data: bytes, *, where: object) -> str:
 MAX_DEPTH = 64
 
 _CUT = "is the file cut off?"
+#: Escapes in JSON: a backslash, a pair of surrogates, or (as the group) one of them alone.
+_HALVES = re.compile(
+    r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
 
 
 def read_json(path: str | Path) -> Any:
@@ -141,7 +145,8 @@ def parse_json(text: str, *, where: object, without: Collection[str] = (), finit
     """The JSON value in `text`; raises `DataError` with line and column of what is broken or doubled.
 
     Keys in `without` are dropped from every object as soon as it is read. NaN, Infinity and -Infinity are
-    read as such, or with `finite` refused. Lists and objects may be nested `MAX_DEPTH` deep.
+    read as such, or with `finite` refused. Lists and objects may be nested `MAX_DEPTH` deep. Half of a
+    character ("\\ud800" alone), which no file can hold as text, is refused.
 
     >>> parse_json('{"a": 1, "a": 2}', where="x.json")
     Traceback (most recent call last):
@@ -164,6 +169,12 @@ def parse_json(text: str, *, where: object, without: Collection[str] = (), finit
     except ValueError:
         # Python converts no text of more than 4,300 digits into a whole number.
         raise DataError("a number in the JSON has thousands of digits", where=where) from None
+    half = next((found for found in _HALVES.finditer(text) if found[1]), None) if "\\u" in text else None
+    if half is not None:
+        line = text.count("\n", 0, half.start()) + 1
+        raise DataError(
+            "half of a character (a lone surrogate)", where=f"{where}, line {line}", given=half[1]
+        )
     # Only a text with so many opening brackets can be nested so deep.
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(value, "JSON", where)

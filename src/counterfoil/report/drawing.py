@@ -231,9 +231,12 @@ def tip(axes: Any, x: float, y: float, text: str) -> None:
 
     It is a disc that is not seen, larger than a dot, so that the pointer finds it.
     """
-    axes.plot(
-        [x], [y], "o", color=INK, ms=13, alpha=0, zorder=9, mec="none", gid=f"{_TIP}{text}", clip_on=False
-    )
+    from matplotlib.lines import Line2D
+
+    # As `axes.plot` makes it, without what that does to guess what was meant: pages hold hundreds.
+    disc = Line2D([x], [y], marker="o", markersize=13, markeredgecolor="none", linestyle="none", color=INK)
+    disc.set(alpha=0, zorder=9, gid=f"{_TIP}{text}", clip_on=False)
+    axes.add_line(disc)
 
 
 def kind_of(path: Path) -> str:

@@ -90,6 +90,19 @@ def fragment(found: Sequence[markup.Table], lines: Sequence[str] = ()) -> str:
     return environment().get_template("fragment.html").render(tables=found, lines=lines)
 
 
+def tables_page(
+    found: Sequence[markup.Table], notes: Sequence[str] = (), *, title: str, standfirst: str = ""
+) -> str:
+    """A page of tables with their intervals, and notes below them; the same for the same tables.
+
+    >>> row = markup.Row("match", (markup.Cell(0.61, 0.5, 0.7),))
+    >>> table = markup.Table("People", (markup.Column("alpha", style="score"),), (row,))
+    >>> "0.5000 to 0.7000" in tables_page([table], title="Agreement")
+    True
+    """
+    return render("tables.html", title=title, standfirst=standfirst, tables=found, notes=tuple(notes))
+
+
 def policy(script: str = "") -> str:
     """The content security policy of a page: its own style, pictures it carries, and this script alone.
 
@@ -127,6 +140,7 @@ def environment() -> Any:
     made.filters["written"] = markup.written
     made.filters["plainly"] = markup.plainly
     made.filters["tenths"] = tenths
+    made.filters["number"] = markup.number
     made.globals["WORDS"] = WORDS
     made.globals["measure_label"] = measure_label
     made.globals["measure_meaning"] = measure_meaning

@@ -18,8 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch.nn import functional
+
+from counterfoil.scorers.device_pixels import upload
 
 #: Factor of QuickGELU (Hendrycks and Gimpel, arXiv:1606.08415, section 2).
 QUICK = 1.702
@@ -112,7 +115,7 @@ class FastTextTower(CausalText):
         where = self.text.positional_embedding.device
 
         def there(numbers: Any) -> Any:
-            return torch.tensor(numbers, device=where)
+            return upload(np.asarray(numbers, dtype=np.int64), where)
 
         layout = PackedLayout(
             len(rows), len(tree.nodes[0]), there(tree.nodes), there(tree.first), there(tree.ends)

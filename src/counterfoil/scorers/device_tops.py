@@ -36,20 +36,7 @@ def device_tops(
     PyTorch's in that precision (TF32 only where the caller has switched it on). Raises `InputError` where k
     is not 1 to the number of items, where widths differ and for other types, and `ScoreError` for NaN.
     """
-    if not 1 <= k <= len(gallery):
-        raise InputError(
-            "a gallery has no such number of best items", given=k, allowed=f"1 to {len(gallery)}"
-        )
-    if queries.shape[1] != gallery.shape[1]:
-        raise InputError(
-            "queries and gallery differ in width", given=f"{queries.shape[1]} and {gallery.shape[1]}"
-        )
-    if queries.dtype != gallery.dtype or queries.dtype not in (np.float32, np.float64):
-        raise InputError(
-            "queries and gallery cannot be multiplied as they are",
-            given=f"{queries.dtype} and {gallery.dtype}",
-            allowed="both float32, or both float64",
-        )
+    check_tops(queries, gallery, k, types=(np.float32, np.float64))
     torch = import_torch()
     width = max(block[1], k)
     found, values = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), queries.dtype)
@@ -63,6 +50,31 @@ def device_tops(
             assert best is not None  # there is a block, since there is an item
             found[lo : lo + block[0]], values[lo : lo + block[0]] = (each.cpu().numpy() for each in best)
     return found, values
+
+
+def check_tops(
+    queries: Float[ndarray, "queries width"],
+    gallery: Float[ndarray, "items same_width"],
+    k: int,
+    *,
+    types: tuple[type, ...],
+) -> None:
+    """Raise `InputError` where no best k can be found: k, the widths or the types do not fit."""
+    if not 1 <= k <= len(gallery):
+        raise InputError(
+            "a gallery has no such number of best items", given=k, allowed=f"1 to {len(gallery)}"
+        )
+    if queries.shape[1] != gallery.shape[1]:
+        raise InputError(
+            "queries and gallery differ in width", given=f"{queries.shape[1]} and {gallery.shape[1]}"
+        )
+    if queries.dtype != gallery.dtype or queries.dtype not in types:
+        names = [np.dtype(each).name for each in types]
+        raise InputError(
+            "queries and gallery cannot be multiplied as they are",
+            given=f"{queries.dtype} and {gallery.dtype}",
+            allowed=", or ".join(f"both {name}" for name in names),
+        )
 
 
 def _better(

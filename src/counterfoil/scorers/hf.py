@@ -20,8 +20,10 @@ import torch
 from numpy import ndarray
 from torch import Tensor, nn
 
-from counterfoil.errors import ModelError
-from counterfoil.scorers.base import DEFAULT, Options, prompt_of, reject_unused_options
+from counterfoil.errors import InputError, ModelError
+from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, prompt_of, reject_unused_options
+from counterfoil.scorers.compiled import TOLERANCE, CompiledTower
+from counterfoil.scorers.device_pixels import DevicePixels
 from counterfoil.scorers.dual import DualEncoder, Towers
 from counterfoil.scorers.hf_loading import (
     SAMPLE,
@@ -36,6 +38,7 @@ from counterfoil.scorers.hf_loading import (
     versions_of,
 )
 from counterfoil.scorers.hf_text import ClipTokens, HfTokens
+from counterfoil.scorers.image_route import ImageRoute
 from counterfoil.scorers.images import Resized, Untouched
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.scorers.patches import PatchTower, of_transformers
@@ -54,7 +57,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     cannot be downloaded.
     """
     where = f"hf:{argument}"
-    reject_unused_options(where, options, "precision", "prompt")
+    reject_unused_options(where, options, "precision", "prompt", "settings")
+    route = ImageRoute.of(ScorerSettings(where, options.settings))
     library = library_of()
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
@@ -64,11 +68,14 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     weights = digest_tensors(model.state_dict())
     model, computed = to_device(model, device, dtype)
     tokens = HfTokens.of(model, tokenizer)
+    resized = preparation_for(processor)
+    # The processor may resize a little differently from Pillow, so the reference is the processor itself.
+    preparation = route.preparation(resized, where=where) if route.moves_pixels else Untouched()
+    inputs_of = _inputs(processor, resized, route, device, computed)
+    tower = _tower(model, resized, route, device, options.precision, where)
 
     def images(pictures: Sequence[ndarray]) -> Tensor:
-        inputs = processor(images=[PIL.Image.fromarray(each) for each in pictures], return_tensors="pt")
-        # Whole numbers (shapes, masks) keep their type.
-        return features_of(model.get_image_features(**inputs.to(device, computed)), where)
+        return tower(**inputs_of(pictures))
 
     def texts(texts: Sequence[str]) -> Tensor:
         return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
@@ -77,8 +84,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 
     def patches(pictures: Sequence[ndarray]) -> Tensor:
         assert of_patches is not None
-        inputs = processor(images=[PIL.Image.fromarray(each) for each in pictures], return_tensors="pt")
-        found: Tensor = of_patches(**inputs.to(device, computed))
+        found: Tensor = of_patches(**inputs_of(pictures))
         return found
 
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
@@ -94,15 +100,16 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             tokenizer=tokenizer,
             length=tokens.length,
             preprocessing=canonical_json(json.loads(processor.to_json_string())),
+            **route.facts(),
         ),
-        preparation=Untouched(),
+        preparation=preparation,
         towers=Towers(
             images=images,
             texts=texts,
             count=tokens.count,
             left_out=tokens.left_out,
             tokens=ClipTokens(model, tokens, device) if tokens.cut else None,
-            patches=None if of_patches is None else PatchTower(patches, preparation_for(processor)),
+            patches=None if of_patches is None else PatchTower(patches, resized),
         ),
         provenance={
             **versions_of(library, device),
@@ -223,6 +230,50 @@ def _check(
 
 
 # -- inputs -----------------------------------------------------------------------------------------------
+
+
+def _inputs(
+    processor: Any, resized: Resized | Untouched, route: ImageRoute, device: Any, dtype: Any
+) -> Callable[[Sequence[ndarray]], Mapping[str, Any]]:
+    """What the image tower takes of prepared pictures, on its device: by the processor, or by the route."""
+    if route.moves_pixels:
+        assert isinstance(resized, Resized)
+        pixels = DevicePixels(resized, processor.image_mean, processor.image_std, device, dtype)
+        return lambda pictures: {"pixel_values": pixels(pictures)}
+
+    def by_processor(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
+        inputs = processor(images=[PIL.Image.fromarray(each) for each in pictures], return_tensors="pt")
+        # Whole numbers (shapes, masks) keep their type.
+        found: Mapping[str, Any] = inputs.to(device, dtype)
+        return found
+
+    return by_processor
+
+
+def _tower(
+    model: Any, resized: Resized | Untouched, route: ImageRoute, device: Any, precision: str, where: str
+) -> Callable[..., Tensor]:
+    """Inputs to (batch, width) features of pictures; compiled where the route says so.
+
+    Raises `InputError` for compiling a tower whose inputs are more than one tensor of pixels.
+    """
+    if route.compile == "no":
+        return lambda **inputs: features_of(model.get_image_features(**inputs), where)
+    if not isinstance(resized, Resized):
+        raise InputError(
+            "the model's pictures are prepared by its library alone, and its tower is not compiled",
+            where=where,
+            given=f"compile={route.compile}",
+            hint="leave out --set compile",
+        )
+    program = CompiledTower(
+        lambda pixels: features_of(model.get_image_features(pixel_values=pixels), where),
+        route.compile,
+        device=device,
+        tolerance=TOLERANCE[precision],
+        where=where,
+    )
+    return lambda pixel_values: program(pixel_values)
 
 
 @dataclass(frozen=True, eq=False)

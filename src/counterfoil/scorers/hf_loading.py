@@ -77,7 +77,8 @@ def check_place(argument: str, where: str) -> None:
                 hint="a checkpoint of open_clip loads as open-clip:ARCH/FILE",
             )
         config = path / "config.json"
-        check_network(parse_json(read_text(config), where=config), where=config)
+        # transformers takes NaN for a setting, and its model gives numbers all the same.
+        check_network(parse_json(read_text(config), where=config, finite=True), where=config)
     elif path.exists():
         raise ModelError(
             "is a file, not a folder", where=where, hint="name the folder that holds config.json"

@@ -11,10 +11,10 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -22,8 +22,12 @@ import PIL.Image
 from jaxtyping import UInt8
 from numpy import ndarray
 
-from counterfoil.data.records import Image
+from counterfoil.data.records import BytesSource, FileSource, Image
 from counterfoil.errors import InputError
+from counterfoil.places.location import Location, location
+
+#: Images at a distance that are read at a time.
+_READS = 16
 
 
 @runtime_checkable
@@ -48,10 +52,21 @@ class ImageReader(Protocol):
         ...
 
 
+@runtime_checkable
+class ImageDecoder(Protocol):
+    """A preparation that decodes images in a way of its own, in worker processes as any other."""
+
+    def of_image(self, image: Image) -> ndarray:
+        """What a network is given of the image; raises `DataError` where it cannot be read."""
+        ...
+
+
 def inputs_of(preparation: Preparation, image: Image) -> ndarray:
-    """What a preparation makes of an image, decoded unless it is an `ImageReader`."""
+    """What a preparation makes of an image, decoded unless it reads or decodes images itself."""
     if isinstance(preparation, ImageReader):
         return preparation.read(image)
+    if isinstance(preparation, ImageDecoder):
+        return preparation.of_image(image)
     return preparation(image.decode())
 
 
@@ -81,17 +96,30 @@ class Resized:
     def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "size size 3"]:
         """(size, size, 3) bytes."""
         kind = PIL.Image.Resampling[self.interpolation.upper()]
-        width, height = picture.size
+        width, height = self.target(*picture.size)
+        resized = picture.resize((width, height), kind)
         if self.mode == "squash":
-            resized = picture.resize((self.size, self.size), kind)
             return np.asarray(resized)
+        left, top = self.corner_at(width, height)
+        return np.asarray(resized.crop((left, top, left + self.size, top + self.size)))
+
+    def target(self, width: int, height: int) -> tuple[int, int]:
+        """Width and height that a picture of this size is resized to, before it is cropped.
+
+        >>> Resized(224).target(640, 427), Resized(224, "squash").target(640, 427)
+        ((335, 224), (224, 224))
+        """
+        if self.mode == "squash":
+            return self.size, self.size
         short, long = sorted((width, height))
         longer = int(self.size * long / short)
-        width, height = (self.size, longer) if width <= height else (longer, self.size)
-        resized = picture.resize((width, height), kind)
+        return (self.size, longer) if width <= height else (longer, self.size)
+
+    def corner_at(self, width: int, height: int) -> tuple[int, int]:
+        """Left and top of the crop in a resized picture."""
         margins = (width - self.size) / 2.0, (height - self.size) / 2.0
         left, top = (int(each) if self.corner == "floor" else round(each) for each in margins)
-        return np.asarray(resized.crop((left, top, left + self.size, top + self.size)))
+        return left, top
 
 
 def prepared(
@@ -146,7 +174,24 @@ def prepared(
 
 
 def _prepare(preparation: Preparation, batch: Sequence[Image]) -> list[ndarray]:
-    return [inputs_of(preparation, image) for image in batch]
+    return [inputs_of(preparation, image) for image in _fetched(batch)]
+
+
+def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
+    """The images of a batch, those at a distance with their bytes, of which several are read at once."""
+    apart = [
+        image
+        for image in batch
+        if isinstance(image.source, FileSource) and isinstance(location(image.source.path), Location)
+    ]
+    if len(apart) < 2:
+        return batch
+    with ThreadPoolExecutor(_READS) as pool:
+        data = dict(zip(map(id, apart), pool.map(Image.read, apart), strict=True))
+    return [
+        replace(image, source=BytesSource(data[id(image)], str(image.source))) if id(image) in data else image
+        for image in batch
+    ]
 
 
 def _start_method() -> str:

@@ -9,6 +9,7 @@ change behind it.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar
@@ -65,7 +66,7 @@ def lazy(
     memo = folder / "identities" / f"{key}.json"
     if memo.is_file():
         try:
-            return _remembered(read_json(memo), lambda: load(argument, options), memo)
+            return _remembered(read_json(memo), partial(load, argument, options), memo)
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
     loaded = load(argument, options)
@@ -108,6 +109,10 @@ class _Lazy:
     _memo: Path
     needs: tuple[str, ...] = ("images", "captions")
     _loaded: Any = field(default=None, init=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to another process: not the model, which is loaded there."""
+        return {**self.__dict__, "_loaded": None}
 
     def model(self) -> Any:
         """The model itself, loaded now; raises `ModelError` where it is not the one remembered."""

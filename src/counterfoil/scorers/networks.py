@@ -24,6 +24,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Ability, Identity, Options, prompt_of, reject_unused_options, text_of
 from counterfoil.scorers.dual import DualEncoder, Towers
+from counterfoil.scorers.image_route import REFERENCE, ImageRoute
 from counterfoil.scorers.images import ImageReader, Preparation, prepared
 from counterfoil.scorers.matching_probability import RowSimilarity
 from counterfoil.scorers.runtime import device_of, precision_of, to_device
@@ -195,6 +196,8 @@ class Backbone:
     card: Mapping[str, Any] = field(default_factory=dict)
     #: The files of tokenizer and image processor that a checkpoint keeps, by name.
     files: Callable[[], Mapping[str, bytes]] = dict
+    #: How pictures come to the towers of a scorer.
+    route: ImageRoute = REFERENCE
 
     def device(self) -> torch.device:
         """The network's device."""

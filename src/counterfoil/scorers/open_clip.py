@@ -8,8 +8,8 @@ follows.
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,18 @@ from torch import Tensor, nn
 
 from counterfoil.errors import ModelError
 from counterfoil.scorers import clip_fast
-from counterfoil.scorers.base import DEFAULT, Identity, Options, prompt_of, reject_unused_options
+from counterfoil.scorers.base import (
+    DEFAULT,
+    Identity,
+    Options,
+    ScorerSettings,
+    prompt_of,
+    reject_unused_options,
+)
+from counterfoil.scorers.compiled import TOLERANCE, CompiledTower
+from counterfoil.scorers.device_pixels import DevicePixels, upload
 from counterfoil.scorers.dual import DualEncoder, TokenIds, Towers
+from counterfoil.scorers.image_route import ImageRoute
 from counterfoil.scorers.images import Resized, Untouched
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.scorers.open_clip_loading import (
@@ -38,8 +48,6 @@ from counterfoil.scorers.patches import PatchTower, of_open_clip
 from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
 from counterfoil.store import canonical_json
 
-#: Largest difference allowed between unit vectors of the fast towers and the library's, by precision.
-TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 #: Texts of different lengths, for comparing the two.
 SAMPLE = ("a photo of a cat", "two dogs chase one red ball across the wet grass behind a house")
 
@@ -52,7 +60,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     the identity records it.
     """
     where = f"open-clip:{argument}"
-    reject_unused_options(where, options, "precision", "prompt")
+    reject_unused_options(where, options, "precision", "prompt", "settings")
+    route = ImageRoute.of(ScorerSettings(where, options.settings))
     library = library_of()
     device = device_of(options, where=where)
     dtype = precision_of(options, device, where=where)
@@ -60,6 +69,9 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     model, tokenizer, activation, card = _loaded(library, argument, where)
     weights = digest_tensors(model.state_dict())
     backbone = _around(where, model, tokenizer, card)
+    backbone = replace(
+        backbone, route=route, preparation=route.preparation(backbone.preparation, where=where)
+    )
     network, computed = to_device(backbone.network, device, dtype)
     towers = network.towers(backbone, device, computed, options.precision)
     return DualEncoder(
@@ -73,6 +85,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
                 **activation.options(),
                 "device": device.type,
                 **({} if computed is dtype else {"activations": "fp32"}),
+                **route.facts(),
             },
         ),
         preparation=backbone.preparation,
@@ -210,7 +223,7 @@ class OpenClipPixels:
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
         """(batch, 3, height, width) normalised floats, on the device."""
         if self.transform is None:
-            pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
+            pixels = upload(np.stack(pictures), self.device).permute(0, 3, 1, 2).contiguous()
             # The same operations in the same order as torchvision's ToTensor and Normalize.
             pixels = pixels.float().div_(255).sub_(self.mean).div_(self.std)
         else:
@@ -322,6 +335,11 @@ class OpenClipNetwork(LibraryNetwork):
         tokens = backbone.tokens
         assert isinstance(tokens, OpenClipTokens)
         pixels = OpenClipPixels.of(backbone.card["preprocess"], device, dtype)
+        prepare: Callable[[Sequence[ndarray]], Tensor] = pixels
+        if backbone.route.resize == "device":
+            assert isinstance(pixels.preparation, Resized)
+            mean, std = (each.flatten().tolist() for each in (pixels.mean, pixels.std))
+            prepare = DevicePixels(pixels.preparation, mean, std, device, dtype)
         fast_images, fast_texts = clip_fast.agreeing(
             self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
         )
@@ -341,12 +359,20 @@ class OpenClipNetwork(LibraryNetwork):
 
         def patches(pictures: Sequence[ndarray]) -> Tensor:
             assert of_patches is not None
-            found: Tensor = of_patches(pixels(pictures))
+            found: Tensor = of_patches(prepare(pictures))
             return found
 
         encode_images: Any = fast_images or self.model.encode_image
+        if backbone.route.compile != "no":
+            encode_images = CompiledTower(
+                encode_images,
+                backbone.route.compile,
+                device=device,
+                tolerance=TOLERANCE[precision],
+                where=backbone.name,
+            )
         return Towers(
-            images=lambda pictures: encode_images(pixels(pictures)),
+            images=lambda pictures: encode_images(prepare(pictures)),
             texts=texts,
             count=count,
             left_out=tokens.left_out,
@@ -354,6 +380,7 @@ class OpenClipNetwork(LibraryNetwork):
             patches=None
             if of_patches is None
             else PatchTower(patches, pixels.preparation, tuple(self.model.visual.grid_size)),
+            image_steps=(prepare, encode_images),
             notes={
                 "image tower": "fast" if fast_images else "library",
                 "text tower": "fast, cut to the longest caption" if fast_texts else "library",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.registry import Registry
 from counterfoil.scorers.base import DEFAULT, Options, reject_unused_options
+from counterfoil.scorers.image_route import CHOICES
 from counterfoil.scorers.runtime import import_torch
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ _ENTRIES = (
         "open-clip:ViT-B-32-quickgelu/openai",
         "counterfoil.scorers.open_clip:load",
         "models",
+        tuple(CHOICES),
         embeds=True,
     ),
     ScorerEntry(
@@ -70,6 +72,7 @@ _ENTRIES = (
         "hf:google/siglip-base-patch16-224",
         "counterfoil.scorers.hf:load",
         "models",
+        tuple(CHOICES),
         embeds=True,
     ),
     ScorerEntry(

@@ -1,7 +1,7 @@
 """Agreement between people, of a campaign or a table of judgements, as a result in tables."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from counterfoil.annotate.agreement import (
     campaign_agreement,
     fields_of,
 )
+from counterfoil.annotate.campaign import unanswered
 from counterfoil.evaluation.agreement import FEWEST_PEOPLE
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.agreement import Scale
@@ -21,6 +22,7 @@ from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table
 from counterfoil.tasks.annotate_judgements import read_judgements
 from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import write
 from counterfoil.tasks.results import Tabular
 
 _MEASURES = ("raw", "fleiss", "alpha")
@@ -84,6 +86,19 @@ class PeopleAgreements(Tabular):
     def __repr__(self) -> str:
         return f"<PeopleAgreements of {self.source}: {amount(len(self.found.questions), 'row')}>"
 
+    def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write one self-contained page with the numbers and their intervals."""
+        from counterfoil.report.page_frame import shareable, tables_page
+
+        (table,) = self.tables
+        html = tables_page(
+            [replace(table, caption=f"Per question, {shareable(self.source)}, with 95 % intervals")],
+            self.notes,
+            title="Agreement between people",
+            standfirst=f"{shareable(self.source)}: golden items and the test before the work do not count.",
+        )
+        write(path, html, command="annotate agreement", form="html", overwrite=overwrite)
+
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `annotate agreement --json` writes it."""
         return {"source": self.source, **self.found.to_json()}
@@ -108,6 +123,8 @@ def annotate_agreement(
     with feedback.busy(f"reading the answers of {source}"):
         judged = read_judgements(source, campaign=campaign, database=database)
         fields = None if judged.campaign is None else fields_of(judged.campaign)
+    if judged.campaign is not None and not len(judged.table):
+        raise unanswered(source)
     with feedback.busy("comparing answers"):
         found = campaign_agreement(
             judged.table,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any, cast
@@ -35,6 +36,7 @@ from counterfoil.inputs.files import read_text
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.store import begun, digest_value
 from counterfoil.tasks.annotate_judgements import read_judgements
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded
@@ -102,7 +104,7 @@ class CreatedCampaign(Tabular):
                     "instances": len({item.apart for item in its}),
                     "answers": answers,
                     "hours": hours,
-                    "cost": None if hours is None else hours * recipe.pay_per_hour,
+                    "cost": None if answers is None else answers * self.campaign.pay.per_item,
                 }
             )
         return pa.Table.from_pylist(rows)
@@ -128,8 +130,11 @@ class CreatedCampaign(Tabular):
     @property
     def notes(self) -> list[str]:
         """What the numbers rest on, and what comes next."""
-        form = self.campaign.form
+        form, pay = self.campaign.form, self.campaign.pay
+        low = pay.below_least(None)
         return [
+            f"pay is {pay.currency} {pay.terms}",
+            *([low] if low else []),
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}; fees "
             "of platforms, golden items and onboarding are not in them",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
@@ -149,8 +154,12 @@ class CreatedCampaign(Tabular):
         }
 
 
-def why_foreign(folder: Path) -> str | None:
-    """Why a folder is not to be written over: it has answers, or files that are no campaign's."""
+def why_foreign(folder: Path, note: str) -> str | None:
+    """Why a folder is not to be written over; None where what a stop left there was begun with `note`."""
+    if begun(folder) == note:
+        return None
+    if begun(folder) is not None:
+        return "another campaign was begun there and not finished"
     if (folder / DATABASE).exists():
         return "the campaign there has answers"
     if not (folder / RECIPE).exists():
@@ -169,14 +178,16 @@ def create_campaign(
 ) -> CreatedCampaign:
     """Make a campaign's folder at `out` from `source`: a table, a benchmark's name or folder, or a campaign.
 
-    Nothing is written before all items are read and checked. Raises `InputError` for settings and designs
+    Nothing is written before all items are read and checked; what a stopped call left is finished by the same
+    call again. Raises `InputError` for settings and designs
     that cannot be, `DataError` naming row and column for items that the form cannot show, and for images
     that are not there.
     """
     out = Path(out)
     recipe = _recipe(form, source, options)
+    note = f"campaign of {form} from {source}, {digest_value([recipe.to_toml(), *map(str, _read(options))])}"
     with guarded("annotate create", overwrite=overwrite, reads=[source, *_read(options)]) as outputs:
-        outputs.folder(Folder(out, FILES, why_foreign))
+        outputs.folder(Folder(out, FILES, partial(why_foreign, note=note)))
         pictures = Pictures()
         rng = np.random.default_rng([recipe.seed, 0])
         with feedback.busy("reading items"):
@@ -209,6 +220,7 @@ def create_campaign(
                 consent="" if options.consent is None else read_text(Path(options.consent)),
                 source=found.rows,
                 salt=salt,
+                note=note,
             )
     return CreatedCampaign(campaign)
 

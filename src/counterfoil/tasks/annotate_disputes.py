@@ -1,12 +1,14 @@
 """Items on which people disagree, and decisions about them, as jobs on a campaign's folder."""
 
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from counterfoil.annotate.campaign import open_campaign
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Column, Table, text_table
 from counterfoil.tasks.annotate_judgements import opened
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 class Disputes(Tabular):
     """Items that people disagree on, most undecided first, those decided last.
 
-    Rows by "item": `item`, `kind`, `votes` ("yes 2, no 1"), `label` (the likeliest), its `chance` and the
+    Rows by "item": `item`, `kind`, `votes` ("2 × yes, 1 × no"), `label` (the likeliest), its `chance` and the
     `entropy` in bits by the one-coin model; `decision` and `note` of a researcher.
     """
 
@@ -36,7 +38,7 @@ class Disputes(Tabular):
                 {
                     "item": each.item,
                     "kind": each.kind,
-                    "votes": ", ".join(f"{value} {n}" for value, n in each.votes.items()),
+                    "votes": ", ".join(f"{n} × {value}" for value, n in each.votes.items()),
                     "label": label,
                     "chance": each.posterior[label],
                     "entropy": each.entropy,
@@ -62,7 +64,10 @@ class Disputes(Tabular):
     def notes(self) -> list[str]:
         """How many there are and how many are left."""
         left = sum(each.decided is None for each in self.disputes)
-        return [f"{amount(len(self.disputes), 'item')} with different answers, {left:,} without a decision"]
+        lines = [f"{amount(len(self.disputes), 'item')} with different answers, {left:,} without a decision"]
+        if left:
+            lines.append("decide one with: counterfoil annotate adjudicate CAMPAIGN ITEM ANSWER")
+        return lines
 
     def __repr__(self) -> str:
         return f"<Disputes: {amount(len(self.disputes), 'item')}>"
@@ -96,9 +101,11 @@ def annotate_adjudicate(
     database: str | None = None,
 ) -> "AdjudicatedAnswer":
     """Decide an item; raises as `adjudication.adjudicate`."""
-    with opened(campaign, database) as (found, connected):
-        from counterfoil.annotate.adjudication import adjudicate
+    from counterfoil.annotate.adjudication import adjudicate
+    from counterfoil.annotate.database import open_database
 
+    found = open_campaign(Path(campaign))
+    with closing(open_database(found, database)) as connected:
         return adjudicate(
             connected, found, item, answer, question=question, note=note, by=by, now=time.time()
         )

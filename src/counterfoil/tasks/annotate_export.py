@@ -1,7 +1,6 @@
 """The tables of a campaign, written to a folder for other commands and other people."""
 
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -9,19 +8,17 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterfoil.annotate.campaign import open_campaign
-from counterfoil.annotate.export import JudgedCampaign, exported
+from counterfoil.annotate.campaign import open_campaign, unanswered
+from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported
 from counterfoil.annotate.labels import Partly
 from counterfoil.errors import InputError
 from counterfoil.outputs import Folder
 from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.store import write_csv, write_json, write_parquet
+from counterfoil.store import write_csv, write_json, write_parquet, write_text
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded
 from counterfoil.tasks.results import Tabular
 
-#: What says that a folder is an export, and of which campaign.
-ABOUT = "export.json"
 #: What reads a table, by its name.
 _READERS = {
     "judgements": "annotate agreement",
@@ -107,23 +104,25 @@ def annotate_export(
 ) -> CampaignExport:
     """Write the tables of a campaign (`annotate.export`) to a folder, by default `export` in its own.
 
+    Beside them lies the campaign's data sheet (`annotate.data_sheet`), which says nothing of any one person.
     Raises `InputError` for a campaign without answers that count and for another model of labels.
     """
     from counterfoil.annotate.adjudication import adjudicated
     from counterfoil.annotate.answers import judgement_table
-    from counterfoil.annotate.database import open_database
+    from counterfoil.annotate.data_sheet import data_sheet
+    from counterfoil.annotate.database import existing_database
 
     if kind not in ("csv", "parquet"):
         raise InputError("unknown kind of table", given=kind, allowed="csv, parquet")
     source = open_campaign(Path(campaign))
     folder = source.folder / "export" if out is None else Path(out)
     with guarded("annotate export", overwrite=overwrite) as outputs:
-        outputs.folder(Folder(folder, (ABOUT, "*.csv", "*.parquet"), why_foreign))
-        with feedback.busy("reading answers"), closing(open_database(source, database)) as db:
+        outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet"), why_foreign))
+        with feedback.busy("reading answers"), existing_database(source, database) as db:
             table = judgement_table(db, source)
             decided = {key: each.answer for key, each in adjudicated(db, source).items()}
         if not len(table):
-            raise InputError("the campaign has no answers yet", where=campaign)
+            raise unanswered(campaign)
         with feedback.busy("making labels"):
             judged = JudgedCampaign.of(source, table, model=model, decided=decided)
             tables = exported(judged, partly=partly, people=people)
@@ -132,6 +131,7 @@ def annotate_export(
             path = folder / f"{name}.{kind}"
             write_csv(path, each) if kind == "csv" else write_parquet(path, each)
             written[name] = (path, len(each))
+        write_text(folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(source, table)))
         labels = judged.labels
         made = CampaignExport(
             folder,
@@ -140,8 +140,9 @@ def annotate_export(
             model="" if labels is None else labels.model,
             tied=0 if labels is None else labels.labels.count(""),
         )
-        about = {"campaign": source.digest, "form": source.form.name, "people": made.people}
-        write_json(folder / ABOUT, about | {"model": made.model or None, "tables": list(tables)})
+        about: dict[str, Any] = {"campaign": source.digest, "form": source.form.name, "people": made.people}
+        about |= {"answers": len(judged.main_answers()), "model": made.model or None}
+        write_json(folder / ABOUT, about | {"tables": list(tables)})
     return made
 
 

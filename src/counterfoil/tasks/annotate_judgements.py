@@ -1,7 +1,7 @@
 """Judgements of a campaign, or of a table that came from elsewhere."""
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,14 +27,14 @@ class JudgementSource:
 
 @contextmanager
 def opened(folder: str | Path, database: str | None = None) -> Iterator[tuple[Campaign, "Database"]]:
-    """The campaign in a folder and its database, closed when the block ends.
+    """The campaign in a folder and its database, closed when the block ends; without one nothing is made.
 
     Raises `DataError` for a folder without a campaign, and as `open_database`.
     """
     campaign = open_campaign(Path(folder))
-    from counterfoil.annotate.database import open_database
+    from counterfoil.annotate.database import existing_database
 
-    with closing(open_database(campaign, database)) as connected:
+    with existing_database(campaign, database) as connected:
         yield campaign, connected
 
 

@@ -52,6 +52,8 @@ class AnnotationPlan(Tabular):
     hours: float
     cost: float
     pay: float
+    #: The price of an item, None where pay goes by the hour.
+    pay_per_item: float | None
     fee: float
     currency: str
 
@@ -98,9 +100,12 @@ class AnnotationPlan(Tabular):
         design = self.plan.design
         answers = design.items * design.labels
         fee = f", with a fee of {100 * self.fee:.4g} %" if self.fee else ""
+        at = f"{self.pay:.2f} per hour"
+        if self.pay_per_item is not None:
+            at = f"{self.pay_per_item:.4g} per item, which is {at}"
         lines = [
             f"work: {answers:,} answers of {self.seconds:g} s are {self.hours:,.1f} hours",
-            f"cost: {self.currency} {self.cost:,.2f} at {self.pay:.2f} per hour{fee}",
+            f"cost: {self.currency} {self.cost:,.2f} at {at}{fee}",
         ]
         if self.plan.tied > 0.0005:
             lines.append(f"{100 * self.plan.tied:.1f} % of items will be tied and decided by a coin")
@@ -126,6 +131,7 @@ class AnnotationPlan(Tabular):
             "hours": self.hours,
             "cost": self.cost,
             "pay_per_hour": self.pay,
+            "pay_per_item": self.pay_per_item,
             "fee": self.fee,
             "currency": self.currency,
         }
@@ -136,7 +142,8 @@ class PlanOptions:
     """What is planned and what it costs; None and 0 stand for the form's own and for what is worked out.
 
     `accuracy` is one rate, or two of two classes (no where no is right, yes where yes is). Labels per item
-    are given, or worked out for the `half_width` of an estimate `of`, or for a `label_accuracy`.
+    are given, or worked out for the `half_width` of an estimate `of`, or for a `label_accuracy`. With
+    `pay_per_item` the `pay` per hour follows from it.
     """
 
     items: int
@@ -148,6 +155,7 @@ class PlanOptions:
     spread: float = 0.0
     seconds: float | None = None
     pay: float = 12.0
+    pay_per_item: float | None = None
     currency: str = "USD"
     fee: float = 0.0
     half_width: float | None = None
@@ -195,14 +203,16 @@ def annotate_plan(form: str, options: PlanOptions) -> AnnotationPlan:
     tellable = found.n_classes == 2 and found.labels in _NOISE
     seconds = entry.kind.seconds if options.seconds is None else options.seconds
     hours = labelling_hours(found.items, found.labels, seconds)
+    pay = 3600 * options.pay_per_item / seconds if options.pay_per_item is not None else options.pay
     return AnnotationPlan(
         form,
         plan,
         noise_half_width(found, seed=options.seed) if tellable else None,
         seconds,
         hours,
-        labelling_cost(hours, options.pay, fee=options.fee),
-        options.pay,
+        labelling_cost(hours, pay, fee=options.fee),
+        pay,
+        options.pay_per_item,
         options.fee,
         options.currency,
     )

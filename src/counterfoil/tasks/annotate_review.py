@@ -221,7 +221,7 @@ def annotate_withdraw(
             if worker
             else person_like(connected, person)
         )
-        return withdraw_person(connected, found, known, time.time())
+        return withdraw_person(connected, found, known, time.time(), named=worker)
 
 
 def annotate_delete(campaign: str | Path, *, early: bool = False, database: str | None = None) -> "Deletion":

@@ -13,20 +13,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, fields_of
-from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
 from counterfoil.annotate.quality import people_quality
 from counterfoil.annotate.simulated_labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
-from counterfoil.annotate.simulation import Simulation, simulate
+from counterfoil.annotate.simulation import SIMULATED, Simulation, simulate
 from counterfoil.annotate.simulation_clients import direct_client, http_client
-from counterfoil.annotate.submissions import Submissions, pay_per_item
+from counterfoil.annotate.submissions import Submissions
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
+from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table, text_table
 from counterfoil.stats.label_designs import MOST_LABELS, LabelDesign
 from counterfoil.stats.label_planning import LabelPlan, labelling_hours, plan_labels
+from counterfoil.store import check_writable
+from counterfoil.tasks.annotate_create import why_foreign
 from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import guarded
 from counterfoil.tasks.results import Tabular
 
 #: Reweightings behind the intervals of agreement.
@@ -99,9 +103,9 @@ class SimulatedCampaign(Tabular):
     @property
     def pay(self) -> tuple[float, float]:
         """Pay in the campaign's currency: for the promised hours, and of all that was answered by item."""
-        recipe = self.campaign.recipe
+        promised = self.simulation.counts.items * self.campaign.recipe.overlap
         done = len(Submissions.of(self.simulation.judgements))
-        return recipe.pay_per_hour * self.hours[0], done * pay_per_item(recipe, self.campaign.form)
+        return promised * self.campaign.pay.per_item, done * self.campaign.pay.per_item
 
     @property
     def estimates(self) -> dict[str, tuple[Estimate | None, Estimate | None]]:
@@ -244,10 +248,14 @@ def annotate_simulate(
     accuracy: float | None = None,
     http: bool = False,
     seed: int = 0,
+    keep: str | Path | None = None,
+    overwrite: bool = False,
     feedback: Feedback = SILENT,
 ) -> SimulatedCampaign:
     """Run a campaign's folder by simulated people on a database of its own; the campaign is not touched.
 
+    `keep` is a folder that becomes a copy of the campaign's with all that was answered, for all commands that
+    take one; one with answers is never written over.
     `mix` are shares of the kinds of people (`annotate.simulated_people.KINDS`), by default all able;
     `accuracy` that of able people. With `http` people send requests to the campaign's server. Raises
     `DataError` for a folder without a campaign, `InputError` for unknown kinds and shares that are none.
@@ -257,14 +265,14 @@ def annotate_simulate(
     came = crowd(mix or {"able": 1.0}, people, accuracy=accuracy)
     campaign = open_campaign(Path(folder))
     came = tuple(replace(person, seconds=person.seconds * campaign.form.seconds) for person in came)
-    with feedback.progress() as report:
-        found = simulate(
-            campaign,
-            came,
-            seed=seed,
-            client=http_client if http else direct_client,
-            progress=partial(report, "answers"),
-        )
+    place = None if keep is None else Path(keep)
+    with guarded("annotate simulate", overwrite=overwrite, reads=[folder]) as outputs:
+        if place is not None:
+            if (place / DATABASE).exists():
+                raise InputError("a campaign with answers is there", where=place, hint="name another folder")
+            check_writable(place, folder=True)
+            outputs.folder(Folder(place, FILES, partial(why_foreign, note=SIMULATED)))
+        found = _simulated(campaign, came, http=http, seed=seed, keep=place, feedback=feedback)
     with feedback.busy("comparing with the plan and the truth"):
         fields = fields_of(campaign)
         main = fields[campaign.form.main]
@@ -281,6 +289,26 @@ def annotate_simulate(
             label_outcomes(rows, main, found.truth) if one else (),
             _kinds(campaign, found),
             http,
+        )
+
+
+def _simulated(
+    campaign: Campaign,
+    came: tuple[SimulatedPerson, ...],
+    *,
+    http: bool,
+    seed: int,
+    keep: Path | None,
+    feedback: Feedback,
+) -> Simulation:
+    with feedback.progress() as report:
+        return simulate(
+            campaign,
+            came,
+            seed=seed,
+            client=http_client if http else direct_client,
+            progress=partial(report, "answers"),
+            keep=keep,
         )
 
 

@@ -1,7 +1,7 @@
 """Human studies of the papers, repeated by simulated people, as results in tables."""
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,15 @@ from counterfoil.studies.annotation import (
     merged_positives,
     preference_order,
 )
+from counterfoil.studies.crowd_scores import MEASURES, coverage, crowd_scores
 from counterfoil.studies.stopping_rule import Rule, expected_scores, fitted_chances, share_votes
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.results import Tabular
 
 #: The studies by name.
-STUDIES = ("human-baseline", "merged-positives", "preferences", "stopping-rule")
+STUDIES = ("human-baseline", "merged-positives", "preferences", "winoground-baseline", "stopping-rule")
+#: Rules of how many answers a pair gets, as they are called.
+_RULES: tuple[tuple[str, Rule], ...] = (("first to ten", "first"), ("fixed ten", "fixed"))
 #: A pair of Winoground: the question, the caption's number and the image's.
 _PAIR = re.compile(r"(.+)_c([01])_i([01])")
 #: Simulations behind coverage.
@@ -85,9 +88,12 @@ def annotate_study(
     with feedback.busy(f"the study {name}"):
         if data is not None:
             return _stopping_rule(Path(data))
-        return {"human-baseline": _baseline, "merged-positives": _merged, "preferences": _preferences}[name](
-            seed
-        )
+        return {
+            "human-baseline": _baseline,
+            "merged-positives": _merged,
+            "preferences": _preferences,
+            "winoground-baseline": _crowd,
+        }[name](seed)
 
 
 def _baseline(seed: int) -> AnnotationStudy:
@@ -146,6 +152,30 @@ def _preferences(seed: int) -> AnnotationStudy:
     return AnnotationStudy("preferences", tuple(rows), words)
 
 
+def _crowd(seed: int, questions: int = 100) -> AnnotationStudy:
+    rows, words = [], []
+    for label, rule in _RULES:
+        found = crowd_scores(rule, questions, seed=seed)
+        rows += [replace(row, name=f"{row.name}, {label}") for row in found.rows]
+        turned = ", ".join(f"{n:,} of {of:,} {kind}" for kind, (n, of) in found.out.items())
+        lacking = f"; {found.lacking:,} answers are lacking" if found.lacking else ""
+        words.append(
+            f"{label}: {found.votes:.2f} answers per pair, {100 * found.stopped:.1f} % of pairs as the rule "
+            f"says; the test disqualified {turned} people{lacking}"
+        )
+        means = ", ".join(f"{100 * getattr(found.expected, name):.1f} ({name})" for name in MEASURES)
+        words.append(f"{label}: so many answers of these people come to {means} on average")
+        covered = coverage(rule, questions, repeats=_COVERAGE, seed=seed)
+        for at, of in enumerate(("what such answers come to", "the score of endlessly many answers")):
+            shares = ", ".join(f"{100 * each[at]:.1f} % ({name})" for name, each in covered.items())
+            words.append(f"{label}: intervals have {of} in {shares} of {_COVERAGE:,} simulations")
+    words.append(
+        f"{questions:,} questions of four pairs; the truth is the score of endlessly many answers; chances "
+        "of a yes are as spread as those behind the votes that Winoground released"
+    )
+    return AnnotationStudy("winoground-baseline", tuple(rows), tuple(words))
+
+
 def _stopping_rule(path: Path) -> AnnotationStudy:
     shares = _shares(path)
     votes = share_votes(shares.ravel())
@@ -164,8 +194,7 @@ def _stopping_rule(path: Path) -> AnnotationStudy:
     ]
     for world, p in (("chances fitted", fitted), ("chances as released", shares)):
         truth = expected_scores(p, None)
-        rules: tuple[tuple[str, Rule], ...] = (("first to ten", "first"), ("fixed ten", "fixed"))
-        for label, rule in rules:
+        for label, rule in _RULES:
             came = expected_scores(p, rule)
             for score in ("text", "image", "group"):
                 name = f"{score}, {label}, {world}"

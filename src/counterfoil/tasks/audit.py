@@ -16,7 +16,6 @@ from counterfoil.data.contrasts import Contrasts
 from counterfoil.data.data_paths import Places
 from counterfoil.engine.plan import check_at_hand
 from counterfoil.engine.run import run
-from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, DataError, InputError
 from counterfoil.evaluation import audit as found
 from counterfoil.evaluation.artefacts import Artefact, artefacts
@@ -36,10 +35,10 @@ from counterfoil.report import audit_page
 from counterfoil.report.markup import Table
 from counterfoil.scorers.base import DEFAULT, Options, abilities
 from counterfoil.tasks import evaluation_inputs as inputs
-from counterfoil.tasks.evaluate import processes
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import write
 from counterfoil.tasks.results import Tabular
+from counterfoil.tasks.session_options import SessionOptions
 
 #: The scorers that every audit asks.
 BLIND = ("blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned")
@@ -48,7 +47,7 @@ _SPLIT = "split"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions:
+class AuditOptions(SessionOptions):
     """Options of an audit; the defaults are those of the command line."""
 
     data: Places = field(default_factory=Places)
@@ -67,10 +66,6 @@ class AuditOptions:
     pictures: bool = True
     draws: int = 2000
     seed: int = 0
-    cache: Path | None = None
-    batch_size: int = 32
-    #: Processes that decode images; None is one per core, at most 8.
-    workers: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -253,13 +248,7 @@ def _audited(
     blind: list[Result] = []
     apart: dict[str, Estimate] = {}
     with feedback.progress() as progress:
-        session = Session(
-            options.cache,
-            options.batch_size,
-            processes(options.workers),
-            progress=progress,
-            note=feedback.remark,
-        )
+        session = options.session(feedback, progress)
         for at, (name, scorer) in enumerate(scorers):
             progress(f"auditing {benchmark.name}", at, len(scorers))
             try:

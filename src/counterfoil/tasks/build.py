@@ -16,12 +16,10 @@ from counterfoil import catalog
 from counterfoil.build.named_files import check_files, listing
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.rows import read_rows
-from counterfoil.build.run import Build, run_recipe, run_step
+from counterfoil.build.run import Build, has_images, run_recipe, run_step
 from counterfoil.build.step import Output, Step, Work, check_columns
 from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder
 from counterfoil.build.steps.registry import STEPS
-from counterfoil.data.training_rows import IMAGE_ROLES
-from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text
 from counterfoil.outputs import Folder
@@ -39,10 +37,10 @@ from counterfoil.store import (
     write_text,
 )
 from counterfoil.tasks.build_report import report
-from counterfoil.tasks.evaluate import processes
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded
 from counterfoil.tasks.results import Tabular
+from counterfoil.tasks.session_options import SessionOptions
 
 #: What lies in the folder of a build; other files in it are not counterfoil's.
 REPORT = "report.html"
@@ -53,7 +51,7 @@ TABLES = (".csv", ".parquet")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildOptions:
+class BuildOptions(SessionOptions):
     """Options of a build; the defaults are those of the command line."""
 
     #: Settings of steps as texts, by "STEP.KEY" in a recipe and by KEY of one step.
@@ -69,10 +67,6 @@ class BuildOptions:
     api_key: str = field(default="", repr=False)
     #: Whether the report is written, `report.html` in the folder.
     report: bool = True
-    cache: Path | None = None
-    batch_size: int = 32
-    #: Processes that decode images; None is one per core, at most 8.
-    workers: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -298,7 +292,7 @@ def _kept(step: Step, rows: pa.Table, work: Work, feedback: Feedback) -> Output:
     place = StepFolder(work.folder, build=work.folder)
     source = digest_value([digest_table(rows), None if work.photos is None else listing(work.photos)])
     found = place.finished(step, seed=work.seed, rows_from=source)
-    if found is None or not _has_images(step, place.rows(), work):
+    if found is None or not has_images(place.rows(), work, step.makes):
         output = run_step(step, rows, work)
         place.save(step, rows, output, seed=work.seed, rows_from=source)
         shutil.rmtree(work.keep, ignore_errors=True)
@@ -307,12 +301,6 @@ def _kept(step: Step, rows: pa.Table, work: Work, feedback: Feedback) -> Output:
         return output
     feedback.note(f"{work.folder}: this step was finished there on these rows; nothing is done again")
     return Output(place.rows(), place.dropped(), found.facts, waits=found.waits)
-
-
-def _has_images(step: Step, rows: pa.Table, work: Work) -> bool:
-    """Whether the images that a step made are there."""
-    named = {cell for column in set(step.makes) & set(IMAGE_ROLES) for cell in rows[column].to_pylist()}
-    return all(work.image(cell, missing=True).source is not None for cell in named if cell)
 
 
 @contextmanager
@@ -375,17 +363,10 @@ def declared(out: Path) -> Folder:
 
 
 def _work(folder: Path, options: BuildOptions, feedback: Feedback, progress: Any, *, step: str = "") -> Work:
-    session = Session(
-        options.cache,
-        options.batch_size,
-        processes(options.workers),
-        progress=progress,
-        note=feedback.remark,
-    )
     return Work(
         folder,
         options.seed or 0,
-        session,
+        options.session(feedback, progress),
         options.images,
         step,
         partial(_scorer, options=options),

@@ -10,6 +10,7 @@ import numpy as np
 
 from counterfoil.data.caption_files import Named, Written, read_candidates, read_references
 from counterfoil.data.decoding import ALL, Sampling
+from counterfoil.data.readers.rows import image_names, is_image_folder
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.references import References, contained
 from counterfoil.data.tables import first_double
@@ -17,6 +18,7 @@ from counterfoil.data.videos import FEATURES, VIDEOS, Video, find
 from counterfoil.engine.caption_scoring import CaptionInputs
 from counterfoil.engine.plan import Note
 from counterfoil.errors import DataError, InputError
+from counterfoil.places import Location, located, location
 from counterfoil.report.labels import amount
 
 Policy = Literal["keep", "drop-reference", "drop-item"]
@@ -38,9 +40,12 @@ class MediaFolder:
             raise InputError("captions are of images or of videos", given="--images and --videos")
         if self.videos is None and self.sampling != ALL:
             raise InputError("frames are those of videos", given="--frames or --rate without --videos")
-        for folder, option in ((self.images, "--images"), (self.videos, "--videos")):
-            if folder is not None and not folder.is_dir():
-                raise DataError("no such folder", where=folder, hint=f"check {option}")
+        if self.images is not None and not is_image_folder(self.images):
+            raise DataError("no such folder", where=located(self.images), hint="check --images")
+        if self.videos is not None and not self.videos.is_dir():
+            distant = isinstance(location(self.videos), Location)
+            hint = "mount it, or copy them: videos are read from a disk" if distant else "check --videos"
+            raise DataError("no such folder", where=located(self.videos), hint=hint)
 
     def items(self, candidates: Written, note: Note) -> tuple[Image, ...] | None:
         """What each candidate is of, in their order; None where no folder is named.
@@ -52,9 +57,8 @@ class MediaFolder:
             return self._videos(candidates, self.videos, note)
         if self.images is None:
             return None
-        files = {
-            path.name: path for path in sorted(self.images.iterdir()) if path.suffix.lower() in _PICTURES
-        }
+        names = sorted(image_names(self.images))
+        files = {name: self.images / name for name in names if Path(name).suffix.lower() in _PICTURES}
         found = _matched(candidates, Named(files), self.images, "an image")
         _say_left_out(len(files) - len(set(found)), "image", self.images, note)
         return tuple(

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -377,7 +377,7 @@ def compare_systems(
         metrics = request.load(inputs[0], kept, feedback)
         for name, each in zip(called, inputs, strict=True):
             with feedback.progress() as report:
-                session = request.session(kept, report, feedback)
+                session = replace(request, cache=kept).session(feedback, report)
                 found[name] = SystemValues.of(each, metrics, pictures, session=session)
     agreed = None
     if people is not None:

@@ -1,6 +1,5 @@
 """Scores of captions by metrics of the field: a value for all of them, and one for each."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +12,7 @@ from numpy.typing import NDArray
 from counterfoil import catalog
 from counterfoil.data.answers import versions
 from counterfoil.engine.caption_scoring import CaptionInputs, metric_for
-from counterfoil.engine.plan import Note, Progress
-from counterfoil.engine.session import Session
+from counterfoil.engine.plan import Note
 from counterfoil.errors import InputError
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table
@@ -37,19 +35,16 @@ from counterfoil.tasks.caption_values import (
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded_file
 from counterfoil.tasks.results import Tabular
+from counterfoil.tasks.session_options import SessionOptions
 
 
 @dataclass(frozen=True)
-class MetricRequest:
+class MetricRequest(SessionOptions):
     """Caption metrics by name, the model and settings behind them, and how their work is done."""
 
     names: tuple[str, ...]
     #: `backbone` is the model that metrics look with, `settings` are KEY or METRIC.KEY and a value.
     options: Options = DEFAULT
-    cache: Path | None = None
-    batch_size: int = 32
-    #: Processes that decode images; None is one per core, at most 8.
-    workers: int | None = None
 
     @classmethod
     def of(
@@ -96,11 +91,6 @@ class MetricRequest:
                 settings=_settings_of(self.names, self.options.settings),
             )
         return {name: metric_for(metric, inputs.images) for name, metric in found.items()}
-
-    def session(self, cache: Path | None, progress: Progress, feedback: Feedback) -> Session:
-        """The session in which the metrics are computed."""
-        workers = min(8, os.cpu_count() or 1) if self.workers is None else self.workers
-        return Session(cache, self.batch_size, workers, progress, feedback.remark)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,7 +200,7 @@ def score_captions(
         )
     metrics = request.load(inputs, request.cache, feedback)
     with feedback.progress() as report:
-        session = request.session(request.cache, report, feedback)
+        session = request.session(feedback, report)
         found, scores = values(inputs, metrics, per_image=per_image, session=session)
     return CaptionScores(found, scores, metrics, inputs, per_image)
 

@@ -5,7 +5,6 @@ is kept in a cache, so an evaluation that was stopped goes on where it was. Gall
 ranked together, from one pass over the scores.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +19,6 @@ from counterfoil.data.data_paths import Places
 from counterfoil.engine.rerank import name as reranked
 from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run as answer_benchmark
-from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, ScoreError
 from counterfoil.evaluation.evaluate import IntervalMethod, decided
 from counterfoil.evaluation.evaluate import evaluate as measure
@@ -33,10 +31,11 @@ from counterfoil.tasks import evaluation_inputs as inputs
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.tasks.results import EvaluationRun
+from counterfoil.tasks.session_options import SessionOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateOptions:
+class EvaluateOptions(SessionOptions):
     """Options of an evaluation; the defaults are those of the command line."""
 
     #: Where the data and the images of benchmarks that are given by name lie.
@@ -69,11 +68,6 @@ class EvaluateOptions:
     top: int = 50
     #: Whether a right answer beyond the end of a truncated ranking is a miss.
     truncated_as_miss: bool = False
-    #: The folder of finished work; None keeps nothing.
-    cache: Path | None = None
-    batch_size: int = 32
-    #: Processes that decode images; None is one per core, at most 8.
-    workers: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +127,7 @@ class Evaluation:
     def _answers(self, part: _Part) -> Answers:
         options = self.options
         with self.feedback.progress() as progress:
-            session = Session(
-                options.cache,
-                options.batch_size,
-                processes(options.workers),
-                progress=progress,
-                note=self.feedback.remark,
-            )
+            session = options.session(self.feedback, progress)
             if not part.benchmark.questions.directed:
                 scorer = self.scorer if part.given is None else part.given
                 return answer_benchmark(part.benchmark, scorer, session=session)
@@ -379,8 +367,3 @@ def _read(
     if isinstance(scorer, str):
         inputs.check_at_hand(scorer, options.scorer.backbone, each)
     return _Part(key, each, given, empty)
-
-
-def processes(workers: int | None) -> int:
-    """The number of processes that decode images; by default one per core, at most 8."""
-    return min(8, os.cpu_count() or 1) if workers is None else workers

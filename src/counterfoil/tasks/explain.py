@@ -15,18 +15,17 @@ from counterfoil.data.videos import Video
 from counterfoil.engine.explain import METHODS, ExplainedQuestion, PairToExplain, check_methods
 from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.perturbations import Occlusion, words_of
-from counterfoil.engine.plan import Progress, check_at_hand
-from counterfoil.engine.session import Session
+from counterfoil.engine.plan import check_at_hand
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.outputs import existing_paths
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table
 from counterfoil.scorers.base import DEFAULT, Options, abilities
 from counterfoil.tasks import evaluation_inputs as inputs
-from counterfoil.tasks.evaluate import processes
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded, write
 from counterfoil.tasks.results import Tabular
+from counterfoil.tasks.session_options import SessionOptions
 
 #: Questions that are explained where none are named.
 FEW = 4
@@ -35,7 +34,7 @@ NEAREST = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainOptions:
+class ExplainOptions(SessionOptions):
     """Options of explanations; the defaults are those of the command line."""
 
     #: Ids of questions; none named are `limit` of them, evenly spread.
@@ -49,9 +48,6 @@ class ExplainOptions:
     data: Places = field(default_factory=Places)
     images: Places = field(default_factory=lambda: Places(option="--images"))
     scorer: Options = DEFAULT
-    cache: Path | None = None
-    batch_size: int = 32
-    workers: int | None = None
 
     @property
     def left_out(self) -> str:
@@ -67,11 +63,6 @@ class ExplainOptions:
             if name not in number:
                 raise UnknownNameError("question", name, number, where=benchmark.name, nearest=NEAREST)
         return np.array([number[name] for name in dict.fromkeys(self.questions)])
-
-    def session(self, progress: Progress, feedback: Feedback) -> Session:
-        """The session in which pairs are scored."""
-        workers = processes(self.workers)
-        return Session(self.cache, self.batch_size, workers, progress=progress, note=feedback.remark)
 
     def scores(self, pairs: Sequence[PairToExplain], methods: Sequence[str]) -> int:
         """At most so many scores are asked for; equal ones once."""
@@ -255,7 +246,7 @@ def explain(
         # A large model takes its time for each, an endpoint its price.
         feedback.note(f"at most {options.scores(pairs, names):,} scores are asked for")
     with feedback.progress() as progress:
-        session = options.session(progress, feedback)
+        session = options.session(feedback, progress)
         found = explain_pairs(
             loaded,
             pairs,

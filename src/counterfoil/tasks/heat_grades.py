@@ -185,7 +185,7 @@ def grade_heatmaps(
     if "scores_pairs" in abilities(loaded):
         feedback.note(f"at most {options.scores(pairs, methods):,} scores are asked for")
     with feedback.progress() as progress:
-        session = options.session(progress, feedback)
+        session = options.session(feedback, progress)
         found = explain_pairs(
             loaded, pairs, methods=methods, occlusion=options.occlusion, mask=options.mask, session=session
         )

@@ -20,9 +20,9 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import Tasks
 from counterfoil.scorers.base import Options
-from counterfoil.tasks.evaluate import processes
 from counterfoil.tasks.evaluation_inputs import whole_benchmark
-from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.feedback import SILENT
+from counterfoil.tasks.session_options import SessionOptions
 from counterfoil.world.people import Annotator, judge
 
 #: The judge that knows the truth of the drawn world.
@@ -32,7 +32,7 @@ _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundOptions:
+class RoundOptions(SessionOptions):
     """Options of pooling in rounds; the defaults are those of the command line.
 
     `people` simulated people of that accuracy and bias answer in place of the world's truth, the majority
@@ -56,14 +56,6 @@ class RoundOptions:
     device: str = "auto"
     data: Path | None = None
     images: Path | None = None
-    cache: Path | None = None
-    batch_size: int = 32
-    #: Processes that decode images; None is one per core, at most 8.
-    workers: int | None = None
-
-    def session(self, feedback: Feedback = SILENT) -> Session:
-        """The session of models that look at the gallery."""
-        return Session(self.cache, self.batch_size, processes(self.workers), note=feedback.remark)
 
     def __post_init__(self) -> None:
         for name, least in (("rounds", 1), ("k", 1), ("people", 0), ("draws", 0)):
@@ -163,7 +155,7 @@ def _of_scorer(
     scorer = catalog.scorer(name, Options(device=options.device))
     images = {image.id: image for image in items.images}
     captions = {caption.id: caption for caption in items.captions}
-    threshold, used = options.threshold, session or options.session()
+    threshold, used = options.threshold, session or options.session(SILENT)
 
     def scored(table: pa.Table) -> NDArray[np.float64]:
         shown, image = _used(table["image"].to_pylist(), images, items.name)

@@ -144,13 +144,15 @@ def prepare(recipe: Recipe, options: TrainOptions, *, feedback: Feedback = SILEN
     """
     assert options.data is not None
     assert options.model is not None
+    _check_devices(recipe, options)
     guarded = inputs.guard(options, note=feedback.note)
     with feedback.busy(f"reading {options.data}"):
         rows = inputs.data(options, recipe)
     with feedback.busy(f"loading {options.model}"):
         backbone = inputs.model(options.model, rows.training, recipe, regions=options.regions)
-    many = _processes(options.devices)
-    stages = inputs.stages(recipe, backbone, len(rows.training), processes=many)
+    stages = inputs.stages(
+        recipe, backbone, len(rows.training), processes=_processes(options), chunk=options.chunk_size
+    )
     return Training(recipe, options, rows, backbone, stages, guarded)
 
 
@@ -191,6 +193,7 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
     backbone = training.backbone
     if isinstance(recipe, Detection):
         return _train_detector(wanted, rows, backbone, recipe, progress=progress, note=note)
+    from counterfoil.train.gradients import Computing
     from counterfoil.train.loop import fit
     from counterfoil.train.saving import Monitors, Saving
     from counterfoil.train.validation import ForgettingGuard
@@ -212,7 +215,7 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
         out=wanted.out,
         saving=Saving(resume=resume, tensorboard=wanted.tensorboard),
         device=wanted.device,
-        devices=_processes(wanted.devices),
+        computing=Computing(wanted.devices or 1, wanted.chunk_size, wanted.checkpoint_activations),
         workers=_workers(wanted),
         progress=watched,
         note=note,
@@ -243,10 +246,6 @@ def _train_detector(
 ) -> Outcome:
     from counterfoil.train.detectors import fit
 
-    if _processes(wanted.devices) > 1:
-        raise InputError(
-            "a detector is trained by one process", given=_processes(wanted.devices), hint="set --devices 1"
-        )
     began = perf_counter()
     fitted = fit(
         backbone,
@@ -321,7 +320,33 @@ def _curves(history: Sequence[Mapping[str, float]], guarded: str) -> dict[str, d
     return found
 
 
-def _processes(devices: int) -> int:
-    """How many processes train on this machine: as many as torchrun started, where it did."""
-    started = os.environ.get("LOCAL_WORLD_SIZE") if "TORCHELASTIC_RUN_ID" in os.environ else None
-    return int(started) if started is not None else devices
+def _processes(options: TrainOptions) -> int:
+    """How many processes train: as many as torchrun started, where it did."""
+    started = os.environ.get("WORLD_SIZE") if "TORCHELASTIC_RUN_ID" in os.environ else None
+    return int(started) if started is not None else options.devices or 1
+
+
+def _check_devices(recipe: Recipe, options: TrainOptions) -> None:
+    """Raise `InputError` where --devices and torchrun disagree, and for what no detector's training has."""
+    here = os.environ.get("LOCAL_WORLD_SIZE") if "TORCHELASTIC_RUN_ID" in os.environ else None
+    if here is not None and options.devices not in (None, int(here)):
+        raise InputError(
+            "--devices and torchrun disagree",
+            given=f"{options.devices}, and {here} processes on this machine",
+            hint="leave --devices out: torchrun's --nproc-per-node says how many",
+        )
+    if not isinstance(recipe, Detection):
+        return
+    unused = {
+        "--devices": _processes(options) if _processes(options) > 1 else None,
+        "--chunk-size": options.chunk_size,
+        "--checkpoint-activations": "given" if options.checkpoint_activations else None,
+    }
+    for name, given in unused.items():
+        if given is not None:
+            raise InputError(
+                "a detector is trained by one process, on what its frozen encoder gives",
+                where=name,
+                given=given,
+                hint=f"leave {name} out",
+            )

@@ -16,6 +16,7 @@ from counterfoil.data.training_rows import Missing, TrainingSet
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import RANGES
 from counterfoil.outputs import Folder, existing_paths
+from counterfoil.places import Location, local_folder, location
 from counterfoil.scorers import checkpoint
 from counterfoil.train.recipes import Detection, Recipe
 from counterfoil.train.recipes.reading import overridden, parsed
@@ -52,7 +53,12 @@ class TrainOptions:
     guard: str | None = None
     guard_images: Path | None = None
     device: str = "auto"
-    devices: int = 1
+    #: None is one, or as many as torchrun started.
+    devices: int | None = None
+    #: Rows of a batch that go through the network at a time, on each device; None is all of them.
+    chunk_size: int | None = None
+    #: Whether layers are computed again in the backward pass, in place of keeping what they gave.
+    checkpoint_activations: bool = False
     workers: int | None = None
     #: Where the captions of large tables are kept for the other processes of a training, and the next one.
     cache: Path | None = None
@@ -79,7 +85,13 @@ class TrainOptions:
         ):
             path: Path | None = getattr(self, name)
             # A pattern of shards, train-{000..015}.tar, names files that are.
-            if path is None or path.is_dir() or (name != "images" and (path.exists() or "{" in path.name)):
+            at_distance = name == "images" and path is not None and isinstance(location(path), Location)
+            if (
+                path is None
+                or at_distance
+                or path.is_dir()
+                or (name != "images" and (path.exists() or "{" in path.name))
+            ):
                 continue
             raise DataError(f"no such {kind}", where=path, hint=f"check --{name}")
 
@@ -99,6 +111,7 @@ MISSING = {
 _NUMBERS = {
     "validation_share": (0, 0.99, "a number from 0 to 0.99"),
     "devices": (*RANGES["devices"], "a whole number, 1 to {1:,}".format(*RANGES["devices"])),
+    "chunk_size": (*RANGES["batch_size"], "a whole number, 1 to {1:,}".format(*RANGES["batch_size"])),
     "workers": (*RANGES["workers"], "a whole number, 0 to {1:,}".format(*RANGES["workers"])),
 }
 _PATHS = ("data", "images", "regions", "validation", "out", "cache")
@@ -119,7 +132,7 @@ def train_options(options: Mapping[str, Any], run: Mapping[str, Any], *, where: 
             )
         low, high, words = _NUMBERS.get(key, (None, None, "a text in quotes"))
         fits = isinstance(value, str)
-        if key == "tensorboard":
+        if key in ("tensorboard", "checkpoint_activations"):
             fits, words = isinstance(value, bool), "true or false"
         if low is not None and high is not None:
             whole = isinstance(value, int) and not isinstance(value, bool)
@@ -154,7 +167,7 @@ def data(wanted: TrainOptions, recipe: Recipe) -> Data:
     """
     from counterfoil.data import training_files
 
-    shelf = None if wanted.cache is None else wanted.cache / "training"
+    shelf = None if wanted.cache is None else local_folder(wanted.cache) / "training"
     path, images, share = wanted.data, wanted.images, wanted.validation_share
     assert path is not None
     # What the training will leave out, or not look at, may as well not be there.
@@ -199,12 +212,15 @@ class Stage:
     frozen: int
 
 
-def stages(recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 1) -> tuple[Stage, ...]:
+def stages(
+    recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 1, chunk: int | None = None
+) -> tuple[Stage, ...]:
     """What each stage will do: steps, and how many numbers are trained and frozen.
 
     Raises `InputError` where so many rows, or processes, cannot do it: before any process is started.
     """
     from counterfoil.train.batches import steps_per_epoch
+    from counterfoil.train.gradients import check_chunk
     from counterfoil.train.optim import count, trained_parameters
 
     everything = count(tuple(backbone.network.parameters()))
@@ -219,6 +235,7 @@ def stages(recipe: Recipe, backbone: "Backbone", rows: int, *, processes: int = 
                 allowed="a batch size that is a multiple of the number of processes",
                 hint="choose another --batch-size or --devices",
             )
+        check_chunk(chunk, stage.batch_size, processes, hint="choose a smaller --chunk-size")
         each = steps_per_epoch(rows, stage.batch_size, stage.accumulate)
         if not each:
             raise InputError(

@@ -298,7 +298,7 @@ def say_unreadable(
 def _there(image: Image) -> bool:
     """Whether an image has a source, and its file is one."""
     source = image.source
-    return source is not None and (not isinstance(source, FileSource) or source.path.is_file())
+    return source is not None and (not isinstance(source, FileSource) or source.exists())
 
 
 class _Images(Sequence[Sequence[Image]]):

@@ -5,7 +5,7 @@ import io
 import math
 import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from counterfoil.inputs.files import read_text
 from counterfoil.store import write_text
 
 #: The first columns of every journal; what else is written down follows in the order it came up.
-FIRST = ("step", "epoch", "lr", "loss", "grad_norm", "rows_per_second", "waiting", "seconds")
+FIRST = ("step", "epoch", "lr", "loss", "grad_norm", "rows_per_second", "waiting", "epoch_waiting", "seconds")
 
 
 class Journal:
@@ -133,8 +133,9 @@ class RunningMetrics:
     other devices they are read one step late, while the device works on the next one.
     """
 
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
+    def __init__(self, device: torch.device, largest: Callable[[float], float] = lambda own: own) -> None:
+        """`largest` is that of the numbers of all processes."""
+        self._device, self._largest = device, largest
         self._pending: deque[_Pending] = deque()
         self._sums: dict[str, float] = {}
         self._steps = 0
@@ -177,13 +178,15 @@ class RunningMetrics:
         self._read(keep=0)
 
     def means(self) -> dict[str, float]:
-        """The mean of each value, rows per second and the share of time spent waiting; starts anew."""
+        """The mean of each value, rows per second, and the share of time that the process spent waiting which
+        waited longest; starts anew.
+        """
         self.settle()
         found = {name: total / self._steps for name, total in self._sums.items()}
         if self._seconds > 0:
             found |= {
                 "rows_per_second": self._rows / self._seconds,
-                "waiting": self._waited / self._seconds,
+                "waiting": self._largest(self._waited / self._seconds),
             }
         self._sums, self._steps, self._rows, self._seconds, self._waited = {}, 0, 0, 0.0, 0.0
         return found

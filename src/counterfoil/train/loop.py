@@ -21,13 +21,12 @@ from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
 from counterfoil.train.batches import course_of, length
 from counterfoil.train.dataloaders import dataloaders
+from counterfoil.train.gradients import ONE_DEVICE, Computing, WrappedNetwork, check_chunk, gather, gradients
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.objectives import objective
 from counterfoil.train.optim import (
-    WrappedNetwork,
-    gather,
-    gradients,
+    largest,
     launched,
     learning_rate,
     on_first,
@@ -35,6 +34,7 @@ from counterfoil.train.optim import (
 )
 from counterfoil.train.optim import optimiser as optimiser_of
 from counterfoil.train.recipes import Recipe
+from counterfoil.train.recomputation import recomputed
 from counterfoil.train.saving import DEFAULT_SAVING, NO_MONITORS, Monitors, Saver, Saving, Selection
 from counterfoil.train.state import TrainState
 from counterfoil.train.validation import Validation, Watch
@@ -56,7 +56,8 @@ class Fitted:
     best: float | None
     #: The journal: numbers by name, `step` first.
     history: tuple[Mapping[str, float], ...]
-    #: Seconds of training alone, rows (of all devices) in one of them, share of them spent waiting for data.
+    #: Seconds of training alone, rows (of all devices) in one of them, share of them spent waiting for data
+    #: (of several processes by the one that waits longest).
     seconds: float
     rows_per_second: float
     waiting: float
@@ -74,14 +75,14 @@ def fit(
     out: str | Path | None = None,
     saving: Saving = DEFAULT_SAVING,
     device: str = "auto",
-    devices: int = 1,
+    computing: Computing = ONE_DEVICE,
     workers: int = 0,
     progress: Progress = silent,
     note: Note = warn,
 ) -> Fitted:
     """Train the backbone's network, in place, as the recipe says.
 
-    Rows come in an order that the recipe's seed alone decides, whatever `workers` and `devices` are; an
+    Rows come in an order that the recipe's seed alone decides, whatever `workers` and devices are; an
     epoch's last rows that make no whole batch are left out. Validation is the recipe's objective on
     `validation` (accuracy within batches, loss, rsum where the recipe selects by it) and the measures of
     `monitors`; the weights of the strictly best validation are kept, and the last ones where there is none.
@@ -90,14 +91,19 @@ def fit(
     often as `saving` states the resume state: a training that was stopped at any moment and is started again
     ends, on a CPU, with the weights of one that never was. One that has ended is not repeated.
 
+    `computing` says on how many devices, and what is done where memory is short; the gradients are those of
+    the whole batch whatever it says.
+
     Raises `InputError` where a folder holds another training, the data lack what the recipe needs, a device
     is not there, or the loss is no number any more (the last checkpoint is kept); `DataError` naming an image
     that cannot be read, unless the recipe skips those; `StorageError` where the disk is full (what was saved
     before is intact).
     """
     out = None if out is None else Path(out)
-    fabric = launched(device, devices, recipe.precision)
-    place, first = fabric.device, fabric.is_global_zero
+    fabric = launched(device, computing.devices, recipe.precision)
+    place, first, chunk = fabric.device, fabric.is_global_zero, computing.chunk_size
+    for stage in recipe.staged():
+        check_chunk(chunk, stage.batch_size, fabric.world_size)
     progress, note = (progress, note) if first else (silent, _no_note)
     network, stages = backbone.network, recipe.staged()
     aims = [objective(stage) for stage in stages]
@@ -124,7 +130,7 @@ def fit(
 
     # The weights, the journal, and the guarded task before training.
     fabric.to_device(network)
-    readings = RunningMetrics(place)
+    readings = RunningMetrics(place, partial(largest, fabric))
     if state is not None:
         with training_state.fitting(out):
             network.load_state_dict(state["network"])
@@ -187,7 +193,7 @@ def fit(
         course = course_of(
             stages, number, len(rows), start=now.at, rank=fabric.global_rank, world=fabric.world_size
         )
-        with closing(feed.batches(course)) as batches:
+        with closing(feed.batches(course)) as batches, recomputed(network, computing.checkpoint_activations):
             progress("training", now.step, total)
             while now.at < course.steps:
                 began = perf_counter()
@@ -195,13 +201,16 @@ def fit(
                 for group in optimiser.param_groups:
                     group["lr"] = lr
                 last = now.at + 1 == course.steps
-                due = last or (now.step + 1) % saving.journal_every == 0
+                ends = last or (now.at + 1) % course.per_epoch == 0
+                due = ends or (now.step + 1) % saving.journal_every == 0
 
                 # Forward and backward, of all batches of the step as one.
                 asked_at = perf_counter()
                 parts = list(islice(batches, stage.accumulate))
                 waited = perf_counter() - asked_at
-                said = gradients(model, aim, parts, fabric=fabric, gather=together)
+                said = gradients(
+                    model, aim, parts, fabric=fabric, gather=together, chunk=computing.chunk_size
+                )
                 used = np.concatenate([part.rows for part in parts])
 
                 # One step of the optimiser; a loss that is no number raises in `take`.
@@ -232,6 +241,7 @@ def fit(
                 if due or entry:
                     line = {"step": now.step, "epoch": parts[-1].epoch, "lr": lr, **readings.means()}
                     line |= {} if norm is None else {"grad_norm": float(norm)}
+                    line |= {"epoch_waiting": now.end_epoch(partial(largest, fabric))} if ends else {}
                     journal.write(line | {"seconds": now.seconds} | entry)
                 if last or (entry and selection.stale(now)):
                     break
@@ -244,6 +254,7 @@ def fit(
         saver.save(now, readings, journal, None)
 
     selection.put_back(now)
+    now.waited = largest(fabric, now.waited)
     journal.close()
     if folder is not None:
         end(folder)

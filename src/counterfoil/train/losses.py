@@ -2,7 +2,9 @@
 
 Pure functions of features, in float32 at least whatever precision the towers compute in. Features are
 brought to length one inside; `scale` is the inverse temperature, exp(logit_scale). What is gathered from
-several devices goes in as if it were one batch (`counterfoil.train.optim`).
+several devices goes in as if it were one batch (`counterfoil.train.gradients`). `own` are then the rows of
+this device, and the loss is of these as queries among all: the mean over devices is the loss of the whole
+batch, and no device holds all similarities (open_clip's local loss). None: all rows are its own.
 
 Mining of negatives for a triplet loss is a mask over a batch's similarities, without a gradient: row i is a
 query, column j an item, and (i, i) the right pair; transposed, the items ask. In PCME's loss items are
@@ -14,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
@@ -23,16 +25,21 @@ from counterfoil.errors import InputError
 Mining = Literal["sum", "semi-hard", "hardest"]
 
 
-def wrong(similarity: Float[Tensor, "rows rows"]) -> Bool[Tensor, "rows rows"]:
+#: Positions among all rows; the right columns of as many queries.
+Own = Int[Tensor, "own"] | None
+
+
+def wrong(similarity: Float[Tensor, "own rows"], own: Own = None) -> Bool[Tensor, "own rows"]:
     """All pairs but the right ones: no mining (VSE0).
 
     >>> wrong(torch.zeros(2, 2)).tolist()
     [[False, True], [True, False]]
     """
-    return ~torch.eye(len(similarity), dtype=torch.bool, device=similarity.device)
+    right = _right(similarity, own)
+    return torch.arange(similarity.shape[1], device=similarity.device) != right[:, None]
 
 
-def hardest(similarity: Float[Tensor, "rows rows"]) -> Bool[Tensor, "rows rows"]:
+def hardest(similarity: Float[Tensor, "own rows"], own: Own = None) -> Bool[Tensor, "own rows"]:
     """The most similar wrong item of each row, the first of equals (VSE++: Faghri et al. 2018).
 
     A batch of one has no wrong item, and an empty mask.
@@ -40,10 +47,10 @@ def hardest(similarity: Float[Tensor, "rows rows"]) -> Bool[Tensor, "rows rows"]
     >>> hardest(torch.tensor([[0.9, 0.1, 0.3], [0.2, 0.1, 0.0], [0.5, 0.5, 0.9]])).int().tolist()
     [[0, 0, 1], [1, 0, 0], [1, 0, 0]]
     """
-    return _most_similar(similarity, wrong(similarity))
+    return _most_similar(similarity, wrong(similarity, own))
 
 
-def semi_hard(similarity: Float[Tensor, "rows rows"]) -> Bool[Tensor, "rows rows"]:
+def semi_hard(similarity: Float[Tensor, "own rows"], own: Own = None) -> Bool[Tensor, "own rows"]:
     """The most similar wrong item of each row among those less similar than the right one.
 
     These are right already, if by little: what is more similar than the right item, such as an unmarked
@@ -53,21 +60,26 @@ def semi_hard(similarity: Float[Tensor, "rows rows"]) -> Bool[Tensor, "rows rows
     >>> semi_hard(torch.tensor([[0.4, 0.5, 0.3], [0.2, 0.1, 0.1], [0.5, 0.6, 0.9]])).int().tolist()
     [[0, 0, 1], [0, 0, 0], [0, 1, 0]]
     """
-    right = similarity.diagonal()[:, None]
-    return _most_similar(similarity, wrong(similarity) & (similarity < right))
+    right = similarity.gather(1, _right(similarity, own)[:, None])
+    return _most_similar(similarity, wrong(similarity, own) & (similarity < right))
 
 
 #: The rules by name: a similarity to the pairs that count.
-RULES: Mapping[Mining, Callable[[Tensor], Tensor]] = {
+RULES: Mapping[Mining, Callable[[Tensor, Own], Tensor]] = {
     "sum": wrong,
     "semi-hard": semi_hard,
     "hardest": hardest,
 }
 
 
+def _right(scores: Float[Tensor, "own rows"], own: Own) -> Int[Tensor, "own"]:
+    """The right column of each query."""
+    return torch.arange(len(scores), device=scores.device) if own is None else own
+
+
 def _most_similar(
-    similarity: Float[Tensor, "rows rows"], among: Bool[Tensor, "rows rows"]
-) -> Bool[Tensor, "rows rows"]:
+    similarity: Float[Tensor, "own rows"], among: Bool[Tensor, "own rows"]
+) -> Bool[Tensor, "own rows"]:
     """The first of the highest in each row among some, if there are any."""
     open_only = similarity.detach().masked_fill(~among, -torch.inf)
     # argmax promises nothing of equals; the first true of "is the highest" is the first.
@@ -111,8 +123,25 @@ def similarity(
         return each.view(*left.shape[:2], *right.shape[:2]).amax(dim=(1, 3))
 
 
+def both_ways(
+    images: Float[Tensor, "rows *heads width"],
+    texts: Float[Tensor, "texts *other_heads width"],
+    own: Own = None,
+    scale: Scale | float = 1.0,
+) -> tuple[Float[Tensor, "own texts"], Float[Tensor, "own rows"]]:
+    """`scale` x the cosines of images with all texts, and of the texts that have an image with all images.
+
+    >>> [side.tolist() for side in both_ways(torch.eye(2), torch.tensor([[0.0, 1], [1, 0], [1, 0]]))]
+    [[[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]]
+    """
+    if own is None:
+        scores = scale * similarity(images, texts)
+        return scores, scores[:, : len(images)].T
+    return scale * similarity(images[own], texts), scale * similarity(texts[own], images)
+
+
 def info_nce(
-    images: Float[Tensor, "rows width"], texts: Float[Tensor, "rows width"], scale: Scale
+    images: Float[Tensor, "rows width"], texts: Float[Tensor, "rows width"], scale: Scale, own: Own = None
 ) -> Float[Tensor, ""]:
     """The mean of both directions' cross-entropies over the batch: CLIP's loss (BiVLC Appendix E).
 
@@ -121,12 +150,11 @@ def info_nce(
     >>> round(info_nce(torch.ones(4, 2), torch.ones(4, 2), torch.tensor(100.0)).item(), 4)  # ln 4
     1.3863
     """
-    logits = scale * similarity(images, texts)
-    return (_first_are_right(logits) + _first_are_right(logits.T)) / 2
+    return _choice(images, texts, scale, own)
 
 
 def with_negative_texts(
-    images: Float[Tensor, "rows width"], texts: Float[Tensor, "twice width"], scale: Scale
+    images: Float[Tensor, "rows width"], texts: Float[Tensor, "twice width"], scale: Scale, own: Own = None
 ) -> Float[Tensor, ""]:
     """InfoNCE with hard negative texts (NegCLIP; TROHN-Text of BiVLC).
 
@@ -144,18 +172,24 @@ def with_negative_texts(
             given=f"{len(texts)} texts for {len(images)} images",
             allowed=f"{len(images)} or more",
         )
-    logits = scale * similarity(images, texts)
-    return (_first_are_right(logits) + _first_are_right(logits[:, : len(images)].T)) / 2
+    return _choice(images, texts, scale, own)
+
+
+def _choice(images: Tensor, texts: Tensor, scale: Tensor, own: Own) -> Tensor:
+    """Images choose among all texts, and texts that have an image among all images."""
+    asked, answered = both_ways(images, texts, own, scale)
+    right = _right(asked, own)
+    return (functional.cross_entropy(asked, right) + functional.cross_entropy(answered, right)) / 2
 
 
 def with_negative_pairs(
-    images: Float[Tensor, "twice width"], texts: Float[Tensor, "twice width"], scale: Scale
+    images: Float[Tensor, "twice width"], texts: Float[Tensor, "twice width"], scale: Scale, own: Own = None
 ) -> Float[Tensor, ""]:
     """InfoNCE over captions and negative captions, each with its own image (TROHN-Img of BiVLC).
 
     A negative caption is right for its negative image: this is the plain loss of twice the rows.
     """
-    return info_nce(images, texts, scale)
+    return info_nce(images, texts, scale, own)
 
 
 def positive_augmented(
@@ -168,6 +202,7 @@ def positive_augmented(
     lambda_v: float = 0.05,
     lambda_t: float = 0.1,
     halved: bool = False,
+    own: Own = None,
 ) -> Float[Tensor, ""]:
     """L(V, T) + lambda_v L(V', T) + lambda_t L(V, T') (PAC-S equations 2 to 4).
 
@@ -176,41 +211,44 @@ def positive_augmented(
     it is not known, and `halved` does that. (An adaptive optimiser all but ignores the difference.)
     """
     whole = (
-        info_nce(images, texts, scale)
-        + lambda_v * info_nce(generated_images, texts, scale)
-        + lambda_t * info_nce(images, generated_texts, scale)
+        info_nce(images, texts, scale, own)
+        + lambda_v * info_nce(generated_images, texts, scale, own)
+        + lambda_t * info_nce(images, generated_texts, scale, own)
     )
     return whole if halved else 2 * whole
 
 
 def triplet(
-    similarity: Float[Tensor, "rows rows"],
+    similarity: Float[Tensor, "own rows"],
+    texts: Float[Tensor, "own rows"] | None = None,
     *,
     margin: float = 0.2,
     mining: Mining = "hardest",
     reduction: Literal["mean", "sum"] = "mean",
+    own: Own = None,
 ) -> Float[Tensor, ""]:
     """Hinge on each right pair and the wrong ones that count, in both directions (VSE0, VSE++).
 
     For image i and a wrong text j: max(0, margin - s(i, i) + s(i, j)), and the same for texts and wrong
     images. `mining` says which count: all ("sum"), or one of each row. Both
     directions and all that counts are added up; "mean" divides by the rows, the released code of VSE++ does
-    not ("sum").
+    not ("sum"). `texts` are the similarities of texts with images, where they are not the others transposed.
 
     >>> loss = triplet(torch.tensor([[0.5, 0.4], [0.6, 0.5]]), margin=0.2)
     >>> round(loss.item(), 4)  # 0.1 + 0.3 each way, over two rows
     0.4
     """
-    total = sum(
-        (
-            torch.where(
-                RULES[mining](scores), functional.relu(margin - scores.diagonal()[:, None] + scores), 0
-            ).sum()
-            for scores in (similarity, similarity.T)
-        ),
-        start=similarity.new_zeros(()),
-    )
-    return total / len(similarity) if reduction == "mean" else total
+    right = _right(similarity, own)
+    total = similarity.new_zeros(())
+    for scores in (similarity, similarity.T if texts is None else texts):
+        hinge = functional.relu(margin - scores.gather(1, right[:, None]) + scores)
+        total = total + torch.where(RULES[mining](scores, own), hinge, 0).sum()
+    return total / len(similarity) if reduction == "mean" else total * _shares(similarity.shape[1], own)
+
+
+def _shares(rows: int, own: Own) -> float:
+    """By how much a sum over own rows counts more, so that the mean over devices is that over all rows."""
+    return 1.0 if own is None else rows / len(own)
 
 
 def diversity(rows: Float[Tensor, "batch heads width"]) -> Float[Tensor, ""]:
@@ -236,6 +274,7 @@ def mmd(
     *,
     gamma: float = 0.5,
     kernel: Literal["gaussian", "distance"] = "gaussian",
+    own: Own = None,
 ) -> Float[Tensor, ""]:
     """How differently the two sides are spread: the squared maximum mean discrepancy (PVSE).
 
@@ -247,19 +286,19 @@ def mmd(
     0.0
     """
     with torch.autocast(images.device.type, enabled=False):
-        x, y = (unit(side).reshape(-1, side.shape[-1]) for side in (images, texts))
+        left, right = unit(images), unit(texts)
+        x, y = (side.reshape(-1, side.shape[-1]) for side in (left, right))
+        mine, other = (
+            side if own is None else whole[own].reshape(-1, whole.shape[-1])
+            for side, whole in ((x, left), (y, right))
+        )
 
         def mean(left: Tensor, right: Tensor) -> Tensor:
             # Without the shortcut through a product of matrices: it gives an item a distance to itself.
             distance = torch.cdist(left, right, compute_mode="donot_use_mm_for_euclid_dist")
             return torch.exp(-gamma * (distance.square() if kernel == "gaussian" else distance)).mean()
 
-        return mean(x, x) + mean(y, y) - 2 * mean(x, y)
-
-
-def _first_are_right(logits: Float[Tensor, "rows columns"]) -> Float[Tensor, ""]:
-    """The cross-entropy of rows whose right column has their own number."""
-    return functional.cross_entropy(logits, torch.arange(len(logits), device=logits.device))
+        return mean(mine, x) + mean(other, y) - 2 * mean(mine, y)
 
 
 #: Beneath the root of a squared distance, as in the released code: the gradient at zero is finite.
@@ -319,6 +358,7 @@ def soft_contrastive(
     vib: float = 1e-5,
     information: Literal["released", "exact"] = "released",
     reduction: Literal["sum", "mean"] = "sum",
+    own: Own = None,
 ) -> Matching:
     """The negative log-likelihood that right pairs match and wrong ones do not, and a price on certainty.
 
@@ -333,8 +373,12 @@ def soft_contrastive(
         draws(mean, spread, samples, generator)
         for mean, spread in ((images, image_log_variance), (texts, text_log_variance))
     )
+    if own is not None:
+        left, images, image_log_variance = left[own], images[own], image_log_variance[own]
     logits = 2 * match_logits(left, right, match)
-    sign = 2 * torch.eye(len(images), device=logits.device, dtype=logits.dtype) - 1
+    sign = 1 - 2 * wrong(logits[:, :, 0], own).to(logits.dtype)
+    if own is not None:
+        right, texts, text_log_variance = right[own], texts[own], text_log_variance[own]
     likelihood = torch.logsumexp(functional.logsigmoid(sign[:, :, None] * logits), dim=2)
     matching = -2 * (likelihood - math.log(logits.shape[2])).sum()
     if information == "exact":
@@ -343,8 +387,8 @@ def soft_contrastive(
         price = divergence(left.mean(1), image_log_variance / 2) + divergence(
             right.mean(1), text_log_variance / 2
         )
-    if reduction == "mean":
-        matching, price = matching / len(images), price / len(images)
+    over = len(images) if reduction == "mean" else 1 / _shares(logits.shape[1], own)
+    matching, price = matching / over, price / over
     return Matching(matching + vib * price, matching, price)
 
 

@@ -1,6 +1,6 @@
 """Objectives: the columns a recipe encodes, and the loss over the network's answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -38,6 +38,18 @@ class Sides:
     match: Tensor | None
     #: For what a loss draws: random, and the same on all devices.
     seed: int
+    #: Which of how many devices this is.
+    rank: int = 0
+    world: int = 1
+
+    def own(self, roles: int = 1) -> losses.Own:
+        """The rows of this device among those of `roles` roles one after the other; None: all of them are."""
+        if self.world == 1:
+            return None
+        rows = len(self.images[0].points)
+        share = rows // self.world
+        mine = torch.arange(self.rank * share, (self.rank + 1) * share, device=self.scale.device)
+        return torch.cat([mine + role * rows for role in range(roles)])
 
     def points(self) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """The vectors alone, of each image role and each text role."""
@@ -58,12 +70,15 @@ class Objective:
     #: Whether the loss draws samples.
     draws: bool = False
 
-    def __call__(self, answer: Answer, gather: Gather = lambda rows: rows) -> tuple[Loss, Mapping[str, Loss]]:
+    def __call__(
+        self, answer: Answer, gather: Gather = lambda rows: rows, *, rank: int = 0, world: int = 1
+    ) -> tuple[Loss, Mapping[str, Loss]]:
         """The loss of a batch, to be minimised, and what it is made of where there are several parts.
 
-        `gather` puts the rows of all devices together (`counterfoil.train.optim`); every device computes
-        the same. Parts carry no gradient. A loss that draws takes its seed from torch's generator on the
-        CPU, so it is repeated wherever that generator is put back.
+        `gather` puts the rows of all devices together (`counterfoil.train.gradients`); of the loss and its
+        parts the mean over devices is that of the whole batch. Parts carry no gradient. A loss that draws
+        takes its seed from torch's generator on the CPU, so it is repeated wherever that generator is put
+        back.
         """
         device = answer.logit_scale.device
         seed = _seed(gather, device) if self.draws else 0
@@ -73,6 +88,8 @@ class Objective:
             answer.logit_scale.float().exp(),
             answer.match,
             seed,
+            rank,
+            world,
         )
         # Sums over a batch lose too much in half precision.
         with torch.autocast(device.type, enabled=False):
@@ -126,18 +143,15 @@ _HEADS: tuple[tuple[type[Recipe], str], ...] = ((Polysemous, "pvse"), (Probabili
 def _roles(side: Encoded, roles: tuple[str, ...], gather: Gather) -> tuple[Encoded, ...]:
     """The outputs of each role, of all devices; attention is left out, since no loss uses it."""
 
-    def part(tensor: Tensor | None, role: int) -> Tensor | None:
-        return None if tensor is None else gather(tensor.unflatten(0, (len(roles), -1))[role])
+    def parts(tensor: Tensor | None) -> Sequence[Tensor | None]:
+        if tensor is None:
+            return [None] * len(roles)
+        # All roles of a row together, so that devices talk to each other once.
+        return gather(tensor.unflatten(0, (len(roles), -1)).transpose(0, 1)).unbind(1)
 
-    return tuple(
-        Encoded(
-            gather(side.points.unflatten(0, (len(roles), -1))[role]),
-            part(side.log_variance, role),
-            None,
-            part(side.residuals, role),
-        )
-        for role in range(len(roles))
-    )
+    points = gather(side.points.unflatten(0, (len(roles), -1)).transpose(0, 1)).unbind(1)
+    spreads, residuals = parts(side.log_variance), parts(side.residuals)
+    return tuple(Encoded(points[role], spreads[role], None, residuals[role]) for role in range(len(roles)))
 
 
 def _seed(gather: Gather, device: torch.device) -> int:
@@ -151,7 +165,7 @@ def pairs(recipe: Recipe) -> Objective:
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), (texts,) = sides.points()
-        return losses.info_nce(images, texts, sides.scale), {}
+        return losses.info_nce(images, texts, sides.scale, sides.own()), {}
 
     return Objective(("image",), ("caption",), loss)
 
@@ -161,7 +175,7 @@ def negative_texts(recipe: Recipe) -> Objective:
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), texts = sides.points()
-        return losses.with_negative_texts(images, torch.cat(texts), sides.scale), {}
+        return losses.with_negative_texts(images, torch.cat(texts), sides.scale, sides.own()), {}
 
     return Objective(("image",), ("caption", "negative_caption"), loss)
 
@@ -171,7 +185,8 @@ def negative_pairs(recipe: Recipe) -> Objective:
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         images, texts = sides.points()
-        return losses.with_negative_pairs(torch.cat(images), torch.cat(texts), sides.scale), {}
+        every = torch.cat(images), torch.cat(texts)
+        return losses.with_negative_pairs(*every, sides.scale, sides.own(roles=2)), {}
 
     return Objective(("image", "negative_image"), ("caption", "negative_caption"), loss)
 
@@ -190,6 +205,7 @@ def positive_augmented(recipe: PositiveAugmented) -> Objective:
             lambda_v=recipe.lambda_v,
             lambda_t=recipe.lambda_t,
             halved=recipe.directions == "mean",
+            own=sides.own(),
         )
         return whole, {}
 
@@ -201,8 +217,14 @@ def triplet(recipe: Triplet) -> Objective:
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
         (images,), (texts,) = sides.points()
-        scores = losses.similarity(images, texts)
-        whole = losses.triplet(scores, margin=recipe.margin, mining=recipe.mining, reduction=recipe.reduction)
+        own = sides.own()
+        whole = losses.triplet(
+            *losses.both_ways(images, texts, own),
+            margin=recipe.margin,
+            mining=recipe.mining,
+            reduction=recipe.reduction,
+            own=own,
+        )
         return whole, {}
 
     return Objective(("image",), ("caption",), loss)
@@ -217,8 +239,10 @@ def polysemous(recipe: Polysemous) -> Objective:
         if images.residuals is None or texts.residuals is None:
             raise _lacks("several vectors per item", recipe)
         hinge, _ = hinge_of(sides)
-        apart = losses.diversity(images.residuals) + losses.diversity(texts.residuals)
-        together = losses.mmd(images.points, texts.points, kernel=recipe.kernel)
+        own = sides.own()
+        found = images.residuals, texts.residuals
+        apart = sum(losses.diversity(each if own is None else each[own]) for each in found)
+        together = losses.mmd(images.points, texts.points, kernel=recipe.kernel, own=own)
         whole = hinge + recipe.diversity * apart + recipe.mmd * together
         return whole, {"hinge": hinge, "diversity": apart, "mmd": together}
 
@@ -243,6 +267,7 @@ def probabilistic(recipe: Probabilistic) -> Objective:
             vib=recipe.vib_beta,
             information=recipe.information,
             reduction=recipe.reduction,
+            own=sides.own(),
         )
         return found.loss, {"matching": found.matching, "information": found.information}
 

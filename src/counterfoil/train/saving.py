@@ -19,7 +19,7 @@ from counterfoil.scorers import checkpoint as checkpoint_folder
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train import state
 from counterfoil.train.journal import Journal, RunningMetrics
-from counterfoil.train.optim import of_all, on_first
+from counterfoil.train.optim import largest, of_all, on_first
 from counterfoil.train.recipes import Recipe
 from counterfoil.train.state import TrainState
 from counterfoil.train.validation import ForgettingGuard, Validation, Watch, better, evaluation_mode
@@ -86,6 +86,7 @@ class Saver:
         """
         readings.settle()
         randoms = of_all(self._fabric, state.random_state())
+        now.waited = largest(self._fabric, now.waited)
         self._saved_at = perf_counter()
         if self._folder is None:
             return

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -52,6 +52,9 @@ class TrainState:
     seconds: float = 0.0
     waited: float = 0.0
     rows: int = 0
+    #: The same two of the epoch that is being gone through.
+    epoch_seconds: float = 0.0
+    epoch_waited: float = 0.0
     #: What the guarded task was at the start.
     held_out: float | None = None
     #: Rows whose pictures could not be read.
@@ -62,6 +65,13 @@ class TrainState:
         """Take in a step: its rows, the time it took and how much of that it waited for them."""
         self.step, self.at, self.rows = self.step + 1, self.at + 1, self.rows + rows
         self.seconds, self.waited = self.seconds + seconds, self.waited + waited
+        self.epoch_seconds, self.epoch_waited = self.epoch_seconds + seconds, self.epoch_waited + waited
+
+    def end_epoch(self, largest: Callable[[float], float]) -> float:
+        """The share of the epoch spent waiting for data, by the process that waited longest; starts anew."""
+        share = largest(self.epoch_waited / self.epoch_seconds if self.epoch_seconds else 0.0)
+        self.epoch_seconds = self.epoch_waited = 0.0
+        return share
 
 
 def identity(
@@ -215,6 +225,8 @@ class _Standing(Stored):
     seconds: Annotated[float, Field(ge=0)]
     waited: Annotated[float, Field(ge=0)]
     rows: Count
+    epoch_seconds: Annotated[float, Field(ge=0)] = 0.0
+    epoch_waited: Annotated[float, Field(ge=0)] = 0.0
     held_out: float | None
     left_out: list[Count]
     ended: bool

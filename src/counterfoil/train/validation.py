@@ -28,10 +28,10 @@ from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
 from counterfoil.train.batches import BatchPart, in_order
 from counterfoil.train.dataloaders import Batch, Feed
+from counterfoil.train.gradients import joined
 from counterfoil.train.images import ImageRequest
 from counterfoil.train.losses import similarity
 from counterfoil.train.objectives import Objective
-from counterfoil.train.optim import joined
 from counterfoil.train.recipes import Recipe
 
 

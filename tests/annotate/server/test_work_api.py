@@ -1,15 +1,22 @@
 """The routes of the annotators' page: what they show, take and hide."""
 
+import html
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from counterfoil.annotate import work
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.entry import make_links
+from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.languages import LANGUAGES, phrases_of
 from counterfoil.annotate.work import set_running
 from counterfoil.errors import StorageError
+from served_campaign import CELLS
 
 
 def test_from_the_link_to_the_code(site: Any) -> None:
@@ -169,7 +176,7 @@ def test_what_cannot_be_stored_is_not_acknowledged(
     token = site.token()
     lease = site.work(token)["items"][0]["lease"]
     with monkeypatch.context() as patch:
-        patch.setattr(work, "submit", fail)
+        patch.setattr(work, "take", fail)
         reply = site.answer(token, lease, {"match": 0})
     assert (reply.status_code, what in reply.json()["error"]) == (status, True)
     assert site.answer(token, lease, {"match": 0}).json()["accepted"]
@@ -193,13 +200,75 @@ def test_the_page_speaks_the_campaigns_language_or_the_browsers_among_them(site_
 
 
 def test_all_languages_have_the_same_words_with_the_same_places() -> None:
-    from counterfoil.annotate.server.work_pages import LANGUAGES, words_of
+    from counterfoil.annotate.server.work_pages import words_of
 
     places = {
         language: {name: sorted(re.findall(r"\{\w+\}", text)) for name, text in words_of(language).items()}
         for language in LANGUAGES
     }
     assert all(found == places["en"] for found in places.values())
+
+
+def said_by_forms() -> set[str]:
+    """Every label, question and option of forms, with the settings that show more of them; no contents."""
+    more: dict[str, list[dict[str, Any]]] = {
+        "which-image": [{"neither": True}],
+        "match": [{"rationale": False}],
+        "preference": [{"same": True}],
+    }
+    found: set[str] = set()
+    for name, cells in CELLS.items():
+        kinds = [cells, {"images": ["a.png", "b.png"], "captions": ["c"]}] if name == "choose" else [cells]
+        if name == "preference":
+            kinds.append({**cells, "image": "a.png", "caption": "c"})
+        for settings in ({}, *more.get(name, ())):
+            form = WORK_FORMS[name].form(settings, where=name)
+            for each in kinds:
+                page = form.page(WorkItem("1", each))
+                found |= {shown.label for shown in page.shown}
+                for field in page.fields:
+                    found |= {field.prompt, *(option.label for option in field.options)}
+    return {re.sub(r"^\d+: ", "", text) for text in found} - {""}
+
+
+def test_every_language_has_every_phrase_of_forms_and_notices() -> None:
+    notices = {*work._NOTICES.values(), work._ERROR}
+    source = Path(work.__file__).read_text()
+    notices |= set(re.findall(r'Receipt\(False, \w+, "([^"]+)"', source))
+    assert len(notices) >= 7
+    written = said_by_forms() | notices
+    assert set(CELLS) == {entry.name for entry in WORK_FORMS.values()}
+    for language in LANGUAGES[1:]:
+        assert written <= set(phrases_of(language)), language
+    known = [set(phrases_of(language)) for language in LANGUAGES[1:]]
+    assert all(each == known[0] for each in known)
+
+
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+def test_a_page_of_any_form_has_no_english_left_in_it(site_of: Any, language: str) -> None:
+    english = {text for text, other in phrases_of(language).items() if text != other}
+    accepts = {"accept-language": language}
+    for form in sorted(CELLS):
+        site = site_of(form, languages=("en", language))
+        view = site.client.get(f"/api/work/{site.token()}", headers=accepts).json()
+        (item, *_) = view["items"]
+        said = {each["label"] for each in item["shown"]}
+        for field in item["fields"]:
+            said |= {field["prompt"], field["text"], *(option["label"] for option in field["options"])}
+        said = {re.sub(r"^\d+: ", "", text) for text in said}
+        assert said & {*phrases_of(language).values()}
+        assert not said & english, form
+        # A field of spans is about the text that has its label.
+        for field in item["fields"]:
+            assert not field["text"] or field["text"] in {each["label"] for each in item["shown"]}
+    set_running(site.database, "paused", 1.0)
+    token = site.token(2)
+    paused = site.client.get(f"/api/work/{token}", headers=accepts).json()["notice"]
+    assert paused == phrases_of(language)[work._NOTICES["paused"]]
+    lost = site.client.get("/work/nowhere", headers=accepts).text
+    assert (
+        html.escape(phrases_of(language)["no such page; open the link that you were given once more"]) in lost
+    )
 
 
 def test_links_of_another_campaign_are_refused(site_of: Any) -> None:

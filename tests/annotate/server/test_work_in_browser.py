@@ -10,7 +10,6 @@ import pytest
 
 from counterfoil.annotate import work
 from counterfoil.annotate.answers import judgement_table
-from counterfoil.errors import StorageError
 from served_campaign import NASTY, Served, campaign_of, serving
 
 pytestmark = pytest.mark.browser
@@ -242,25 +241,6 @@ def test_answers_survive_the_loss_of_the_network_and_a_closed_page(serve: Any, v
     assert [each["match"] for each in answers(served)] == ["yes", "no", "no", "yes"]
 
 
-def test_a_full_disk_is_said_and_the_answer_is_sent_again(
-    serve: Any, visit: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    served = serve("yes-no", n=1)
-    page = visit(served.link(), allowed=("507",))
-    begin(page)
-
-    def full(*given: object, **more: object) -> None:
-        raise StorageError("the disk is full", where="database.sqlite")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(work, "submit", full)
-        press(page, ["1"])
-        page.locator("#sending:not([hidden])", has_text="the disk is full").wait_for()
-        assert answers(served) == []
-    title(page, "Done")
-    assert len(answers(served)) == 1
-
-
 def test_what_was_written_and_is_refused_stays_to_be_put_right(serve: Any, visit: Any) -> None:
     served = serve("quad-authoring", n=1)
     page = visit(served.link(), allowed=("422",))
@@ -274,6 +254,46 @@ def test_what_was_written_and_is_refused_stays_to_be_put_right(serve: Any, visit
     page.keyboard.press("Enter")
     title(page, "Done")
     assert answers(served)[0]["second_caption"] == "dog a"
+
+
+#: What is filled in of a half-written answer of each form, and how the page shows it.
+HALVES = {
+    "quad-authoring": ["1", "text:a dog sees a cat", "Enter", "2", "text:a cat sees"],
+    "match": ["2", "3", "Enter", "0", "Enter", "text:its sh"],
+    "error-spans": ["2", "ArrowRight", "Shift+ArrowRight", "3"],
+}
+_FILLED = """[...document.querySelectorAll(
+    'main fieldset:not([hidden]) :is(input:checked, textarea, .word.marked)'
+  )].map((each) => [each.id, each.textContent, each.dataset.label, each.type === 'textarea' && each.value])"""
+
+
+@pytest.mark.parametrize("form", HALVES)
+def test_a_half_written_answer_survives_a_reload_and_goes_when_it_is_stored(
+    serve: Any, visit: Any, form: str
+) -> None:
+    served = serve(form, n=2)
+    page = visit(served.link())
+    begin(page)
+    press(page, HALVES[form])
+    filled = page.evaluate(_FILLED)
+    assert len(filled) >= 2, filled
+    page.wait_for_timeout(700)
+    page.reload()
+    title(page, "Item 1")
+    assert page.evaluate(_FILLED) == filled
+    kept = "Object.keys(localStorage).filter((name) => name.startsWith('counterfoil-draft/')).length"
+    assert page.evaluate(kept) == 1
+    if form == "quad-authoring":
+        page.locator("#second_caption-text").fill("a cat sees a dog")
+        page.locator("#swap-0").check()
+        page.locator("#predicates-1").check()
+    press(page, ["Enter"])
+    title(page, "Item 2")
+    wait_for_answers(page, served, 1)
+    assert page.evaluate(kept) == 0
+    (seconds,) = set(judgement_table(served.database, served.campaign)["seconds"].to_pylist())
+    # The time before the reload counts.
+    assert seconds > 0.3 + 0.7
 
 
 def test_arrows_and_quick_presses_answer_nothing_by_accident(serve: Any, visit: Any) -> None:

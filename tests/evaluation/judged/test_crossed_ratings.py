@@ -48,6 +48,7 @@ def covers(repetitions: int, interval: str) -> float:
     return inside / repetitions
 
 
+@pytest.mark.slow
 def test_captions_count_as_well_as_images() -> None:
     # 80 repetitions know 95 % to 2.4 points.
     assert covers(80, "auto") > 0.87

@@ -96,6 +96,7 @@ def test_right_and_wrong_may_be_given() -> None:
         evaluate(benchmark, Outcomes({}), scorer="s")
 
 
+@pytest.mark.slow
 def test_noise_is_at_chance() -> None:
     rng = np.random.default_rng(4)
     benchmark = preferred(_votes(60), per_image=2)

@@ -160,6 +160,7 @@ def test_the_card_says_which_correlations_are_compared() -> None:
     ) == ("kendall_tau_c",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raters", ["points", "apart"])
 def test_noise_has_intervals_around_nothing(raters: str) -> None:
     """Of 300 scorers of noise the intervals of 95 % hold 0, give or take four standard errors."""

@@ -48,7 +48,7 @@ def test_values_are_scipys() -> None:
     assert found.to_json() == system_correlations(HUMANS, HUMANS, over="systems", draws=300).to_json()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_test_looks_at_every_order(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, y = rng.integers(0, 5, 6).astype(float), rng.normal(size=6)

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import ModelError
+from counterfoil.scorers.base import Options
 from counterfoil.scorers.captions import java
 from counterfoil.scorers.captions.java import meteor, meteor_command
+from counterfoil.scorers.captions.text import load
 
 pytest.importorskip("pycocoevalcap", reason="needs pycocoevalcap (extra java)")
 pytestmark = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java")
@@ -25,7 +27,7 @@ def _ended() -> Iterator[None]:
     java.close_all()
 
 
-def load(n: int, seed: int) -> tuple[list[str], list[list[str]]]:
+def drawn(n: int, seed: int) -> tuple[list[str], list[list[str]]]:
     """Captions of random words: candidates, and one to five references each."""
     rng = np.random.default_rng(seed)
 
@@ -56,7 +58,7 @@ def official() -> Iterator[Official]:
 
 class TestAsPycocoevalcap:
     def test_every_item_and_the_whole(self, official: Official) -> None:
-        candidates, references = load(400, seed=1)
+        candidates, references = drawn(150, seed=1)
         whole, items = official(candidates, references)
         found = meteor(candidates, references)
         np.testing.assert_allclose(found.items, items, rtol=0, atol=1e-9)
@@ -64,7 +66,7 @@ class TestAsPycocoevalcap:
         assert 0 <= found.items.min() < found.items.max() <= 1
 
     def test_two_programs_say_the_same(self) -> None:
-        candidates, references = load(101, seed=2)
+        candidates, references = drawn(101, seed=2)
         one, two = (meteor(candidates, references, processes=count) for count in (1, 2))
         np.testing.assert_array_equal(one.items, two.items)
         assert one.corpus == two.corpus
@@ -81,6 +83,18 @@ class TestAsPycocoevalcap:
         assert found.corpus == pytest.approx(whole, abs=1e-9)
         # Not the mean: the counts of all are taken together.
         assert abs(found.corpus - found.items.mean()) > 1e-3
+
+
+def test_the_metric_cuts_words_and_the_whole_is_no_mean() -> None:
+    found, many = (load("meteor", Options(settings={"processes": count})) for count in "12")
+    asked = ["A man's RED horse.", "dogs run"], [["The man (red) rides", "x"], ["a dog runs fast"]]
+    direct = meteor(
+        ["a man 's red horse", "dogs run"], [["the man -lrb- red -rrb- rides", "x"], ["a dog runs fast"]]
+    )
+    np.testing.assert_array_equal(found.of_texts(*asked), direct.items)
+    assert found.of_corpus(*asked) == direct.corpus
+    assert abs(direct.corpus - direct.items.mean()) > 1e-3
+    assert found.identity.key == many.identity.key
 
 
 class TestOddCaptions:
@@ -106,7 +120,7 @@ class TestOddCaptions:
         assert same == 1 > other
 
     def test_rows_do_not_depend_on_others(self) -> None:
-        candidates, references = load(20, seed=3)
+        candidates, references = drawn(20, seed=3)
         alone = [meteor([c], [r]).items[0] for c, r in zip(candidates, references, strict=True)]
         assert meteor(candidates, references).items.tolist() == alone
 

@@ -59,15 +59,18 @@ def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, s
     work = sum(item.role == "work" for item in campaign.items)
     each = min(recipe.per_person or work, work)
     golden = recipe.golden_per_block if recipe.design == "blocks" else round(each * recipe.golden_share)
-    minutes = math.ceil((each + recipe.onboarding) * campaign.form.seconds / 60)
+    usual = math.ceil((each + recipe.onboarding) * campaign.form.seconds / 60)
+    minutes, pay = choices.minutes or max(1, usual), campaign.pay
+    # Prolific is told what a person's items cost, by the minutes that it is told.
+    price = pay.per_item * (each + recipe.onboarding)
     return StudyPlan(
         name=recipe.title,
         description=choices.description or f"{campaign.form.summary[:1].upper()}{campaign.form.summary[1:]}.",
         address=choices.address.rstrip("/") + "/enter",
         codes=codes,
         places=choices.places or math.ceil(work * recipe.overlap / max(1, each - golden)),
-        minutes=choices.minutes or max(1, minutes),
-        pay_per_hour=recipe.pay_per_hour,
+        minutes=minutes,
+        pay_per_hour=60 * price / minutes if pay.by_item else pay.per_hour,
         approve=choices.approve,
         project=choices.project,
         devices=choices.devices,

@@ -12,12 +12,16 @@ from counterfoil.registry import Registry, resolve
 
 @dataclass(frozen=True)
 class PlatformEntry:
-    """A platform's name, a line about it, and where its class is; `preset` are settings of the class."""
+    """A platform's name, a line about it, and where its class is; `preset` are settings of the class.
+
+    `least_pay` is the least pay per hour that it allows, by currency.
+    """
 
     name: str
     summary: str
     target: str
     preset: tuple[tuple[str, str], ...] = ()
+    least_pay: tuple[tuple[str, float], ...] = ()
 
     def platform(self, settings: Mapping[str, Any] | None = None) -> Platform:
         """The platform with these settings, as TOML has them.
@@ -61,6 +65,7 @@ PLATFORMS: Registry[PlatformEntry] = Registry(
             "prolific",
             "Prolific, also through its API (counterfoil annotate prolific)",
             "counterfoil.annotate.platforms.prolific:ProlificPlatform",
+            least_pay=(("GBP", 6.0), ("USD", 8.0)),
         ),
         PlatformEntry(
             "mturk",

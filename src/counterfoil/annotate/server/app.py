@@ -24,6 +24,7 @@ except ModuleNotFoundError as error:
 
 from counterfoil.annotate.server import research_page, work_api, work_pages
 from counterfoil.annotate.server.security import Guard, check_public_url, host_of
+from counterfoil.annotate.server.work_door import WorkDoor
 from counterfoil.annotate.server.work_views import Views, check_views
 
 
@@ -58,6 +59,8 @@ def make_app(
     if public_url is not None:
         hosts.add(host_of(check_public_url(public_url).partition("//")[2]))
     frames = views.platform.frames if views.platform is not None and views.platform.framed else ()
+    # The one that is added last comes first.
+    app.add_middleware(WorkDoor, campaign=campaign, database=database, views=views, clock=clock)
     app.add_middleware(Guard, clock=clock, hosts=frozenset(hosts), frames=frames, log=log)
     return app
 

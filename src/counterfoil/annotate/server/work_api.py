@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Path, Query, Response
+from fastapi import APIRouter, Header, HTTPException, Path, Query, Response
 from pydantic import BaseModel
 
 from counterfoil.annotate import entry, work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
+from counterfoil.annotate.languages import phrase_in
+from counterfoil.annotate.platforms.base import Visit
 from counterfoil.annotate.server.work_views import (
     AnswerGiven,
     NothingGiven,
@@ -21,6 +23,8 @@ from counterfoil.errors import InputError
 
 Token = Annotated[str, Path(max_length=200)]
 SignedVisit = Annotated[str, Query(max_length=2_000)]
+#: Languages that a browser accepts, as it says with every request.
+Accepted = Annotated[str, Header(alias="accept-language", max_length=2_000)]
 
 #: What every route may answer besides what it is for.
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -46,6 +50,16 @@ def person_named(database: Database, token: str) -> entry.Person:
         raise HTTPException(404, str(error)) from None
 
 
+def receipt_view(views: Views, receipt: work.Receipt, visit: Visit | None, language: str) -> ReceiptView:
+    """A receipt in a language, with what is next."""
+    return ReceiptView(
+        accepted=receipt.accepted,
+        repeated=receipt.repeated,
+        notice=phrase_in(language, receipt.notice),
+        work=views.work(receipt.standing, visit, language),
+    )
+
+
 def _reply(view: BaseModel) -> Response:
     # Written here, within the thread: FastAPI would check the view once more, in another turn of a thread.
     return Response(view.model_dump_json(), media_type="application/json")
@@ -55,48 +69,48 @@ def routes(campaign: Campaign, database: Database, views: Views, clock: Callable
     """The routes under /api/work, each in a thread of its own, since the database waits for the disk."""
     router = APIRouter(prefix="/api", responses=PROBLEMS)
 
-    def standing(token: str, visit: str) -> Response:
+    def standing(token: str, visit: str, accepted: str) -> Response:
         person = person_named(database, token)
         found = work.standing(database, campaign, person, clock())
-        return _reply(views.work(found, views.visit(visit, token)))
+        return _reply(views.work(found, views.visit(visit, token), views.language(accepted)))
 
     @router.get("/work/{token}", response_model=WorkView)
-    def stand(token: Token, visit: SignedVisit = "") -> Response:
+    def stand(token: Token, visit: SignedVisit = "", accepted: Accepted = "") -> Response:
         """Where the person stands, with the items to do now and next."""
-        return standing(token, visit)
+        return standing(token, visit, accepted)
 
     @router.post("/work/{token}/consent", response_model=WorkView)
-    def consent(token: Token, given: NothingGiven, visit: SignedVisit = "") -> Response:
+    def consent(
+        token: Token, given: NothingGiven, visit: SignedVisit = "", accepted: Accepted = ""
+    ) -> Response:
         """Store that the person agrees to take part."""
         entry.consent(database, person_named(database, token), clock(), text=campaign.consent)
-        return standing(token, visit)
+        return standing(token, visit, accepted)
 
     @router.post("/work/{token}/answers", response_model=ReceiptView)
-    def submit(token: Token, given: AnswerGiven, visit: SignedVisit = "") -> Response:
+    def submit(
+        token: Token, given: AnswerGiven, visit: SignedVisit = "", accepted: Accepted = ""
+    ) -> Response:
         """Store an answer; sent again with the same key it is stored once."""
         person = person_named(database, token)
         submission = work.Submission(given.lease, given.key, given.raw(), given.seconds)
         receipt = work.submit(database, campaign, person, submission, clock())
-        return _reply(
-            ReceiptView(
-                accepted=receipt.accepted,
-                repeated=receipt.repeated,
-                notice=receipt.notice,
-                work=views.work(receipt.standing, views.visit(visit, token)),
-            )
-        )
+        language = views.language(accepted)
+        return _reply(receipt_view(views, receipt, views.visit(visit, token), language))
 
     @router.post("/work/{token}/withdraw", response_model=WorkView)
-    def withdraw(token: Token, given: NothingGiven, visit: SignedVisit = "") -> Response:
+    def withdraw(
+        token: Token, given: NothingGiven, visit: SignedVisit = "", accepted: Accepted = ""
+    ) -> Response:
         """Delete the person's answers for good."""
         entry.withdraw(database, campaign, person_named(database, token), clock())
-        return standing(token, visit)
+        return standing(token, visit, accepted)
 
     @router.get("/preview")
-    def preview() -> WorkView:
+    def preview(accepted: Accepted = "") -> WorkView:
         """An example for people of a platform who look before they accept."""
         if views.platform is None or not views.platform.framed:
             raise HTTPException(404, "this campaign has no preview")
-        return views.preview()
+        return views.preview(views.language(accepted))
 
     return router

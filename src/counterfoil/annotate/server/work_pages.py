@@ -16,14 +16,13 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from counterfoil.annotate import entry
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
+from counterfoil.annotate.languages import language_for, phrase_in
 from counterfoil.annotate.platforms.base import Visit
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_api import Token, person_named
 from counterfoil.annotate.server.work_views import Views
 from counterfoil.errors import InputError
 
-#: Languages of the page's own words; the first where a campaign has none of them.
-LANGUAGES = ("en", "de", "es", "fr")
 #: Types of pictures by suffix; any other file is offered as a download and never shown.
 _TYPES = {
     ".png": "image/png",
@@ -80,27 +79,6 @@ def prose(markdown: str) -> str:
     return parser.renderer.render(tokens, parser.options, {})
 
 
-def language_for(accepted: str, offered: tuple[str, ...]) -> str:
-    """The language of the page: of the campaign's that it has words in, the one that the browser wants most.
-
-    >>> language_for("fr-CA,fr;q=0.9,en;q=0.8", ("en", "fr")), language_for("fr", ("de-AT",))
-    ('fr', 'de')
-    >>> language_for("", ("ja",))
-    'en'
-    """
-    able = [each for each in (name.split("-")[0].lower() for name in offered) if each in LANGUAGES]
-    wanted = []
-    for part in accepted.split(",")[:20]:
-        name, _, quality = part.strip().partition(";q=")
-        try:
-            weight = float(quality or 1)
-        except ValueError:
-            weight = 0.0
-        wanted.append((-weight, name.split("-")[0].lower()))
-    wanted.sort(key=lambda each: each[0])
-    return next((name for _, name in wanted if name in able), (able or LANGUAGES)[0])
-
-
 @dataclass(frozen=True)
 class WorkPages:
     """What is put into the templates of one campaign."""
@@ -123,13 +101,16 @@ class WorkPages:
 
     def message(self, request: Request, text: str, *, status: int) -> Response:
         """A page that says why there is nothing else."""
-        heading = words_of(self._language(request))["invalid_title"]
+        language = self._language(request)
+        heading = words_of(language)["invalid_title"]
+        text = phrase_in(language, text)
         return self._page(request, "message.html", status=status, heading=heading, text=text)
 
     def open(self, request: Request, problem: str = "") -> Response:
         """The page of an open link, which asks for the code if there is one."""
         asks = bool(self.campaign.recipe.code)
         status = 403 if problem else 200
+        problem = phrase_in(self._language(request), problem)
         return self._page(
             request, "open.html", status=status, headers=FORM_PAGE, problem=problem, asks_code=asks
         )

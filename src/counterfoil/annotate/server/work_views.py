@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from counterfoil.annotate.campaign import Campaign, images_of
 from counterfoil.annotate.forms.base import FormField, WorkPage
+from counterfoil.annotate.languages import language_for, page_in, phrase_in
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import campaign_platform
 from counterfoil.annotate.work import Assigned, Standing, shown_page
@@ -166,6 +167,11 @@ class Views:
         names = {name for item in self.campaign.items for name in images_of(form, item)}
         return {self._number(name): name for name in names}
 
+    @cached_property
+    def _addresses(self) -> dict[str, str]:
+        """Addresses of images that were shown, by file name: to make one takes longer than a page."""
+        return {}
+
     def _keyed(self, purpose: str, text: str) -> bytes:
         key = self.campaign.secrets["salt"].encode()
         return hmac.digest(key, f"{purpose}\0{text}".encode(), hashlib.sha256)
@@ -174,7 +180,10 @@ class Views:
         return self._keyed("picture", name).hex()[:40]
 
     def _address(self, name: str) -> str:
-        return f"/media/{self._number(name)}"
+        found = self._addresses.get(name)
+        if found is None:
+            found = self._addresses[name] = f"/media/{self._number(name)}"
+        return found
 
     def signed(self, visit: Visit, token: str) -> str:
         """A visit as text that only this person can use, so that ids of a platform need not be stored."""
@@ -183,33 +192,39 @@ class Views:
 
     def visit(self, text: str, token: str) -> Visit | None:
         """The visit in a signed text; None for any other text."""
+        if not text:
+            return None
         body, _, mark = text.partition(".")
         expected = self._keyed(f"visit {token}", body).hex()[:40]
         if not hmac.compare_digest(mark.encode(), expected.encode()):
             return None
         return Visit(**json.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4))))
 
-    def work(self, standing: Standing, visit: Visit | None) -> WorkView:
-        """Where a person stands."""
+    def language(self, accepted: str) -> str:
+        """The language of a browser that accepts these (`Accept-Language`)."""
+        return language_for(accepted, self.campaign.recipe.languages)
+
+    def work(self, standing: Standing, visit: Visit | None, language: str) -> WorkView:
+        """Where a person stands, in a language."""
         leave = self._leave(standing, visit)
         return WorkView(
             state=standing.state,
             done=standing.done,
             of=standing.of,
-            notice=standing.notice,
+            notice=phrase_in(language, standing.notice),
             code=(leave.code or standing.code) if standing.state == "done" else "",
             leave=LeaveView(address=leave.address, method=leave.method, fields=dict(leave.fields))
             if leave.address
             else None,
-            items=[self._item(each) for each in standing.assigned],
+            items=[self._item(each, language) for each in standing.assigned],
         )
 
-    def preview(self) -> WorkView:
+    def preview(self, language: str) -> WorkView:
         """An example for people who only look: an item of the test before the work, else of the work."""
         items = self.campaign.items
         roles = ("onboarding", "work", "golden")
         item = min(items, key=lambda each: roles.index(each.role))
-        page = shown_page(self.campaign, "preview", item)
+        page = page_in(language, shown_page(self.campaign, "preview", item))
         view = self._page(page, lease="preview", position=1, practice=False)
         return WorkView(state="preview", done=0, of=1, notice="", code="", leave=None, items=[view])
 
@@ -225,9 +240,10 @@ class Views:
             return Leave()
         return self.platform.leave(visit, outcomes[standing.state])
 
-    def _item(self, each: Assigned) -> ItemView:
+    def _item(self, each: Assigned, language: str) -> ItemView:
         practice = each.role == "onboarding"
-        return self._page(each.page, lease=each.lease, position=each.position, practice=practice)
+        page = page_in(language, each.page)
+        return self._page(page, lease=each.lease, position=each.position, practice=practice)
 
     def _page(self, page: WorkPage, *, lease: str, position: int, practice: bool) -> ItemView:
         shown = [

@@ -22,14 +22,14 @@ AUXILIARIES = frozenset({"be", "have", "do", "get", "go", "take", "make"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChangePlace:
     """Somewhere a caption can be changed; the lowest `tier` is tried first, and `make` draws one change."""
 
     tier: int
     make: Make
 
 
-Rule = Callable[[Parse, Lexicon], Iterator[Place]]
+Rule = Callable[[Parse, Lexicon], Iterator[ChangePlace]]
 
 
 def one_of(values: Sequence[str], rng: np.random.Generator) -> str | None:

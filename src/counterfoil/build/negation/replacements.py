@@ -11,8 +11,8 @@ from counterfoil.build.negation.places import (
     AUXILIARIES,
     FINITE,
     Change,
+    ChangePlace,
     Make,
-    Place,
     attributes,
     changed,
     conjugated,
@@ -28,7 +28,7 @@ from counterfoil.build.negation.rewriting import Edit
 from counterfoil.build.negation.words import article, plural
 
 
-def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     for phrase in parse.phrases:
         if counts(parse, phrase, lexicon):
             continue
@@ -44,7 +44,7 @@ def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
             # Of "peanut butter and jelly sandwiches" the last noun is of both.
             continue
         if options and not (found.mass and (phrase.plural or has_article(parse, phrase))):
-            yield Place(found.tier, _renamed(parse, phrase, options, found.mass))
+            yield ChangePlace(found.tier, _renamed(parse, phrase, options, found.mass))
 
 
 _MALE, _FEMALE = frozenset({"man", "boy", "guy", "gentleman"}), frozenset({"woman", "girl", "lady"})
@@ -95,7 +95,7 @@ def _renamed(parse: Parse, phrase: NounPhrase, options: Sequence[str], mass: boo
 _POSSESSIVES = frozenset({"its", "his", "her", "itself", "himself", "herself"})
 
 
-def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     """One more thing: beside an object of a verb or relation, beside the subject, or at the caption's end."""
     covered = {phrase.start for phrase in parse.phrases}
     for number, phrase in enumerate(parse.phrases):
@@ -120,13 +120,13 @@ def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
         if number == 0 and not _POSSESSIVES.isdisjoint(parse.lows):
             continue
         if not lexicon.is_place(found.group):
-            yield Place(0, _joined(parse, phrase, options))
+            yield ChangePlace(0, _joined(parse, phrase, options))
     end = len(parse.tokens)
     while end and not parse.tokens[end - 1].text[-1:].isalnum():
         end -= 1
     extras = _fitting(parse, NounPhrase(0, 0, 0, max(1, end), end, False), lexicon.extras, lexicon)
     if end and extras:
-        yield Place(1, _nearby(parse, end, extras))
+        yield ChangePlace(1, _nearby(parse, end, extras))
 
 
 def _joined(parse: Parse, phrase: NounPhrase, options: Sequence[str]) -> Make:
@@ -154,7 +154,7 @@ def _nearby(parse: Parse, end: int, options: Sequence[str]) -> Make:
     return make
 
 
-def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     inside = {at for phrase in parse.phrases for at in range(phrase.noun, phrase.stop)}
     left_alone = {
         at
@@ -185,12 +185,12 @@ def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
         if token.tag in ("JJR", "JJS") and not token.low.endswith("er"):
             continue
         if options:
-            yield Place(tier, changed(parse, at, at + 1, options))
+            yield ChangePlace(tier, changed(parse, at, at + 1, options))
     for at in verb_positions(parse):
         verb, lists = parse.tokens[at].lemma, lexicon.words
         taking = object_follows(parse, at)
         if options := (lists.with_object if taking else lists.alone).get(verb, ()):
-            yield Place(3 if taking else 1, conjugated(parse, at, options))
+            yield ChangePlace(3 if taking else 1, conjugated(parse, at, options))
     for phrase in parse.phrases:
         if (
             phrase.stop - phrase.noun > 1
@@ -199,10 +199,10 @@ def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
             word = parse.lows[phrase.noun]
             options = tuple(w for w in lexicon.kinds_for(word) if w not in parse.lows)
             if options:
-                yield Place(1, changed(parse, phrase.noun, phrase.noun + 1, options))
+                yield ChangePlace(1, changed(parse, phrase.noun, phrase.noun + 1, options))
 
 
-def add_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def add_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     for phrase in parse.phrases:
         if counts(parse, phrase, lexicon):
             continue
@@ -217,7 +217,7 @@ def add_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
             if word not in parse.lows and not any(lexicon.excludes(word, old) for old in has)
         ]
         if options:
-            yield Place(tier + (len(has) > 1), _attributed(parse, phrase, options, lexicon))
+            yield ChangePlace(tier + (len(has) > 1), _attributed(parse, phrase, options, lexicon))
 
 
 def _attributed(parse: Parse, phrase: NounPhrase, options: Sequence[str], lexicon: Lexicon) -> Make:
@@ -238,7 +238,7 @@ def _attributed(parse: Parse, phrase: NounPhrase, options: Sequence[str], lexico
     return make
 
 
-def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     for start, stop in _relations(parse, lexicon):
         after = parse.phrase_at(stop)
         word = parse.text(start, stop)
@@ -253,26 +253,26 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
             continue
         if word == "in" and parse.tokens[after.stop - 1].lemma in lexicon.words.worn:
             options = ("without",)
-        yield Place(0, changed(parse, start, stop, options))
+        yield ChangePlace(0, changed(parse, start, stop, options))
     for at in verb_positions(parse, but=AUXILIARIES - {"have"}):
         lemma = parse.tokens[at].lemma
         particle = (
             at + 1 < len(parse.tokens) and parse.lows[at + 1] == "up" and lemma in ("hold", "lift", "pick")
         )
         if particle and object_follows(parse, at + 1):
-            yield Place(0, conjugated(parse, at, lexicon.words.with_object[lemma], 2))
+            yield ChangePlace(0, conjugated(parse, at, lexicon.words.with_object[lemma], 2))
         elif object_follows(parse, at):
             if options := lexicon.words.with_object.get(lemma, ()):
-                yield Place(0, conjugated(parse, at, options))
+                yield ChangePlace(0, conjugated(parse, at, options))
         elif options := lexicon.words.alone.get(lemma, ()):
-            yield Place(1, conjugated(parse, at, options))
+            yield ChangePlace(1, conjugated(parse, at, options))
     for at, token in enumerate(parse.tokens):
         if (
             token.tag == "VBN"
             and at not in parse.within
             and (options := lexicon.words.done.get(token.low, ()))
         ):
-            yield Place(2, changed(parse, at, at + 1, options))
+            yield ChangePlace(2, changed(parse, at, at + 1, options))
 
 
 def _relations(parse: Parse, lexicon: Lexicon) -> Iterator[tuple[int, int]]:

@@ -7,7 +7,7 @@ from counterfoil.build.negation.parse import NounPhrase, Parse
 from counterfoil.build.negation.places import (
     AUXILIARIES,
     FINITE,
-    Place,
+    ChangePlace,
     Rule,
     always,
     attributes,
@@ -46,7 +46,7 @@ def _symmetric(words: str, lexicon: Lexicon) -> bool:
     return not rest.replace(",", " ").split()
 
 
-def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     units = _units(parse, lexicon)
     for i, first in enumerate(units):
         for second in units[i + 1 :]:
@@ -62,7 +62,7 @@ def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
             if edits is not None:
                 owned = any(token.tag == "PRP$" for token in parse.tokens)
                 tier = (between == "with") + 2 * _part_of(parse, first, second) + owned
-                yield Place(tier, always(edits, f"{one} <> {two}"))
+                yield ChangePlace(tier, always(edits, f"{one} <> {two}"))
 
 
 def _part_of(parse: Parse, first: NounPhrase, second: NounPhrase) -> bool:
@@ -123,14 +123,14 @@ def _agreement(parse: Parse, phrase: NounPhrase, many: bool) -> tuple[Edit, ...]
     return (Edit(at, at + 1, (new,)),)
 
 
-def swap_att(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def swap_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     yield from exchanged_attributes(parse, lexicon)
     yield from _exchanged_counts(parse, lexicon)
     yield from _moved_attributes(parse, lexicon)
     yield from _exchanged_kinds(parse)
 
 
-def exchanged_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def exchanged_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     phrases = parse.phrases
     for i, first in enumerate(phrases):
         for second in phrases[i + 1 :]:
@@ -158,7 +158,7 @@ def exchanged_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
                         Edit(one, one + 1, plain(parse, two, two + 1)),
                         Edit(two, two + 1, plain(parse, one, one + 1)),
                     )
-                    yield Place(0 if lexicon.excludes(a, b) else 1, always(edits, f"{a} <> {b}"))
+                    yield ChangePlace(0 if lexicon.excludes(a, b) else 1, always(edits, f"{a} <> {b}"))
 
 
 def _bound(parse: Parse, at: int) -> bool:
@@ -172,7 +172,7 @@ _SINGULAR_NOUNS = {"people": "person", "men": "man", "women": "woman", "children
 _NUMBERS = frozenset({"several", "many", "multiple"})
 
 
-def _exchanged_counts(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def _exchanged_counts(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     """How many there are of two things: "two cats and a dog" become "a cat and two dogs"."""
     for several in parse.phrases:
         word = parse.lows[several.start]
@@ -206,14 +206,14 @@ def _exchanged_counts(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
                 *agreed[0],
                 *agreed[1],
             )
-            yield Place(1, always(edits, f"{word} <> {one}"))
+            yield ChangePlace(1, always(edits, f"{word} <> {one}"))
 
 
 #: Qualities that almost any thing has.
 _FITS_MOST = frozenset({"colour", "size", "material", "pattern", "shape", "age"})
 
 
-def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     """An attribute of one thing given to another that has none of its kind."""
     for first in parse.phrases:
         spans = list(_spans(parse, first))
@@ -235,7 +235,7 @@ def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
                     to += 1
                 edits = (Edit(start, stop, ()), Edit(to, to, plain(parse, start, stop)))
                 unusual = 3 * any(lexicon.kind_of(word) not in _FITS_MOST for word in words if word != "and")
-                yield Place(
+                yield ChangePlace(
                     2 + len(has) + unusual,
                     always(edits, f"{' '.join(words)} moved to {name_of(parse, second)}"),
                 )
@@ -253,7 +253,7 @@ def _spans(parse: Parse, phrase: NounPhrase) -> Iterator[tuple[int, int]]:
         at = stop
 
 
-def _exchanged_kinds(parse: Parse) -> Iterator[Place]:
+def _exchanged_kinds(parse: Parse) -> Iterator[ChangePlace]:
     """The first nouns of two names of several words: "a computer desk by a street sign"."""
     named = [p for p in parse.phrases if p.stop - p.noun > 1]
     for i, first in enumerate(named):
@@ -264,11 +264,11 @@ def _exchanged_kinds(parse: Parse) -> Iterator[Place]:
                     Edit(first.noun, first.noun + 1, plain(parse, second.noun, second.noun + 1)),
                     Edit(second.noun, second.noun + 1, plain(parse, first.noun, first.noun + 1)),
                 )
-                yield Place(6, always(edits, f"{a} <> {b}"))
+                yield ChangePlace(6, always(edits, f"{a} <> {b}"))
 
 
 def swap_words(tags: frozenset[str]) -> Rule:
-    def rule(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+    def rule(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         inside = {at for p in parse.phrases for at in range(p.start, p.noun)}
         found = [
             at
@@ -286,12 +286,12 @@ def swap_words(tags: frozenset[str]) -> Rule:
                         Edit(one, one + 1, plain(parse, two, two + 1)),
                         Edit(two, two + 1, plain(parse, one, one + 1)),
                     )
-                    yield Place(0, always(edits, f"{a.low} <> {b.low}"))
+                    yield ChangePlace(0, always(edits, f"{a.low} <> {b.low}"))
 
     return rule
 
 
-def swap_noun(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
+def swap_noun(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     """Two nouns alone; attributes and determiners stay."""
     units = [p for p in parse.phrases if not counts(parse, p, lexicon)]
     for i, first in enumerate(units):
@@ -306,4 +306,4 @@ def swap_noun(parse: Parse, lexicon: Lexicon) -> Iterator[Place]:
                 Edit(first.noun, first.stop, plain(parse, second.noun, second.stop)),
                 Edit(second.noun, second.stop, plain(parse, first.noun, first.stop)),
             )
-            yield Place(0, always(edits, f"{one} <> {two}"))
+            yield ChangePlace(0, always(edits, f"{one} <> {two}"))

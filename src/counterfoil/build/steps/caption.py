@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from counterfoil.build.kept import kept_texts
+from counterfoil.build.making import TextRequest, captioner, chat_answers
 from counterfoil.build.step import Output, Work, split_rows, with_column
 from counterfoil.errors import InputError
-from counterfoil.store import digest
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.scenes import Scene, one_of
 from counterfoil.world.truth import matches, understood
@@ -24,6 +22,8 @@ _PROMPT = "Describe this image in one sentence."
 #: Reasons for which a row goes.
 NO_IMAGE, REFUSED, EMPTY = "no image to describe", "refused by the endpoint", "no caption written"
 NOTHING_ELSE = "nothing else to say of the scene"
+#: What is reported while captions are written.
+_STAGE = "writing captions"
 #: Tries at a caption of a scene that is not the given one.
 _TRIES = 50
 
@@ -146,7 +146,7 @@ class WriteCaptions:
                 scene = Scene.from_json(cell, where=f"step {work.step}, row '{row}'")
                 found = _other(scene, said, work, row)
                 yield _Written(row, WORLD, found, work.number(row), "" if found is not None else NOTHING_ELSE)
-            work.progress("writing captions", done, len(rows))
+            work.progress(_STAGE, done, len(rows))
 
     def _of_images(self, rows: pa.Table, work: Work) -> list["_Written"]:
         """A caption for each different image, given to all its rows."""
@@ -173,48 +173,37 @@ class WriteCaptions:
             "retries": str(self.retries),
             "read": "text",
         }
-        endpoint = work.scorer(self.by, settings).endpoint
-        if work.session.folder is None:
-            endpoint = endpoint.kept_in(work.keep)
         seeds = [work.number(row) % 2**31 if self.temperature else None for row in first.values()]
         requests = [
             ChatRequest((work.image(cell), self.prompt or _PROMPT), self.max_tokens, seed=seed)
             for cell, seed in zip(first, seeds, strict=True)
         ]
-        replies = zip(endpoint.ask(requests), first.values(), seeds, strict=True)
-        for done, (reply, row, seed) in enumerate(replies, start=1):
-            work.progress("writing captions", done, len(requests))
-            yield self._written(row, self.by, reply.text, seed, refused=reply.refused)
+        answers = chat_answers(self.by, settings, requests, work, stage=_STAGE)
+        for (said, refused), row, seed in zip(answers, first.values(), seeds, strict=True):
+            yield self._written(row, self.by, said, seed, refused=refused)
 
     def _local(self, first: Mapping[str, str], work: Work) -> Iterator["_Written"]:
         """The captions of a local model, batch by batch; finished batches are kept."""
-        from counterfoil.scorers.base import Options
-        from counterfoil.scorers.generative.writing import load_writer
-
-        writer = load_writer(self.by.removeprefix(CAPTIONER), Options(device=work.device), prompt=self.prompt)
-        identity, pairs = writer.identity.to_json(), list(first.items())
-        by = f"{self.by} {str(writer.identity.weights)[:12]}"
-        for start in range(0, len(pairs), self.batch):
-            part = pairs[start : start + self.batch]
-            pictures = [work.image(cell) for cell, _ in part]
-            seed = work.number("batch", start) if self.temperature else None
-            asked = [
-                identity,
-                [digest(picture.read()) for picture in pictures],
-                [self.max_tokens, self.beams, self.temperature, seed],
-            ]
-            write = partial(
-                writer.write,
-                pictures,
-                most=self.max_tokens,
-                beams=self.beams,
-                temperature=self.temperature,
-                seed=seed or 0,
+        maker = captioner(
+            self.by.removeprefix(CAPTIONER),
+            work.device,
+            self.prompt,
+            self.max_tokens,
+            self.beams,
+            self.temperature,
+        )
+        by = f"{self.by} {str(maker.identity.weights)[:12]}"
+        requests = [
+            TextRequest(
+                row,
+                work.image(cell),
+                work.number("batch", at - at % self.batch) if self.temperature else None,
             )
-            texts = kept_texts(work, asked, len(part), write)
-            for (_, row), said in zip(part, texts, strict=True):
-                yield self._written(row, by, said, seed)
-            work.progress("writing captions", min(start + self.batch, len(pairs)), len(pairs))
+            for at, (cell, row) in enumerate(first.items())
+        ]
+        texts = maker.texts(requests, work, stage=_STAGE, size=self.batch)
+        for request, said in zip(requests, texts, strict=True):
+            yield self._written(request.row, by, said, request.seed)
 
     def _written(
         self, row: str, by: str, said: str, seed: int | None, *, refused: bool = False

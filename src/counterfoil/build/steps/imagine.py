@@ -1,7 +1,7 @@
 """`imagine`: images for captions, by the drawn world, a diffusion pipeline or an image endpoint."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -20,7 +20,9 @@ from counterfoil.build.imaging import (
 )
 from counterfoil.build.rows import keep_image
 from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.engine.made import batch_keys
 from counterfoil.errors import DataError, InputError
+from counterfoil.scorers.base import Identity
 from counterfoil.world.captions import Meaning
 from counterfoil.world.compositions import imagine_caption
 from counterfoil.world.painting import STYLES, draw_many, encode
@@ -36,7 +38,7 @@ WORLD, PIPELINE, ENDPOINT = "world", "diffusers:", "images:"
 _IMAGE_OF = {"caption": "generated_image", "negative_caption": "negative_image"}
 _SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
 #: Pictures that are drawn at a time, and pixels to a side of the world's.
-_BATCH, _SIDE = 500, 96
+_BATCH, _SIDE = 100, 96
 
 
 @dataclass(frozen=True)
@@ -275,7 +277,7 @@ class Imagine:
                 hint="it draws captions of its own kind; for others name a pipeline or an endpoint in 'by'",
             )
         scenes = [each for each in found if isinstance(each, Scene)]
-        pictures = self._pictures(scenes, work)
+        pictures = iter(self._pictures(scenes, work))
         target = _IMAGE_OF[self.column]
         return [
             each
@@ -330,13 +332,18 @@ class Imagine:
         )
         return MadeImage(None, self._by, NOT_DRAWN) if found is None else found[0]
 
-    def _pictures(self, scenes: Sequence[Scene], work: Work) -> Iterator[str]:
+    def _pictures(self, scenes: Sequence[Scene], work: Work) -> list[str]:
         """The cells of drawn pictures, in order."""
-        for start in range(0, len(scenes), _BATCH):
-            part = scenes[start : start + _BATCH]
-            for number, pixels in enumerate(draw_many(part, self.size or _SIDE, style=self.style)):
-                yield keep_image(work, encode(PIL.Image.fromarray(pixels)))
-                work.progress("drawing", start + number + 1, len(scenes))
+        cells: dict[int, str] = {}
+
+        def take(row: int, data: bytes) -> None:
+            cells[row] = keep_image(work, data)
+
+        content = [each.to_json() for each in scenes]
+        painter = _Painter(self.size or _SIDE, self.style)
+        keys = batch_keys(content, _BATCH)
+        work.session.make(painter, content, keys, take, stage="drawing", size=_BATCH)
+        return [cells[row] for row in range(len(scenes))]
 
     def _facts(self, kept: pa.Table, painter: ImagePipeline | None) -> Mapping[str, Any]:
         """How many images were made and, of those of the world, how many are right."""
@@ -371,3 +378,23 @@ class _Context:
     original: Scene | None
     subset: str
     rng: np.random.Generator
+
+
+@dataclass(frozen=True)
+class _Painter:
+    """The painter of the drawn world as a maker: a picture of `side` pixels for a scene as JSON."""
+
+    side: int
+    style: str
+
+    @property
+    def identity(self) -> Identity:
+        """Side and style; what is drawn changes with the version of the step."""
+        return Identity("world pictures", revision=str(Imagine.version), options=asdict(self))
+
+    def make(self, batches: Sequence[Sequence[str]]) -> Iterator[list[bytes]]:
+        """The pictures of each batch as PNG files."""
+        for batch in batches:
+            scenes = [Scene.from_json(each) for each in batch]
+            drawn = draw_many(scenes, self.side, style=self.style)
+            yield [encode(PIL.Image.fromarray(pixels)) for pixels in drawn]

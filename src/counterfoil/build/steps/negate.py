@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from counterfoil.build.kept import kept_texts
+from counterfoil.build.making import TextRequest, chat_answers, continuer
 from counterfoil.build.negation.lexicon import Lexicon, Usage
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
 from counterfoil.build.negation.prompts import prompt, read_answer, rejection
@@ -219,8 +218,11 @@ class Negate:
         asked = [(row, category) for row, category in wanted if (captions[row] or "").strip()]
         prompts = [prompt(captions[row], category) for row, category in asked]
         seeds = [work.number(ids[row], category) for row, category in asked]
+        named = [
+            (f"{ids[row]}/{category}", each) for (row, category), each in zip(asked, prompts, strict=True)
+        ]
         answers = (
-            self._chat(prompts, seeds, work) if self.by.startswith("chat:") else self._local(prompts, work)
+            self._chat(prompts, seeds, work) if self.by.startswith("chat:") else self._local(named, work)
         )
         replies = dict(zip(asked, zip(answers, seeds, strict=True), strict=True))
         for row, category in wanted:
@@ -232,40 +234,28 @@ class Negate:
             reason = answer.reason or rejection(captions[row], answer.caption, category, lexicon)
             yield NegativeRow(row, category, None if reason else answer.caption, reason=reason, seed=seed)
 
-    def _chat(self, prompts: Sequence[str], seeds: Sequence[int], work: Work) -> Iterator[str]:
+    def _chat(self, prompts: Sequence[str], seeds: Sequence[int], work: Work) -> list[str]:
         """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
         from counterfoil.scorers.chat.endpoint import ChatRequest
 
-        scorer = work.scorer(self.by, {"temperature": str(self.temperature), "read": "text"})
-        endpoint = scorer.endpoint
-        if work.session.folder is None:
-            endpoint = endpoint.kept_in(work.keep)
         requests = [
             ChatRequest(
                 (each,), self.max_tokens, seed=seed % 2**31 if self.temperature else None, structured=True
             )
             for each, seed in zip(prompts, seeds, strict=True)
         ]
-        for done, reply in enumerate(endpoint.ask(requests), start=1):
-            work.progress("negate", done, len(requests))
-            yield "I'm sorry" if reply.refused else reply.text
+        settings = {"temperature": str(self.temperature), "read": "text"}
+        answers = chat_answers(self.by, settings, requests, work, stage="negate")
+        return ["I'm sorry" if refused else said for said, refused in answers]
 
-    def _local(self, prompts: Sequence[str], work: Work) -> Iterator[str]:
-        """The answers of a local model, batch by batch; finished batches are kept."""
-        from counterfoil.scorers.base import Options
-        from counterfoil.scorers.text_generation import load_generator
-
-        generator = load_generator(self.by.partition(":")[2], Options(device=work.device))
-        identity = generator.identity.to_json()
-        for start in range(0, len(prompts), self.batch):
-            part = list(prompts[start : start + self.batch])
-            seed = work.number("batch", start)
-            asked = [identity, part, seed, self.temperature, self.max_tokens]
-            write = partial(
-                generator.write, part, most=self.max_tokens, temperature=self.temperature, seed=seed
-            )
-            yield from kept_texts(work, asked, len(part), write)
-            work.progress("negate", min(start + self.batch, len(prompts)), len(prompts))
+    def _local(self, asked: Sequence[tuple[str, str]], work: Work) -> list[str]:
+        """The answers of a local model to the prompts of rows, batch by batch; finished batches are kept."""
+        maker = continuer(self.by.partition(":")[2], work.device, self.max_tokens, self.temperature)
+        requests = [
+            TextRequest(row, each, work.number("batch", at - at % self.batch))
+            for at, (row, each) in enumerate(asked)
+        ]
+        return maker.texts(requests, work, stage="negate", size=self.batch)
 
     def _named(self, rows: pa.Table, made: Sequence[NegativeRow]) -> pa.Table:
         """The rows that negatives are made of, under their new names, with categories."""

@@ -6,7 +6,6 @@ ids of the test half and the positives of COCO, CxC and ECCV Caption are files i
 `eccv_caption`, read without importing it; a folder of the user's with files of the same names goes before it.
 """
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,11 +19,13 @@ from numpy.typing import NDArray
 
 from counterfoil.data.forms import Ids
 from counterfoil.data.readers.questions import IdPositions
+from counterfoil.data.readers.rows import image_names
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.tables import shown
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.arrays import read_npy
 from counterfoil.inputs.files import parse_json, read_text
+from counterfoil.places import located
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +124,9 @@ def photographs(
         base = base.parent
     folders = [base / "images" / split for split in splits] + [base / split for split in splits]
     listed = [
-        (folder, frozenset(os.listdir(folder)))
+        (folder, files)
         for folder in dict.fromkeys([*folders, base / "images", base])
-        if folder.is_dir()
+        if (files := image_names(folder))
     ]
     found = [
         next(
@@ -137,7 +138,7 @@ def photographs(
     if images is not None and not any(found):
         raise DataError(
             f"none of the {len(names):,} images is in this folder",
-            where=images,
+            where=located(images),
             hint=f"it should hold files like {names[0][0]}",
         )
     return found

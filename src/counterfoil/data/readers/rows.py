@@ -27,6 +27,7 @@ from counterfoil.data.tables import EXTENSIONS, DataTable, TablePart, check_head
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.columns import broken, check_size, values
 from counterfoil.inputs.files import read_json, regular
+from counterfoil.places.location import Location, location
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Photos:
     _listed: dict[Path, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.folder is not None and not self.folder.is_dir():
+        if self.folder is not None and not is_image_folder(self.folder):
             raise DataError(
                 "no such image folder", where=self.folder, hint="check the path given with --images"
             )
@@ -48,10 +49,7 @@ class Photos:
             return None
         path = Path(name) if self.folder is None else self.folder / name
         if path.parent not in self._listed:
-            try:
-                self._listed[path.parent] = frozenset(os.listdir(path.parent))
-            except (FileNotFoundError, NotADirectoryError):
-                self._listed[path.parent] = frozenset()
+            self._listed[path.parent] = image_names(path.parent)
         return FileSource(path) if path.name in self._listed[path.parent] else None
 
     def sources(self, names: Iterable[str]) -> dict[str, FileSource | None]:
@@ -67,6 +65,23 @@ class Photos:
                 hint=f"it should hold files like {next(iter(found))}",
             )
         return found
+
+
+def image_names(folder: Path) -> frozenset[str]:
+    """The names in a folder of images, on disk or at a distance; none where there is no such folder."""
+    if isinstance(where := location(folder), Location):
+        from counterfoil.places.files import names_in
+
+        return names_in(where)
+    try:
+        return frozenset(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+
+
+def is_image_folder(folder: Path) -> bool:
+    """Whether there is such a folder; one at a distance must hold something."""
+    return bool(image_names(folder)) if isinstance(location(folder), Location) else folder.is_dir()
 
 
 def image_folder(data: Path | None, images: Path | None) -> Path | None:
@@ -96,6 +111,8 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | None) ->
     if cell.startswith("<PIL."):
         return None
     path = (folder or Path()) / cell
+    if isinstance(location(path), Location):
+        return Photos(folder).source(cell)
     return FileSource(path) if path.is_file() else None
 
 

@@ -16,10 +16,11 @@ import numpy as np
 from counterfoil.data.records import Image, PixelSource
 from counterfoil.data.videos import Video
 from counterfoil.errors import CounterfoilError, InputError
-from counterfoil.inputs.files import read_json
+from counterfoil.inputs.files import decoded, parse_json
+from counterfoil.places import open_place
 from counterfoil.scorers.chat.client import Client, ClientSettings
 from counterfoil.scorers.chat.protocols import Parts
-from counterfoil.store import digest, digest_value, write_json
+from counterfoil.store import digest, digest_value, json_bytes
 
 #: The folder of answers within the folder of finished work.
 FOLDER = "chat"
@@ -75,7 +76,7 @@ class Endpoint(Client[ChatRequest, Reply]):
 
     def __init__(self, settings: ChatSettings, *, key: str = "", folder: Path | None = None) -> None:
         super().__init__(settings, key=key)
-        self._folder = folder
+        self._place = None if folder is None else open_place(folder)
         #: Of the images of the requests at hand.
         self._digests: dict[Image, str] = {}
 
@@ -86,7 +87,7 @@ class Endpoint(Client[ChatRequest, Reply]):
     @property
     def keeps(self) -> bool:
         """Whether answers are kept from one process to the next."""
-        return self._folder is not None
+        return self._place is not None
 
     def ask(self, requests: Sequence[ChatRequest]) -> Iterator[Reply]:
         """As `Client.ask`; digests of images are kept for these requests alone."""
@@ -137,13 +138,11 @@ class Endpoint(Client[ChatRequest, Reply]):
 
     def known(self, key: str) -> Reply | None:
         """The answer in the folder, if it is there and whole."""
-        if self._folder is None:
-            return None
-        path = self._folder / f"{key}.json"
-        if not path.is_file():
+        found = None if self._place is None else self._place.read(f"{key}.json")
+        if found is None:
             return None
         try:
-            kept = read_json(path)["reply"]
+            kept = parse_json(decoded(found.data, where=key), where=key, finite=True)["reply"]
             top = kept["top"]
             reply = Reply(**{**kept, "top": None if top is None else tuple((t, float(p)) for t, p in top)})
         except (CounterfoilError, KeyError, TypeError, ValueError):
@@ -155,9 +154,9 @@ class Endpoint(Client[ChatRequest, Reply]):
 
     def keep(self, key: str, answer: Reply) -> Reply:
         """The answer, written to its file and counted."""
-        if self._folder is not None:
+        if self._place is not None:
             asked = {"url": self.settings.url, "model": self.settings.model}
-            write_json(self._folder / f"{key}.json", {"asked": asked, "reply": vars(answer)})
+            self._place.write(f"{key}.json", json_bytes({"asked": asked, "reply": vars(answer)}))
         with self._lock:
             self.spent.prompt_tokens += answer.prompt_tokens
             self.spent.completion_tokens += answer.completion_tokens

@@ -49,6 +49,10 @@ class OptionsField {
     return this.field.kind === "many" ? chosen : chosen[0];
   }
 
+  restore(value) {
+    for (const at of [value].flat()) if (this.inputs[at]) this.inputs[at].checked = true;
+  }
+
   get empty() {
     return !this.inputs.some((input) => input.checked);
   }
@@ -77,6 +81,10 @@ class TextField {
 
   get value() {
     return this.input.value.trim();
+  }
+
+  restore(value) {
+    this.input.value = value;
   }
 
   get empty() {
@@ -113,6 +121,16 @@ export class Fields {
       if (asked && !each.empty) answer[each.field.name] = each.value;
     }
     return answer;
+  }
+
+  /** What is filled in so far, hidden fields among it. */
+  get draft() {
+    return Object.fromEntries(this.all.filter((each) => !each.empty).map((each) => [each.field.name, each.value]));
+  }
+
+  restore(draft) {
+    for (const each of this.all) if (each.field.name in draft) each.restore(draft[each.field.name]);
+    this.open();
   }
 
   get opened() {

@@ -157,6 +157,10 @@ export class SpansField {
     return this.spans;
   }
 
+  restore(spans) {
+    this.#set(spans);
+  }
+
   get empty() {
     return !this.spans.length;
   }

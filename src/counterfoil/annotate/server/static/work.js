@@ -1,5 +1,6 @@
 // The page of a person who annotates: one renderer for every form of work, whatever its fields are.
 
+import { Drafts } from "./drafts.js";
 import { captionLanguage, make, randomKey, say } from "./elements.js";
 import { Fields, picture } from "./fields.js";
 import { Outbox, request } from "./outbox.js";
@@ -26,9 +27,11 @@ let shown = null; // the item on the page: {item, fields, watch, images}
 let sent = new Set(); // leases answered here, whether the server knows or not
 let asking = null;
 
+const drafts = new Drafts(token);
 const outbox = new Outbox(token, to("/answers"), {
   stored: (submission, receipt) => {
     standing = receipt.work;
+    drafts.remove(submission.lease);
     if (shown?.waits === submission.lease) shown = null;
     if (!receipt.accepted) sent.delete(submission.lease);
     if (receipt.notice) tell(receipt.notice, !receipt.accepted);
@@ -57,6 +60,7 @@ async function load() {
   const reply = await request(to());
   if (reply.body) {
     standing = reply.body;
+    drafts.only([...standing.items, ...outbox.waiting.map(([, each]) => each)].map((each) => each.lease));
     if (standing.notice) tell(standing.notice);
     else if (notice.classList.contains("offline")) tell("");
     draw();
@@ -237,10 +241,26 @@ function drawItem(item) {
     if (field.kind === "spans" && marked.has(field.text)) marked.get(field.text).hidden = !element.hidden;
   });
   form.addEventListener("change", marking);
+  if (!fields.single && !preview) keepDraft(shown);
   marking();
   main.replaceChildren(form);
   heading.focus({ preventScroll: true });
   window.scrollTo(0, 0);
+}
+
+/** Fill in what was begun of an item before the page was loaded again, and keep what is begun from now on. */
+function keepDraft({ item, fields, form, watch }) {
+  const draft = drafts.get(item.lease);
+  if (draft) {
+    fields.restore(draft.answer);
+    watch.before += 1000 * draft.seconds;
+  }
+  const keep = () => {
+    drafts.keep(item.lease, fields.draft, watch.seconds);
+    shown.keep = keep;
+  };
+  form.addEventListener("input", keep);
+  form.addEventListener("change", keep);
 }
 
 function submit() {
@@ -298,6 +318,7 @@ class Watch {
 }
 
 document.addEventListener("visibilitychange", () => shown?.watch.turn());
+window.addEventListener("pagehide", () => { if (!shown?.waits) shown?.keep?.(); });
 
 // ---- what is around an item
 
@@ -364,6 +385,7 @@ document.getElementById("withdraw-now")?.addEventListener("click", async (event)
   event.target.closest("dialog").close();
   if (!reply.body) return tell(reply.error || say("offline"), true);
   outbox.forget();
+  drafts.only([]);
   tell("");
   standing = reply.body;
   return draw();

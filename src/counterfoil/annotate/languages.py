@@ -1,0 +1,80 @@
+"""Languages of the annotators' page: which one a browser wants, and what forms and notices say in it.
+
+Forms and notices are written in English; `phrases/LANGUAGE.json` has each of their phrases in another one.
+What a phrase is not known of, such as captions, names, and the words of a researcher or of another package's
+form, is shown as it is.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+
+from counterfoil.annotate.forms.base import FormField, WorkPage
+
+#: Languages of the page's own words; the first where a campaign has none of them.
+LANGUAGES = ("en", "de", "es", "fr")
+#: A step of a scale with what it means: the number stays.
+_STEP = re.compile(r"(\d+: )(.+)")
+
+
+@cache
+def phrases_of(language: str) -> Mapping[str, str]:
+    """The phrases of forms and notices in a language by what they are in English; none of English itself."""
+    if language == LANGUAGES[0]:
+        return {}
+    path = files("counterfoil.annotate").joinpath("phrases", f"{language}.json")
+    found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def phrase_in(language: str, text: str) -> str:
+    """A phrase in a language, as it is where that has no such phrase.
+
+    >>> phrase_in("de", "Yes"), phrase_in("fr", "4: It describes the image without errors")
+    ('Ja', '4: Elle décrit l’image sans erreur')
+    >>> phrase_in("de", "A cat."), phrase_in("en", "Yes")
+    ('A cat.', 'Yes')
+    """
+    known = phrases_of(language)
+    step = _STEP.fullmatch(text)
+    if step is not None and step[2] in known:
+        return step[1] + known[step[2]]
+    return known.get(text, text)
+
+
+def page_in(language: str, page: WorkPage) -> WorkPage:
+    """A page with its labels, questions and options in a language; texts and images stay as they are."""
+    if not phrases_of(language):
+        return page
+
+    def field_in(each: FormField) -> FormField:
+        options = tuple(replace(option, label=phrase_in(language, option.label)) for option in each.options)
+        prompt, text = phrase_in(language, each.prompt), phrase_in(language, each.text)
+        return replace(each, prompt=prompt, text=text, options=options)
+
+    shown = tuple(replace(each, label=phrase_in(language, each.label)) for each in page.shown)
+    return replace(page, shown=shown, fields=tuple(map(field_in, page.fields)))
+
+
+def language_for(accepted: str, offered: tuple[str, ...]) -> str:
+    """The language of the page: of the campaign's that it has words in, the one that the browser wants most.
+
+    >>> language_for("fr-CA,fr;q=0.9,en;q=0.8", ("en", "fr")), language_for("fr", ("de-AT",))
+    ('fr', 'de')
+    >>> language_for("", ("ja",))
+    'en'
+    """
+    able = [each for each in (name.split("-")[0].lower() for name in offered) if each in LANGUAGES]
+    wanted = []
+    for part in accepted.split(",")[:20]:
+        name, _, quality = part.strip().partition(";q=")
+        try:
+            weight = float(quality or 1)
+        except ValueError:
+            weight = 0.0
+        wanted.append((-weight, name.split("-")[0].lower()))
+    wanted.sort(key=lambda each: each[0])
+    return next((name for _, name in wanted if name in able), (able or LANGUAGES)[0])

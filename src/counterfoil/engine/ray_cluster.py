@@ -1,0 +1,141 @@
+"""The Ray cluster that a driver joins, or starts on its own machine and leaves nothing of behind."""
+
+import logging
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from counterfoil.engine.leases import alive
+from counterfoil.errors import InputError, MissingExtraError
+
+#: Seconds that a cluster's machine has to answer.
+_ANSWERS_WITHIN = 5.0
+#: Bytes of memory for what is under way to workers, in a cluster of our own.
+_STORE = 256 * 2**20
+#: Ray keeps sockets below its folder, and the path of a socket is short: 107 bytes with some 60 of Ray's own.
+_LONGEST = 45
+_QUIET: dict[str, Any] = {
+    "log_to_driver": False,
+    "configure_logging": False,
+    "logging_level": logging.CRITICAL,
+}
+
+
+def connect(address: str) -> Callable[[], None]:
+    """Join the cluster at `address`, or start one on this machine where it is empty; returns what leaves it.
+
+    A process that is in a cluster stays in that one. Raises `MissingExtraError` without Ray and `InputError`
+    where there is no cluster at the address, or one of another version.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise MissingExtraError("ray", "ray") from None
+    if ray.is_initialized():
+        return lambda: None
+    logging.getLogger("ray").setLevel(logging.CRITICAL)
+    if not address:
+        return _start(ray)
+    _check_answers(address)
+    try:
+        ray.init(address, **_QUIET)
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise InputError(
+            "cannot join the Ray cluster", where=address, given=" ".join(lines) or type(error).__name__
+        ) from None
+    return ray.shutdown
+
+
+def count_workers(cpus: float | None) -> tuple[int, dict[str, float]]:
+    """How many workers the cluster has room for, and what each takes: a GPU, else `cpus` processors (1).
+
+    Raises `InputError` where there is room for none.
+    """
+    import ray
+
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    gpus = sum(int(node.get("GPU", 0)) for node in nodes)
+    if gpus:
+        return gpus, {"num_gpus": 1, "num_cpus": cpus or 0}
+    each = cpus or 1
+    count = sum(int(node.get("CPU", 0) / each + 1e-9) for node in nodes)
+    if not count:
+        most = max((node.get("CPU", 0) for node in nodes), default=0)
+        raise InputError(
+            "the Ray cluster has no machine with a GPU or with so many processors",
+            given=f"{each:g}",
+            allowed=f"at most {most:g}" if most else None,
+            hint=None if most else "give its nodes processors: ray start --num-cpus N",
+        )
+    return count, {"num_cpus": each}
+
+
+def _start(ray: Any) -> Callable[[], None]:
+    """Start a cluster of this machine alone, in a folder of its own; it ends with this process."""
+    root = Path(tempfile.gettempdir())
+    root = root if len(str(root)) + len("/counterfoil-ray-1234567-12345678") <= _LONGEST else Path("/tmp")
+    _sweep(root)
+    folder = Path(tempfile.mkdtemp(prefix=f"counterfoil-ray-{os.getpid()}-", dir=root))
+    # Without a token here Ray writes one to the user's home.
+    os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    try:
+        ray.init(
+            "local",
+            include_dashboard=False,
+            object_store_memory=_STORE,
+            _temp_dir=str(folder),
+            **_QUIET,
+        )
+    except Exception as error:
+        _remove(folder)
+        raise InputError(
+            "Ray cannot be started", where=folder, given=str(error) or type(error).__name__
+        ) from None
+
+    def leave() -> None:
+        ray.shutdown()
+        _remove(folder)
+
+    return leave
+
+
+def _check_answers(address: str) -> None:
+    """Raise `InputError` where no program answers at an address: Ray itself tries for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon:
+        return  # "auto", and what other packages resolve
+    try:
+        if not 0 < int(port) < 65536:
+            raise InputError("no port of an address", given=port, allowed="1 to 65,535", where=address)
+        socket.create_connection((host, int(port)), timeout=_ANSWERS_WITHIN).close()
+    except (OSError, ValueError) as error:
+        raise InputError(
+            "there is no Ray cluster",
+            where=address,
+            given=getattr(error, "strerror", None) or str(error),
+            hint="start one with 'ray start --head', or leave the address out to use this machine",
+        ) from None
+
+
+def _sweep(root: Path) -> None:
+    """Remove the folders of drivers that were killed."""
+    for folder in root.glob("counterfoil-ray-*-*"):
+        process = folder.name.split("-")[2]
+        if process.isdigit() and not alive(int(process)):
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    for _ in range(10):  # Ray's processes write until they have ended
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.1)

@@ -1,0 +1,360 @@
+"""The `ray` executor: actors of a Ray cluster compute the shards that a cache lacks.
+
+The driver sends each worker chunks of shards, two at most at a time, and the worker takes leases on them as
+every other process that shares the cache does. Ray carries items and names; values go to the cache, where the
+driver finds them. So a worker, a node or the driver itself may be killed at any moment: what was not finished
+is done again by another one, and Ray's own restarts and retries are not used.
+"""
+
+import time
+import uuid
+import weakref
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from counterfoil.engine.cache import Cache
+from counterfoil.engine.leases import LEASES
+from counterfoil.engine.ray_cluster import connect, count_workers
+from counterfoil.engine.ray_worker import ChunkOutcome, Greeting, ShardWorker, versions
+from counterfoil.engine.shard_work import AT_ONCE, Advance, ShardWork
+from counterfoil.errors import InputError, StorageError
+from counterfoil.places import location, open_place
+from counterfoil.scorers.sources import source_of
+
+#: Chunks that a worker has at a time: the one that it computes, and the next one.
+_IN_FLIGHT = 2
+#: Bytes of the items of a chunk, above which it is cut in two.
+_CHUNK = 8 * 2**20
+#: Seconds between two looks at what all processes that share the cache have done.
+_POLL = 0.5
+#: Workers that may end while they compute one shard, and before any of them has finished one.
+_LOSSES, _FAILURES = 2, 6
+#: Seconds for a worker to see that nothing is left to do.
+_END = 3.0
+#: Seconds for the first worker to come: a cluster may start machines, or be busy with other work.
+_START = 180.0
+
+
+@dataclass(eq=False)
+class RayExecutor:
+    """Workers of a Ray cluster: one per GPU, else one per `cpus` processors (1) of all its machines.
+
+    The cluster is that at `address` ("HOST:PORT" of its head for a machine of the cluster, "ray://HOST:PORT"
+    for one outside), or this machine where it is "". Workers are started when the first shard is missing and
+    stay until `close`, the end of a `with` block, or the end of the process. Processes of other executors may
+    share the cache, and what they compute is not computed again.
+
+    Raises `InputError` for a number of processors that cannot be; `run` raises it where there is no cluster,
+    and where a worker has other versions or another scorer than the driver or does not see the cache.
+    """
+
+    address: str = ""
+    cpus: float | None = None
+    #: Seconds after which a lease of another machine that is not renewed counts as left behind.
+    patience: float = 60.0
+    _crew: "_Crew | None" = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.cpus is not None and (self.cpus <= 0 or (self.cpus > 1 and self.cpus % 1)):
+            raise InputError(
+                "number of processors of a worker", given=f"{self.cpus:g}", allowed="a part of 1, 1, 2, 3, …"
+            )
+
+    def run(self, work: ShardWork, advance: Advance) -> bool:
+        """Have all shards computed by workers; their values are in the cache then."""
+        if self._crew is None:
+            self._crew = _Crew(self.address, self.cpus, self.patience)
+        with self._crew.greeting(work):
+            _Stage(self._crew, work, advance).run()
+        work.leases(self.patience).sweep(work.names)
+        return False
+
+    def close(self) -> None:
+        """Let the workers go, and end the cluster where it was started here; a further `run` starts anew."""
+        if self._crew is not None:
+            self._crew.leave()
+            self._crew = None
+
+    def __enter__(self) -> "RayExecutor":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+@dataclass(eq=False)
+class _Hand:
+    """One worker, as the driver sees it."""
+
+    actor: Any
+    #: The cache that it was found to see, and the answer that is awaited.
+    sees: Path | None = None
+    meeting: Any = None
+    #: The scorer that it has.
+    has: str = ""
+    #: What it was sent and has not answered, oldest first: shards by reference.
+    chunks: dict[Any, tuple[int, ...]] = field(default_factory=dict)
+
+
+class _Crew:
+    """The workers of a cluster, from one stage of a session to the next."""
+
+    def __init__(self, address: str, cpus: float | None, patience: float) -> None:
+        disconnect = connect(address)
+        # Also where the executor is not closed, and at the end of the process.
+        self.hands: list[_Hand] = []
+        self.leave = weakref.finalize(self, _leave, disconnect, self.hands)
+        self.most, self._resources = count_workers(cpus)
+        self._patience = patience
+        self._greeting: Greeting | None = None
+
+    @contextmanager
+    def greeting(self, work: ShardWork) -> Iterator[None]:
+        """A file in the cache that workers must see before they get work."""
+        folder, token = _everywhere(work), uuid.uuid4().hex
+        place, probe = open_place(folder), f"{LEASES}/.probe-{token}.part"
+        place.write(probe, token.encode())
+        self._greeting = Greeting(versions(), folder, probe, token)
+        try:
+            yield
+        finally:
+            with suppress(StorageError):
+                place.remove(probe)
+
+    def hire(self) -> None:
+        """Start a further worker."""
+        import ray
+
+        actor = ray.remote(ShardWorker).options(
+            max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD", **self._resources
+        )
+        self.hands.append(_Hand(actor.remote(self._patience)))
+
+    def dismiss(self, hand: _Hand) -> None:
+        """End a worker."""
+        import ray
+
+        self.hands.remove(hand)
+        with suppress(Exception):
+            ray.kill(hand.actor)
+
+    def meet(self, hand: _Hand) -> bool:
+        """Whether a worker sees the cache; one that was not asked yet is asked now."""
+        assert self._greeting is not None
+        if hand.sees == self._greeting.cache:
+            return True
+        if hand.meeting is None:
+            hand.meeting = hand.actor.meet.remote(self._greeting)
+        return False
+
+    def met(self, hand: _Hand, problem: Any) -> None:
+        """Take the answer of a worker; raises what is in the way of its work."""
+        assert self._greeting is not None
+        hand.meeting = None
+        if problem is not None:
+            raise problem.error()
+        hand.sees = self._greeting.cache
+
+
+class _Stage:
+    """One stage of a session, until all of its shards are in the cache."""
+
+    def __init__(self, crew: _Crew, work: ShardWork, advance: Advance) -> None:
+        self._work = work
+        self._crew, self._advance = crew, advance
+        self._name = f"{work.kept.identity.key} {type(work.scorer).__qualname__}"
+        self._scorer: Any = None
+        self._open = set(range(len(work)))
+        self._left = deque(range(len(work)))
+        self._looked = self._offered = 0.0
+        self._progress = time.monotonic()
+        #: How often a shard was offered that others may have, and how many workers ended at it.
+        self._tried: Counter[int] = Counter()
+        self._losses: Counter[int] = Counter()
+        self._failures = 0
+
+    def run(self) -> None:
+        """Send chunks and take answers until nothing is left; workers that still compute then are ended."""
+        import ray
+
+        try:
+            while self._look():
+                self._hire()
+                for hand in self._crew.hands:
+                    self._send(hand)
+                awaited = [ref for hand in self._crew.hands for ref in (*hand.chunks, hand.meeting) if ref]
+                if not awaited:  # other processes compute what is left
+                    time.sleep(_POLL)
+                for ref in ray.wait(awaited, timeout=_POLL)[0] if awaited else ():
+                    self._take(ref)
+            # Chunks that were offered twice come back as soon as their workers look into the cache.
+            for hand in self._crew.hands:
+                if hand.chunks:
+                    back, _ = ray.wait(list(hand.chunks), num_returns=len(hand.chunks), timeout=_END)
+                    hand.chunks = {ref: hand.chunks[ref] for ref in hand.chunks if ref not in back}
+        finally:
+            for hand in list(self._crew.hands):
+                if hand.chunks:
+                    self._crew.dismiss(hand)
+
+    def _look(self) -> set[int]:
+        """The shards that are not in the cache; those that are new there are counted."""
+        now = time.monotonic()
+        if now - self._looked >= _POLL:
+            finished = self._work.finished()
+            self._finish({shard for shard in self._open if self._work.names[shard] in finished})
+            self._looked = time.monotonic()
+        return self._open
+
+    def _finish(self, shards: set[int]) -> None:
+        for shard in sorted(shards & self._open):
+            self._advance(self._work.size(shard))
+        if shards & self._open:
+            self._progress, self._failures = time.monotonic(), 0
+            self._open -= shards
+
+    def _hire(self) -> None:
+        """Have as many workers as there is work for."""
+        while len(self._crew.hands) < min(self._crew.most, len(self._open)):
+            self._crew.hire()
+        if all(hand.sees is None for hand in self._crew.hands) and time.monotonic() - self._progress > _START:
+            raise StorageError(
+                f"no worker of the Ray cluster has started within {_START:.0f} s",
+                hint="is it busy with other work, or has it lost its machines? 'ray status' tells",
+            )
+
+    def _send(self, hand: _Hand) -> None:
+        """Give a worker chunks, as many as it may have."""
+        if not self._crew.meet(hand):
+            return
+        while len(hand.chunks) < _IN_FLIGHT and (shards := self._next(hand)):
+            chunk = self._packed(shards)
+            scorer = None if hand.has == self._name else self._sent_scorer()
+            ref = hand.actor.compute.remote(chunk[1], self._name, scorer)
+            hand.has = self._name
+            hand.chunks[ref] = chunk[0]
+
+    def _next(self, hand: _Hand) -> tuple[int, ...]:
+        """The next shards for a worker.
+
+        Where none are left, those that others have and may not have begun: a lease tells, and of a machine
+        that was lost they are free. That is tried again and again, but not without pause.
+        """
+        many = max(1, min(AT_ONCE, len(self._left) // (2 * len(self._crew.hands))))
+        found: list[int] = []
+        while self._left and len(found) < many:
+            if (shard := self._left.popleft()) in self._open:
+                found.append(shard)
+        if not found and not hand.chunks and time.monotonic() - self._offered >= _POLL:
+            self._offered = time.monotonic()
+            found = sorted(self._open, key=lambda shard: (self._tried[shard], -shard))[:AT_ONCE]
+            self._tried.update(found)
+        return tuple(found)
+
+    def _packed(self, shards: tuple[int, ...]) -> tuple[tuple[int, ...], bytes]:
+        """The items of shards as bytes; where those are many, of the first ones, and the others wait."""
+        from ray import cloudpickle
+
+        # The cache as a name alone: what is open here stays here.
+        kept = Cache(_everywhere(self._work), self._work.kept.identity)
+        data = cloudpickle.dumps(replace(self._work.part(shards), kept=kept))
+        if len(data) <= _CHUNK or len(shards) == 1:
+            return shards, data
+        self._left.extendleft(reversed(shards[len(shards) // 2 :]))
+        return self._packed(shards[: len(shards) // 2])
+
+    def _sent_scorer(self) -> Any:
+        """What loads the scorer in a worker, put where all of them fetch it from, once per stage."""
+        import ray
+        from ray import cloudpickle
+
+        if self._scorer is None:
+            load = source_of(self._work.scorer) or partial(_itself, self._work.scorer)
+            try:
+                self._scorer = ray.put(cloudpickle.dumps(load))
+            except Exception as error:
+                raise InputError(
+                    "this scorer cannot be sent to other processes",
+                    where=self._work.kept.identity.name,
+                    given=str(error) or type(error).__name__,
+                    hint="name it, or give it attributes that pickle takes",
+                ) from error
+        return self._scorer
+
+    def _take(self, ref: Any) -> None:
+        """Take an answer: of a worker that it meets, of a chunk, or that a worker is lost."""
+        import ray
+
+        hand = next(each for each in self._crew.hands if ref == each.meeting or ref in each.chunks)
+        try:
+            answer = ray.get(ref)
+        except ray.exceptions.RayError as error:
+            self._lose(hand, error)
+            return
+        if ref == hand.meeting:
+            self._crew.met(hand, answer[1])
+            return
+        shards, outcome = hand.chunks.pop(ref), answer
+        assert isinstance(outcome, ChunkOutcome)
+        if outcome.error is not None:
+            raise outcome.error.error()
+        # What other processes are at stays open, and is looked for in the cache.
+        self._finish({shards[place] for place in outcome.finished})
+
+    def _under_way(self, shard: int) -> bool:
+        return any(shard in shards for hand in self._crew.hands for shards in hand.chunks.values())
+
+    def _lose(self, hand: _Hand, error: Exception) -> None:
+        """Let a worker go that has ended, and do again what it had not finished."""
+        self._looked = 0.0
+        self._look()
+        self._failures += 1
+        begun = [[shard for shard in shards if shard in self._open] for shards in hand.chunks.values()]
+        self._crew.dismiss(hand)
+        if begun and begun[0]:
+            self._losses[begun[0][0]] += 1
+        worst = max(self._losses.values(), default=0)
+        if worst >= _LOSSES or self._failures >= _FAILURES:
+            raise StorageError(
+                f"{worst} workers ended while they computed the same shard"
+                if worst >= _LOSSES
+                else f"{self._failures} workers ended one after the other and finished nothing",
+                where=self._work.stage,
+                given=_cause(error),
+                hint="it goes on where it was when run again; a smaller --batch-size needs less memory",
+            ) from None
+        again = dict.fromkeys(shard for shards in begun for shard in shards)
+        self._left.extendleft(reversed([shard for shard in again if not self._under_way(shard)]))
+
+
+def _everywhere(work: ShardWork) -> Path:
+    """The cache's folder or URL as a worker may call it, which may be in another folder than this process."""
+    assert work.kept.folder is not None
+    return work.kept.folder.absolute() if isinstance(location(work.kept.folder), Path) else work.kept.folder
+
+
+def _cause(error: Exception) -> str:
+    """What Ray says of a lost worker, without its headings."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(line for line in lines if not line.startswith(("class_name", "actor_id", "namespace")))
+
+
+def _itself(scorer: Any) -> Any:
+    """A scorer that travels with its weights."""
+    return scorer
+
+
+def _leave(disconnect: Callable[[], None], hands: Sequence[_Hand]) -> None:
+    """End the workers and leave the cluster."""
+    import ray
+
+    for hand in hands:
+        with suppress(Exception):
+            ray.kill(hand.actor)
+    with suppress(Exception):
+        disconnect()

@@ -1,0 +1,176 @@
+"""A worker of the `ray` executor: a process of the cluster that has a scorer and computes shards with it.
+
+What it is sent are items and names, what it sends back are numbers of shards. Values go to the cache alone.
+"""
+
+import os
+import platform
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from counterfoil.engine.shard_work import ShardWork
+from counterfoil.errors import CounterfoilError, InputError
+from counterfoil.places import open_place
+from counterfoil.scorers.base import Identity, identity_of
+
+#: Libraries whose versions must agree, since numbers depend on them.
+_LIBRARIES = ("counterfoil", "torch", "numpy")
+#: Seconds within which a file that was written on one machine is seen on another one.
+_SEEN_WITHIN = 5.0
+
+
+def versions() -> dict[str, str]:
+    """The versions that driver and workers must share; "" of a library that is not installed."""
+    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    for name in _LIBRARIES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = ""
+    return found
+
+
+@dataclass(frozen=True)
+class Greeting:
+    """What a worker must agree with before it gets work: versions, and `token` under a name in the cache."""
+
+    versions: Mapping[str, str]
+    cache: Path
+    probe: str
+    token: str
+    #: The driver's folder and places of modules, so that relative paths and scripts mean the same.
+    folder: str = field(default_factory=os.getcwd)
+    modules: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
+
+
+@dataclass(frozen=True)
+class ChunkOutcome:
+    """What became of a chunk: the shards that are in the cache now, by place, or what went wrong."""
+
+    finished: frozenset[int] = frozenset()
+    error: "WorkerFailure | None" = None
+
+
+@dataclass(frozen=True)
+class WorkerFailure:
+    """An exception on its way to another process; those whose parts cannot travel go as a `RuntimeError`."""
+
+    kind: type[BaseException]
+    args: tuple[Any, ...]
+    #: Where in the worker's code it was raised.
+    trace: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> "WorkerFailure":
+        """The exception without what it holds on to."""
+        from ray import cloudpickle
+
+        trace = "".join(traceback.format_exception(error))
+        with suppress(Exception):
+            cloudpickle.loads(cloudpickle.dumps((type(error), error.args)))
+            return cls(type(error), error.args, trace)
+        return cls(RuntimeError, (f"{type(error).__name__}: {error}",), trace)
+
+    def error(self) -> BaseException:
+        """The exception; one of ours with its one line, another one with the worker's traceback beside it."""
+        # Those of ours are made of parts and hold the line that came of them.
+        error = self.kind.__new__(self.kind, *self.args)
+        error.args = self.args
+        if not isinstance(error, CounterfoilError):
+            error.add_note(f"in a worker:\n{self.trace}")
+        return error
+
+
+class ShardWorker:
+    """Computes chunks of shards with the scorer that it got last."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self._name = ""
+        self._scorer: Any = None
+
+    def meet(self, greeting: Greeting) -> tuple[str, "WorkerFailure | None"]:
+        """The name of this worker's machine, and what is in the way of its work."""
+        node = f"{socket.gethostname()} (process {os.getpid()})"
+        with suppress(OSError):  # a folder of the driver alone: paths in it are not found later
+            os.chdir(greeting.folder)
+        sys.path.extend(path for path in greeting.modules if path not in sys.path)
+        try:
+            _agree(greeting, node)
+        except CounterfoilError as error:
+            return node, WorkerFailure.of(error)
+        return node, None
+
+    def compute(self, chunk: bytes, name: str, scorer: bytes | None) -> ChunkOutcome:
+        """Compute the shards of a chunk that no other process is at; `scorer` is sent where it is new."""
+        from ray import cloudpickle
+
+        try:
+            work: ShardWork = cloudpickle.loads(chunk)
+            if scorer is not None:
+                self._scorer = None  # two models need twice the memory
+                self._scorer, self._name = _loaded(cloudpickle.loads(scorer), work.kept.identity), name
+            assert self._name == name
+            work = replace(work, scorer=self._scorer)
+            with work.leases(self._patience) as leases:
+                done, found = work.run_free(range(len(work)), leases, lambda rows: None, at_once=len(work))
+            return ChunkOutcome(frozenset(done | found))
+        except Exception as error:
+            return ChunkOutcome(error=WorkerFailure.of(error))
+
+
+def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:
+    """The scorer; raises `InputError` where it is not the driver's, which the cache would take it for."""
+    scorer = load()
+    found = identity_of(scorer)
+    if found.key != wanted.key:
+        ours, theirs = wanted.to_json(), found.to_json()
+        differ = [
+            f"{each} {theirs[each]!r} for {ours[each]!r}" for each in ours if ours[each] != theirs[each]
+        ]
+        raise InputError(
+            f"the worker on {socket.gethostname()} loads another scorer than the driver",
+            where=wanted.name,
+            given=", ".join(differ),
+            hint="give all machines the same files, and driver and workers the same kind of device",
+        )
+    return scorer
+
+
+def _agree(greeting: Greeting, node: str) -> None:
+    """Raises `InputError` where versions differ from the driver's, or its cache is not seen."""
+    differ = {name: (have, greeting.versions.get(name, "")) for name, have in versions().items()}
+    differ = {name: (have, wanted) for name, (have, wanted) in differ.items() if have != wanted}
+    if differ:
+        raise InputError(
+            "other versions than the driver's",
+            where=f"worker on {node}",
+            given=", ".join(f"{name} {have or '(none)'}" for name, (have, _) in differ.items()),
+            allowed=[f"{name} {wanted or '(none)'}" for name, (_, wanted) in differ.items()],
+        )
+    until = time.monotonic() + _SEEN_WITHIN
+    while not _holds(greeting):
+        if time.monotonic() > until:
+            raise InputError(
+                "does not see the cache",
+                where=f"worker on {node}",
+                given=greeting.cache,
+                hint="give a folder that all machines share with --cache",
+            )
+        time.sleep(0.2)
+
+
+def _holds(greeting: Greeting) -> bool:
+    try:
+        found = open_place(greeting.cache).read(greeting.probe)
+    except CounterfoilError:
+        return False
+    return found is not None and found.data == greeting.token.encode()

@@ -1,0 +1,219 @@
+"""The work of one stage of a session: items, cut into shards, and how a scorer computes their values.
+
+A shard is what is written to the cache at once and lost at most. Any process that has the scorer and sees the
+cache can compute any of them, and every one of them gets the same values for the same shard.
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from counterfoil.data.records import Caption, Image
+from counterfoil.engine.cache import Cache, NamedRows, Parts, Vectors, shard_name
+from counterfoil.engine.leases import Leases
+from counterfoil.engine.made import MadeBytes
+from counterfoil.errors import ScoreError
+from counterfoil.places import open_place
+from counterfoil.scorers.base import Classifier, Embedder, PairScorer, Scorer, TextEmbedder, stream_pairs
+from counterfoil.scorers.captions.base import LocalEmbedder
+
+#: Shards that a process takes at most at once: enough to keep its decoding ahead, few to be lost.
+AT_ONCE = 8
+
+#: Called with a number of items whose values are there now.
+Advance = Callable[[int], None]
+
+#: (scorer, batches, processes that decode images) -> the values of each batch, as a stream.
+Compute = Callable[[Any, Sequence[Sequence[Any]], int], Iterator[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class ShardWork:
+    """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
+
+    `values` takes what is computed, `kept` is the scorer's cache. All of it but the scorer travels to another
+    process by pickle: `compute` and `name`, which puts an item into words, are functions of a module.
+    """
+
+    stage: str
+    scorer: Any
+    compute: Compute
+    name: Callable[[Any], str]
+    values: Vectors | NamedRows | MadeBytes
+    kept: Cache
+    items: Sequence[Any]
+    cut: Sequence[Sequence[Sequence[int]]]
+    workers: int = 0
+
+    def __len__(self) -> int:
+        return len(self.cut)
+
+    def rows(self, shard: int) -> list[int]:
+        """The rows of a shard's items."""
+        return [row for batch in self.cut[shard] for row in batch]
+
+    def size(self, shard: int) -> int:
+        """How many items a shard has."""
+        return sum(map(len, self.cut[shard]))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each shard is called in the cache: equal keys in equal order, equal names."""
+        return tuple(shard_name([self.values.keys[row] for row in self.rows(n)]) for n in range(len(self)))
+
+    def finished(self) -> set[str]:
+        """The names of all shards that are in the cache now, whatever process computed them."""
+        return self.kept.shards(self.values.kind)
+
+    def leases(self, patience: float) -> Leases:
+        """The leases of this process on the shards, which are renewed within `patience` seconds."""
+        assert self.kept.folder is not None
+        place = open_place(self.kept.folder)
+        return Leases(place, f"{self.kept.identity.key} {self.values.kind}", patience)
+
+    def part(self, shards: Sequence[int]) -> "ShardWork":
+        """These shards alone, with their own items and nothing of the others, and without the scorer."""
+        rows = [row for shard in shards for row in self.rows(shard)]
+        number = {row: place for place, row in enumerate(rows)}
+        return replace(
+            self,
+            scorer=None,
+            values=self.values.alike([self.values.keys[row] for row in rows]),
+            items=[self.items[row] for row in rows],
+            cut=[[[number[row] for row in batch] for batch in self.cut[shard]] for shard in shards],
+        )
+
+    def run(self, shards: Sequence[int], advance: Advance) -> Iterator[int]:
+        """Compute shards, in order: each is yielded when its values are taken and kept.
+
+        All of their batches go to the scorer in one call, so that it can prepare the next ones meanwhile.
+        `advance` is called after every batch. Raises `ScoreError` where the scorer gives too few values or
+        such as cannot be.
+        """
+        batches = [[self.items[row] for row in batch] for shard in shards for batch in self.cut[shard]]
+        with closing(_closable(self.compute(self.scorer, batches, self.workers))) as stream:
+            for shard in shards:
+                parts = []
+                for batch in self.cut[shard]:
+                    where = partial(self._place, batch)
+                    found = next(stream, None)
+                    if found is None:
+                        raise ScoreError("the scorer stopped before all batches were done", where=where(0))
+                    self.values.put(batch, found, where)
+                    parts.append(found)
+                    advance(len(batch))
+                self.values.write(self.kept, self.rows(shard), parts)
+                yield shard
+
+    def run_free(
+        self, shards: Collection[int], leases: Leases, advance: Advance, *, at_once: int
+    ) -> tuple[set[int], set[int]]:
+        """Compute those of the shards that no other process has done or is at, `at_once` at most.
+
+        Returns the shards that were computed here, and those that were finished already.
+        """
+        finished = self.finished()
+        found = {shard for shard in shards if self.names[shard] in finished}
+        free = (shard for shard in shards if shard not in found)
+        taken = list(islice((shard for shard in free if leases.take(self.names[shard])), at_once))
+        # Another process may have finished a shard between the look and the lease.
+        finished = self.finished() if taken else finished
+        for shard in [each for each in taken if self.names[each] in finished]:
+            leases.release(self.names[shard])
+            taken.remove(shard)
+            found.add(shard)
+        for shard in sorted(found):
+            advance(self.size(shard))
+        for shard in self.run(taken, advance) if taken else ():
+            leases.release(self.names[shard])
+        return set(taken), found
+
+    def _place(self, batch: Sequence[int], at: int) -> str:
+        """An item of a batch in words, for an error."""
+        return f"{self.stage}, {self.name(self.items[batch[at]])}"
+
+
+def image_vectors(scorer: Embedder, batches: Sequence[Sequence[Image]], workers: int) -> Iterator[ndarray]:
+    """The embeddings of images."""
+    return scorer.embed_images(batches, workers=workers)
+
+
+def caption_vectors(
+    scorer: TextEmbedder, batches: Sequence[Sequence[Caption]], workers: int
+) -> Iterator[ndarray]:
+    """The embeddings of captions."""
+    return scorer.embed_captions(batches)
+
+
+def image_probabilities(
+    scorer: Classifier, batches: Sequence[Sequence[Image]], workers: int
+) -> Iterator[ndarray]:
+    """The probability of being synthetic of images, as a column."""
+    return map(_column, scorer.image_probabilities(batches, workers=workers))
+
+
+def caption_probabilities(
+    scorer: Classifier, batches: Sequence[Sequence[Caption]], workers: int
+) -> Iterator[ndarray]:
+    """The probability of being synthetic of captions, as a column."""
+    return map(_column, scorer.caption_probabilities(batches))
+
+
+def pair_scores(
+    scorer: PairScorer | Scorer, batches: Sequence[Sequence[tuple[Image, Caption]]], workers: int
+) -> Iterator[ndarray]:
+    """The scores of pairs, as a column of float64."""
+    for part in stream_pairs(scorer, batches, workers=workers):
+        values = np.asarray(part, dtype=np.float64)
+        yield _column(values) if values.ndim == 1 else values
+
+
+def frame_parts(
+    scorer: LocalEmbedder, batches: Sequence[Sequence[Image]], workers: int
+) -> Iterator[list[Parts]]:
+    """The vectors of the frames of videos or images."""
+    for batch in scorer.embed_frames(batches, workers=workers):
+        yield [{"vectors": vectors} for vectors in batch]
+
+
+def token_parts(
+    scorer: LocalEmbedder, batches: Sequence[Sequence[Caption]], workers: int
+) -> Iterator[list[Parts]]:
+    """The tokens of captions."""
+    for batch in scorer.embed_tokens(batches):
+        yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
+
+
+def caption_words(caption: Caption) -> str:
+    """A caption in words, for an error."""
+    return f"caption {caption.text!r}"
+
+
+def image_words(image: Image) -> str:
+    """An image in words, for an error."""
+    return f"image '{image.id}'"
+
+
+def pair_words(pair: tuple[Image, Caption]) -> str:
+    """A pair in words, for an error."""
+    return f"image '{pair[0].id}' with caption {pair[1].text!r}"
+
+
+def item_words(item: Image) -> str:
+    """A video or an image in words, for an error."""
+    return f"'{item.id}'"
+
+
+def _column(values: Any) -> ndarray:
+    return np.asarray(values)[:, None]
+
+
+def _closable(stream: Iterator[Any]) -> Generator[Any]:
+    """The stream as a generator: closing it stops the scorer's workers at once where something fails."""
+    yield from stream

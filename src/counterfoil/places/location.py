@@ -1,0 +1,72 @@
+"""Paths and URLs: which of the two a text is."""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+#: The schemes of places that can be written to, with the extra of each.
+SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "memory": "", "file": "", "local": ""}
+
+# A path that went through pathlib has one slash where the URL had two, so that one is enough. One letter
+# before a colon is a drive of Windows, not a scheme.
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/{1,3})(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Location:
+    """A URL: the name of its scheme as fsspec has it, and what follows, without slashes at its ends."""
+
+    scheme: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.path}"
+
+
+def location(text: str | Path) -> Location | Path:
+    """What a text names: a `Location` at a distance, or a path (for `file:` URLs too).
+
+    A `Path` that was made of a URL is that URL still. A folder called "s3:" is named by its absolute path.
+
+    >>> location("s3://bucket/a/"), location(Path("s3://bucket/a"))
+    (Location(scheme='s3', path='bucket/a'), Location(scheme='s3', path='bucket/a'))
+    >>> location("file:///data/a%20b"), location("data/a:/b")
+    (PosixPath('/data/a b'), PosixPath('data/a:/b'))
+    """
+    found = _URL.fullmatch(str(text))
+    if found is None:
+        return Path(text)
+    scheme, rest = found[1].lower(), found[3]
+    if scheme in ("file", "local"):
+        return Path("/" + unquote(rest).lstrip("/"))
+    return Location({"s3a": "s3", "gs": "gcs"}.get(scheme, scheme), rest.strip("/"))
+
+
+def user_cache() -> Path:
+    """The cache of counterfoil in the user's cache folder: `$XDG_CACHE_HOME`, else `~/.cache`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "counterfoil"
+
+
+def local_folder(cache: str | Path) -> Path:
+    """The folder for what means something on this machine alone: the cache itself where it is a folder.
+
+    Of a cache at a distance it is the user's own cache folder: there lie notes on local files, by their paths
+    and times.
+
+    >>> local_folder("runs/cache"), local_folder("s3://bucket/cache") == user_cache()
+    (PosixPath('runs/cache'), True)
+    """
+    where = location(cache)
+    return where if isinstance(where, Path) else user_cache()
+
+
+def located(text: str | Path) -> str:
+    """A path or URL as it is shown: with both slashes where pathlib took one.
+
+    >>> located(Path("s3://bucket/a")), located("runs/a")
+    ('s3://bucket/a', 'runs/a')
+    """
+    return str(location(text))

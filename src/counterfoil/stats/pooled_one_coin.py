@@ -1,0 +1,204 @@
+"""Labels by one accuracy per person, where the accuracies of all people are draws of one population.
+
+    pooled_one_coin(given) -> SampledLabels    # chances that hold with two answers per item, too
+
+The likeliest accuracies (`stats.dawid_skene.one_coin`) fit few answers too well: with two answers per item
+and a few of each person, "all items are of one class, and each person errs as often as it takes" is likelier
+than the truth, and promises near certainty. Here nothing is set to its likeliest value. Chances are means
+over accuracies, their population and class shares as likely as the answers make them, so that what cannot be
+known from so few answers stays uncertain.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+from numpy import ndarray
+from numpy.typing import NDArray
+
+from counterfoil.errors import InputError
+from counterfoil.stats.label_models import TIE, LabelModel, Labels, normalised
+
+#: No chance is taken to be smaller, so that one surprising answer does not rule a class out.
+_LEAST = 1e-10
+#: How many answers the population's mean is worth for each person: people who differ much to people alike.
+_WEIGHTS = np.array([2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0])
+#: Means of the population that are looked at.
+_MEANS = 40
+#: What one person counts for beside the mean of the population where sampling begins.
+_FIRST_WEIGHT, _FIRST_ROUNDS = 10.0, 20
+#: Stretches of draws whose means tell how far the mean of all may be off.
+_STRETCHES = 10
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SampledLabels(LabelModel):
+    """Chances that are means over draws, each with its standard error (`error`, items by classes).
+
+    Two that differ by less than twice the error of their difference are a tie: draws cannot tell them apart.
+    """
+
+    error: Float[ndarray, "items classes"]
+
+    @property
+    def tied(self) -> Bool[ndarray, "items"]:
+        """Where two classes are the likeliest, within what draws can tell."""
+        rows = np.arange(len(self.posterior))
+        second, first = np.argsort(self.posterior, axis=1)[:, -2:].T
+        apart = self.posterior[rows, first] - self.posterior[rows, second]
+        # What one class has more the others have less, so that errors add up.
+        doubt = self.error[rows, first] + self.error[rows, second]
+        return np.asarray(apart <= np.maximum(2 * doubt, TIE))
+
+
+def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int = 100) -> SampledLabels:
+    """Each item's chances by Gibbs sampling of the one-coin model with a population of people.
+
+    A person is right with one chance for all items and errs evenly over the other classes. That chance is a
+    draw of a beta distribution, whose mean is anything above guessing (people are better than that on the
+    whole, the likelier the more) and whose weight is from 2 to 128 answers; class shares are uniform
+    beforehand. `posterior` is the mean of `draws` draws (10 or more) after `burn`, equal for equal `seed`;
+    `accuracy` is each person's posterior mean, NaN for one without an answer. Weights must be whole numbers.
+    Raises `InputError` for no answers.
+
+    Source: B. Carpenter, Multilevel Bayesian models of categorical data annotation, 2008 (its beta-binomial
+    by item and annotator, here with one accuracy per person).
+
+    >>> items, people = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
+    >>> labels = np.array([0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1])
+    >>> found = pooled_one_coin(Labels.of(items, people, labels, n_classes=2))
+    >>> found.labels, bool(found.accuracy[2] < found.accuracy[0])
+    (array([0, 1, 0, 1]), True)
+    """
+    if not len(given.items):
+        raise InputError("no answers to aggregate", given="0 answers", allowed="1 or more")
+    rng = np.random.default_rng(seed)
+    k, many = given.n_classes, given.weights.astype(np.int64)
+    population = _Population(k)
+    posterior = _start(given)
+    stretches = np.zeros((_STRETCHES, *posterior.shape))
+    accuracies, shares = np.zeros(given.n_people), np.zeros(k)
+    for step in range(burn + draws):
+        whole = posterior / np.maximum(posterior.sum(axis=1, keepdims=True), 1.0)
+        classes = rng.multinomial(many, whole).astype(np.float64)
+        classes, hits, log = _exchanged(given, population, classes, rng)
+        mean, weight = population.draw(log, rng)
+        right, wrong = mean * weight + hits, (1 - mean) * weight + given.asked - hits
+        accuracy = np.clip(rng.beta(right, wrong), _LEAST, 1 - _LEAST)
+        share = np.maximum(rng.dirichlet(classes.sum(axis=0) + 1.0), _LEAST)
+        posterior = _posterior(given, accuracy, share)
+        if step >= burn:
+            stretches[(step - burn) * _STRETCHES // draws] += posterior
+            accuracies += right / (right + wrong)
+            shares += share
+    chances, means = stretches.sum(axis=0) / draws, stretches * (_STRETCHES / draws)
+    return SampledLabels(
+        posterior=chances,
+        error=means.std(axis=0, ddof=1) / np.sqrt(_STRETCHES),
+        prior=shares / draws,
+        accuracy=np.where(given.asked > 0, accuracies / draws, np.nan),
+        trace=np.empty(0),
+        converged=True,
+    )
+
+
+def mean_accuracy(given: Labels) -> float:
+    """The mean accuracy of people that makes pairs of answers to an item agree as often as they do.
+
+    Two people of accuracy a give one label of k with chance a² + (1 - a)² / (k - 1). Not below 1 / k; 0.8
+    where no item has two answers.
+
+    >>> given = Labels.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([1, 1, 0, 0]), n_classes=2)
+    >>> mean_accuracy(given)
+    1.0
+    """
+    votes, k = given.votes, given.n_classes
+    many = votes.sum(axis=1)
+    pairs = float(given.weights @ (many * (many - 1)))
+    if not pairs:
+        return 0.8
+    agree = float(given.weights @ (votes * (votes - 1)).sum(axis=1)) / pairs
+    return float(1 / k + np.sqrt(max(0.0, agree - 1 / k) * (k - 1) / k))
+
+
+class _Population:
+    """The beta distribution that people's accuracies are draws of, on a grid of means and weights."""
+
+    def __init__(self, n_classes: int) -> None:
+        low = 1 / n_classes
+        means = low + (1 - low) * (np.arange(_MEANS) + 0.5) / _MEANS
+        self.means = np.repeat(means, len(_WEIGHTS))
+        self.weights = np.tile(_WEIGHTS, _MEANS)
+        self.prior = np.log(self.means - low)
+
+    def density(self, hits: NDArray[np.float64], misses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The log density of each mean and weight, with right and wrong answers of all people."""
+        from scipy.special import gammaln
+
+        a, b = self.means * self.weights, (1 - self.means) * self.weights
+        log = self.prior.copy()
+        # The density depends on how many people have so many right, wrong and all answers.
+        for counts, at in ((hits, a), (misses, b), (hits + misses, self.weights)):
+            values, n = np.unique(counts, return_counts=True)
+            rises = gammaln(at[:, None] + values) - gammaln(at)[:, None]
+            log += (rises @ n) * (-1.0 if at is self.weights else 1.0)
+        return log
+
+    def draw(self, log: NDArray[np.float64], rng: np.random.Generator) -> tuple[float, float]:
+        """A mean and a weight, as likely as their density makes them."""
+        chance = np.exp(log - log.max())
+        at = int(rng.choice(len(chance), p=chance / chance.sum()))
+        return float(self.means[at]), float(self.weights[at])
+
+
+def _exchanged(
+    given: Labels, population: _Population, classes: NDArray[np.float64], rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The classes with two of them exchanged in all items where that is as likely; right answers, density.
+
+    Few answers may be explained by either of two, each with its own people in the right, and item by
+    item no draw would get from one explanation to the other. Accuracies and shares are summed out, since
+    they are drawn anew afterwards; shares do not mind an exchange. Known labels say which class is which, so
+    that nothing is exchanged beside them.
+    """
+    k = classes.shape[1]
+    order = np.arange(k)
+    one, two = rng.choice(k, 2, replace=False)
+    order[[one, two]] = two, one
+    found = []
+    for each in (classes,) if (given.known >= 0).any() else (classes, classes[:, order]):
+        # Of an item that stands for several, each answer is right as often as the class is the label's.
+        hits = _hits(given, each)
+        misses = given.asked - hits
+        log = population.density(hits, misses)
+        found.append((np.logaddexp.reduce(log) - misses.sum() * np.log(k - 1), each, hits, log))
+    kept = found[-1] if np.log(rng.random()) < found[-1][0] - found[0][0] else found[0]
+    return kept[1:]
+
+
+def _start(given: Labels) -> NDArray[np.float64]:
+    """A posterior with every person near the mean accuracy, from the shares of votes on."""
+    k, mean = given.n_classes, min(mean_accuracy(given), 0.99)
+    posterior = given.shares()
+    for _ in range(_FIRST_ROUNDS):
+        hits = _hits(given, given.weights[:, None] * posterior)
+        accuracy = (hits + mean * _FIRST_WEIGHT) / (given.asked + _FIRST_WEIGHT)
+        share = (given.weights @ posterior + 1.0) / (given.weights.sum() + k)
+        posterior = _posterior(given, np.clip(accuracy, _LEAST, 1 - _LEAST), share)
+    return posterior
+
+
+def _hits(given: Labels, classes: NDArray[np.float64]) -> Float[ndarray, "people"]:
+    """How many of each person's answers are right, if the items are so often of each class."""
+    return np.bincount(given.people, weights=classes[given.items, given.labels], minlength=given.n_people)
+
+
+def _posterior(
+    given: Labels, accuracy: NDArray[np.float64], share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    k = given.n_classes
+    # What a label speaks for its class beyond all others.
+    weight = np.log(accuracy / ((1 - accuracy) / (k - 1)))[given.people]
+    codes = given.items * k + given.labels
+    log = np.bincount(codes, weights=weight, minlength=given.n_items * k).reshape(given.n_items, k)
+    return normalised(given, log + np.log(share))[0]

@@ -1,0 +1,234 @@
+"""The gradients of a step, exact for losses of a whole batch, in the memory of a part of it.
+
+A contrastive loss needs the whole batch at once, which may not fit into memory. Its gradient with respect to
+the embeddings does, and the towers need nothing else of the other rows (GradCache: Gao et al. 2021,
+Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup, section 3.2).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, distributed, nn
+
+from counterfoil.errors import InputError
+from counterfoil.scorers.networks import Answer, Encoded, Network
+from counterfoil.train.dataloaders import Batch
+from counterfoil.train.objectives import Objective
+from counterfoil.train.state import random_state, set_random_state
+
+
+@dataclass(frozen=True)
+class Computing:
+    """How the steps of a training are computed; their gradients are the same whatever it says."""
+
+    devices: int = 1
+    #: Rows of a batch that go through the network at a time, on each device; None: all of them.
+    chunk_size: int | None = None
+    #: Whether layers are computed again in the backward pass (`train.recomputation`).
+    checkpoint_activations: bool = False
+
+
+ONE_DEVICE = Computing()
+
+
+class WrappedNetwork(nn.Module):
+    """A network as Fabric wraps it.
+
+    Parameters that a network hands out as they are (the temperature) leave here as results of a computation:
+    hooks that Fabric sets on whatever comes out would otherwise pile up on them, step after step.
+    """
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, pixels: Tensor, tokens: Tensor) -> Answer:
+        """The network's answer."""
+        answer: Answer = self.network(pixels, tokens)
+        match = None if answer.match is None else answer.match.view_as(answer.match)
+        return answer._replace(logit_scale=answer.logit_scale.view(()), match=match)
+
+
+def gather(tensor: Tensor, fabric: Fabric | None) -> Tensor:
+    """The rows of all devices, those of the first device first; on one device the tensor itself.
+
+    Each device computes a loss of the gathered rows, and the mean of these losses is that of the whole batch
+    (they may all be the same). Backwards, each gets for its own rows the sum of what all of them say, which
+    is their number times the gradient; where gradients of weights are then averaged over devices, as
+    `DistributedDataParallel` does, that is exactly the gradient of one device with the whole batch, for
+    weights of the loss itself (the temperature) too. Nothing is to be scaled.
+
+    A device holds the rows of all once. Half precision is gathered as float32, so that gradients are summed
+    in it. Devices must hold the same number of rows: otherwise they wait for each other forever.
+    """
+    if fabric is None or fabric.world_size == 1:
+        return tensor
+    whole = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+    gathered: Tensor = _Gathered.apply(whole)
+    return gathered
+
+
+class _Gathered(torch.autograd.Function):
+    """All devices' rows; backwards the sum of all devices' gradients, each device its own rows of it."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        world = distributed.get_world_size()
+        whole = tensor.new_empty((world * len(tensor), *tensor.shape[1:]))
+        # Each device's rows go where they are to be: no second copy of all of them is made.
+        distributed.all_gather(list(whole.chunk(world)), tensor.contiguous())
+        return whole
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        total = gradients[0].clone(memory_format=torch.contiguous_format)
+        distributed.all_reduce(total)
+        return total.chunk(distributed.get_world_size())[distributed.get_rank()]
+
+
+def gradients(
+    model: nn.Module,
+    aim: Objective,
+    batches: Sequence[Batch],
+    *,
+    fabric: Fabric,
+    gather: Callable[[Tensor], Tensor],
+    chunk: int | None = None,
+) -> dict[str, Tensor]:
+    """Add the gradient of the loss of all `batches` together to that of the model's parameters.
+
+    Returns the scalars `loss` and its parts, of all devices. `model` is a network as Fabric wraps it.
+
+    One batch goes forward and backward. Several, or `chunk` rows of each at a time, go forward without a
+    graph; the loss is that of all their embeddings, which are gathered once; then each goes forward again,
+    with the random numbers of the first time (dropout), and backward from the gradients of its embeddings.
+    That is the gradient of one step with all rows up to rounding, for every loss of embeddings, in the memory
+    of one chunk and about 4/3 of the time. Layers that look at the other rows of a batch (batch norm) see
+    those of one chunk, and count them once.
+    """
+    place = {"rank": fabric.global_rank, "world": fabric.world_size}
+    batches = [piece for batch in batches for piece in chunks(batch, aim, chunk)]
+    if len(batches) == 1:
+        loss, parts = aim(_answer(model, batches[0], fabric), gather, **place)
+        fabric.backward(loss)
+        return _of_all(fabric, {"loss": loss.detach(), **parts})
+
+    buffers = [buffer.clone() for buffer in model.buffers()]
+    drawn, said = [], []
+    with torch.no_grad():
+        for batch in batches:
+            drawn.append(random_state())
+            said.append(leaves(_answer(model, batch, fabric)))
+        for buffer, before in zip(model.buffers(), buffers, strict=True):
+            buffer.copy_(before)
+    whole = joined(said, image_roles=len(aim.images), text_roles=len(aim.texts))
+    loss, parts = aim(whole, gather, **place)
+    fabric.backward(loss)
+    after = random_state()
+    for turn, (batch, state, kept) in enumerate(zip(batches, drawn, said, strict=True), start=1):
+        set_random_state(state)
+        with fabric.no_backward_sync(model, enabled=turn < len(batches)):
+            pairs = zip(tensors(_answer(model, batch, fabric)), tensors(kept), strict=True)
+            # A sum whose gradient with respect to each value is the one that was kept.
+            products = [
+                (value * leaf.grad).sum()
+                for value, leaf in pairs
+                if value is not None and leaf is not None and leaf.grad is not None
+            ]
+            fabric.backward(torch.stack(products).sum())
+    # The next step draws what comes after the loss's own numbers.
+    set_random_state(after)
+    return _of_all(fabric, {"loss": loss.detach(), **parts})
+
+
+def chunks(batch: Batch, aim: Objective, rows: int | None) -> Iterator[Batch]:
+    """The batch in parts of so many of its rows, each with all its roles; the last may be smaller.
+
+    None leaves it whole.
+    """
+    if rows is None or rows >= len(batch.rows):
+        yield batch
+        return
+
+    def cut(tensor: Tensor, roles: Sequence[str], at: int) -> Tensor:
+        return tensor.unflatten(0, (len(roles), -1))[:, at : at + rows].flatten(0, 1)
+
+    for at in range(0, len(batch.rows), rows):
+        pixels, tokens = cut(batch.pixels, aim.images, at), cut(batch.tokens, aim.texts, at)
+        yield Batch(batch.epoch, batch.rows[at : at + rows], pixels, tokens)
+
+
+def check_chunk(chunk: int | None, batch_size: int, processes: int, *, hint: str | None = None) -> None:
+    """Raise `InputError` for a chunk that is larger than what one process has of a batch.
+
+    >>> check_chunk(300, 400, 2)
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: a chunk is a part of a batch; given: 300 rows, of 200 on each process...
+    """
+    share = batch_size // processes
+    if chunk is not None and not 1 <= chunk <= share:
+        on = f" on each process ({batch_size} on {processes})" if processes > 1 else ""
+        raise InputError(
+            "a chunk is a part of a batch",
+            given=f"{chunk} rows, of {share}{on}",
+            allowed=f"1 to {share}",
+            hint=hint,
+        )
+
+
+def _of_all(fabric: Fabric, values: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The means over devices, each of which has the loss of its own rows."""
+    if fabric.world_size == 1:
+        return values
+    stacked = torch.stack([value.detach() for value in values.values()])
+    distributed.all_reduce(stacked)
+    return dict(zip(values, stacked / fabric.world_size, strict=True))
+
+
+def _answer(model: nn.Module, batch: Batch, fabric: Fabric) -> Answer:
+    pixels = batch.pixels.to(fabric.device, non_blocking=True)
+    tokens = batch.tokens.to(fabric.device, non_blocking=True)
+    found: Answer = model(pixels, tokens)
+    return found
+
+
+def joined(answers: Sequence[Answer], *, image_roles: int, text_roles: int) -> Answer:
+    """The answers to several batches as one: role after role, each with the rows of the first batch first.
+
+    Gradients flow through. Of several batches attention is left out (texts of two batches may be padded to
+    different lengths, and no loss uses it), and values without rows (temperature, scale of matching) are
+    those of the last batch.
+    """
+    if len(answers) == 1:
+        return answers[0]
+    return answers[-1]._replace(
+        images=_side([each.images for each in answers], image_roles),
+        texts=_side([each.texts for each in answers], text_roles),
+    )
+
+
+def leaves(answer: Answer) -> Answer:
+    """The answer detached from the network, its tensors ready to receive gradients."""
+
+    def leaf(tensor: Tensor | None) -> Tensor | None:
+        return None if tensor is None else tensor.detach().requires_grad_()
+
+    images, texts = (Encoded(*map(leaf, side)) for side in (answer.images, answer.texts))
+    return Answer(images, texts, answer.logit_scale.detach().requires_grad_(), leaf(answer.match))
+
+
+def tensors(answer: Answer) -> list[Tensor | None]:
+    """The tensors of an answer, in a fixed order."""
+    return [*answer.images, *answer.texts, answer.logit_scale, answer.match]
+
+
+def _side(parts: Sequence[Encoded], roles: int) -> Encoded:
+    def field(values: tuple[Tensor | None, ...]) -> Tensor | None:
+        rows = [value.unflatten(0, (roles, -1)) for value in values if value is not None]
+        return torch.cat(rows, dim=1).flatten(0, 1) if rows else None
+
+    cut = [part._replace(attention=None) for part in parts]
+    return Encoded(*map(field, zip(*cut, strict=True)))

@@ -1,0 +1,145 @@
+"""What a build draws and writes is made once by the ranks that share a cache, to the bytes of one process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from counterfoil.engine import Session
+from counterfoil.engine.executor import RankExecutor
+from counterfoil.engine.made import batch_keys
+from counterfoil.scorers.base import Identity
+
+Digests = Callable[[Path], dict[str, str]]
+
+#: A maker whose every item takes a while and is noted in a file.
+SCRIPT = """
+import sys, time
+from pathlib import Path
+from counterfoil.engine import Session
+from counterfoil.engine.executor import executor_named
+from counterfoil.engine.made import batch_keys
+from counterfoil.scorers.base import Identity
+
+rank, folder = sys.argv[1], Path(sys.argv[2])
+
+class Slow:
+    identity = Identity("slow", revision="1")
+    def make(self, batches):
+        for batch in batches:
+            for item in batch:
+                with (folder / f"made-{rank}").open("a") as file:
+                    file.write(item + "\\n")
+            time.sleep(0.05)
+            yield [(item * 3).encode() for item in batch]
+
+items = [f"row {n}" for n in range(150)]
+found = {}
+session = Session(folder / "cache", executor=executor_named(f"rank:{rank}/3"))
+session.make(Slow(), items, batch_keys(items, 4), found.__setitem__, stage="making", size=4)
+(folder / f"out-{rank}").write_bytes(b"".join(found[n] for n in range(len(items))))
+"""
+
+
+def test_ranks_make_every_row_once_and_the_row_of_a_killed_one_twice(tmp_path):
+    def start(rank: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", SCRIPT, str(rank), str(tmp_path)])
+
+    ranks = [start(rank) for rank in range(3)]
+    struck = tmp_path / "made-1"
+    while not struck.exists():
+        assert ranks[1].poll() is None
+        time.sleep(0.01)
+    os.kill(ranks[1].pid, signal.SIGKILL)
+    ranks[1].wait()
+    for rank in (0, 2):
+        assert ranks[rank].wait(timeout=120) == 0
+    made = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().splitlines())
+    assert len(made) == 150
+    assert max(made.values()) <= 2
+    # Only what the killed one had begun was made again.
+    assert {name for name, times in made.items() if times > 1} <= set(struck.read_text().splitlines())
+    wanted = b"".join(f"row {n}".encode() * 3 for n in range(150))
+    assert (tmp_path / "out-0").read_bytes() == (tmp_path / "out-2").read_bytes() == wanted
+    # The one that was killed comes back, and makes nothing that is there.
+    assert start(1).wait(timeout=120) == 0
+    again = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().splitlines())
+    assert again == made
+    assert (tmp_path / "out-1").read_bytes() == wanted
+
+
+@dataclass
+class Echo:
+    """Answers with what it is given; `made` counts."""
+
+    made: list[str] = field(default_factory=list)
+    identity: ClassVar[Identity] = Identity("echo", revision="1")
+
+    def make(self, batches: Sequence[Sequence[str]]) -> Iterator[list[bytes]]:
+        for batch in batches:
+            self.made += batch
+            yield [item.encode() for item in batch]
+
+
+def take(session: Session, items: Sequence[str], size: int = 2) -> tuple[Echo, list[bytes]]:
+    maker, found = Echo(), {}
+    session.make(maker, items, batch_keys(items, size), found.__setitem__, stage="making", size=size)
+    return maker, [found[row] for row in range(len(items))]
+
+
+def test_one_process_keeps_nothing_in_the_cache_and_takes_what_others_left(tmp_path):
+    items = ["a", "b", "", "d", "e"]
+    wanted = [item.encode() for item in items]
+    alone = take(Session(tmp_path), items)
+    assert alone[1] == wanted
+    assert not list(tmp_path.rglob("*.npz"))
+    first = take(Session(tmp_path, executor=RankExecutor(0, 2)), items)
+    assert (first[0].made, first[1]) == (items, wanted)
+    # One that is alone finds them, and makes only what is new, together with its batch.
+    later = take(Session(tmp_path), [*items, "f"])
+    assert (later[0].made, later[1]) == (["e", "f"], [*wanted, b"f"])
+
+
+def test_equal_items_are_made_for_every_row(tmp_path):
+    items = ["a", "a", "a", "a", "b"]
+    for _ in range(2):
+        assert take(Session(tmp_path, executor=RankExecutor(0, 1)), items)[1] == [i.encode() for i in items]
+
+
+def test_a_damaged_shard_is_made_again(tmp_path):
+    items = ["a", "b", "c", "d"]
+    session = Session(tmp_path, executor=RankExecutor(0, 1), note=lambda text: None)
+    take(session, items)
+    shard = sorted(tmp_path.rglob("*.npz"))[0]
+    shard.write_bytes(shard.read_bytes()[:40])
+    maker, found = take(session, items)
+    assert len(maker.made) == 2
+    assert found == [item.encode() for item in items]
+
+
+def _build(out: Path, *more: object) -> None:
+    arguments = ["build", "bivlc", "--n", 14, "--set", "read.size=32", "--set", "imagine.size=32"]
+    arguments += ["--out", out, "--workers", 0, "--quiet", *more]
+    subprocess.run(
+        [sys.executable, "-m", "counterfoil", *map(str, arguments)],
+        check=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.mark.slow
+def test_a_build_of_ranks_is_the_build_of_one_process(tmp_path: Path, digests: Digests) -> None:
+    _build(tmp_path / "alone" / "b", "--cache", tmp_path / "cache-alone")
+    for rank in (1, 0):
+        place = tmp_path / f"rank-{rank}" / "b"
+        _build(place, "--cache", tmp_path / "shared", "--executor", f"rank:{rank}/2")
+        assert digests(place) == digests(tmp_path / "alone" / "b")
+    assert list((tmp_path / "shared").rglob("made/*.npz"))

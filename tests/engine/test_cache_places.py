@@ -1,0 +1,90 @@
+"""A cache at a distance: the same files as in a folder, byte for byte, and the same answers of a run."""
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bucket_servers import new_bucket, s3_at, s3_server
+from counterfoil.engine.cache import Cache
+from counterfoil.engine.cache_folder import beyond, contents, remove
+from counterfoil.places import open_place
+from counterfoil.scorers.base import Identity
+from counterfoil.store import digest
+
+MODEL, OTHER = Identity("open-clip:clip", revision="1"), Identity("open-clip:vit", revision="1")
+
+
+@pytest.fixture(params=["memory", "s3"])
+def url(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """The URL of a cache as the command line has it: as a path."""
+    if request.param == "memory":
+        yield Path(f"memory://{secrets.token_hex(8)}/cache")
+        return
+    with s3_server() as server, s3_at(server):
+        yield Path(f"s3://{new_bucket()}/cache")
+
+
+def _fill(folder: Path) -> None:
+    rng = np.random.default_rng(7)
+    for identity, kind, count in ((MODEL, "images", 300), (MODEL, "captions", 3), (OTHER, "captions", 400)):
+        keys = [digest(f"{kind} {number}".encode()) for number in range(count)]
+        Cache(folder, identity).write(kind, keys, rng.normal(size=(count, 64)).astype(np.float32))
+    parts = [{"vectors": rng.normal(size=(n + 1, 8)).astype(np.float32)} for n in range(3)]
+    Cache(folder, MODEL).write_parts("frames", [digest(b"%d" % n) for n in range(3)], parts)
+
+
+def test_a_cache_at_a_distance_holds_the_files_of_a_folder(url: Path, tmp_path: Path) -> None:
+    _fill(tmp_path)
+    _fill(url)
+    near, far = open_place(tmp_path), open_place(url)
+    names = [entry.name for entry in near.entries()]
+    assert [entry.name for entry in far.entries()] == names
+    assert len(names) == 6
+    for name in names:
+        assert far.read(name).data == near.read(name).data
+    asked = [digest(f"captions {number}".encode()) for number in (399, 1, 1000)]
+    for identity in (MODEL, OTHER):
+        here, there = (Cache(place, identity).read("captions", asked) for place in (tmp_path, url))
+        assert there.rows.tolist() == here.rows.tolist()
+        assert np.array_equal(there.values, here.values)
+        assert Cache(url, identity).shards("captions") == Cache(tmp_path, identity).shards("captions")
+    kept, broken = Cache(url, MODEL).read_parts("frames", [digest(b"2")])
+    assert kept[0]["vectors"].shape == (3, 8)
+    assert not broken
+    # None of the keys are in the large shard, which is known from its beginning.
+    assert Cache(url, OTHER).read("captions", [digest(b"unknown")]).values is None
+
+
+def test_a_damaged_shard_at_a_distance_is_named_and_passed_over(url: Path) -> None:
+    _fill(url)
+    place = open_place(url)
+    (name,) = [entry.name for entry in place.entries() if f"{MODEL.key}/captions" in entry.name]
+    place.write(name, place.read(name).data[:-40])
+    found = Cache(url, MODEL).read("captions", [digest(b"captions 1")])
+    assert not len(found.rows)
+    assert found.broken == (url / name,)
+
+
+def test_room_is_made_in_a_cache_at_a_distance(url: Path) -> None:
+    _fill(url)
+    place = open_place(url)
+    place.write("thesis.tex", b"mine")
+    found = contents(url)
+    assert [
+        (shelf.scorer, shelf.kind) for shelf in sorted(found.shelves, key=lambda s: (s.scorer, s.kind))
+    ] == [
+        (MODEL.name, "captions"),
+        (MODEL.name, "frames"),
+        (MODEL.name, "images"),
+        (OTHER.name, "captions"),
+    ]
+    assert found.others == 1
+    assert found.size == sum(entry.size for entry in place.entries()) - 4
+    gone = beyond(found, found.size - 1)
+    assert remove(found, gone) == sum(shard.size for shard in gone) > 0
+    left = contents(url)
+    assert remove(left, [shard for shelf in left.shelves for shard in shelf.shards]) > 0
+    assert [entry.name for entry in place.entries()] == ["thesis.tex"]

@@ -1,0 +1,189 @@
+"""Images in a bucket: the same answers as from a folder, byte for byte, and read once to be named."""
+
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from unittest.mock import patch
+
+import fsspec
+import numpy as np
+import pytest
+
+from bucket_servers import new_bucket, s3_at, s3_server
+from counterfoil import catalog
+from counterfoil.data import Benchmark, Caption, Image
+from counterfoil.data.readers.rows import Photos
+from counterfoil.engine import Session, run
+from counterfoil.errors import DataError
+from counterfoil.places import open_place
+from counterfoil.places.files import read_file
+from counterfoil.scorers.base import Identity
+from counterfoil.scorers.images import prepared
+
+
+@dataclass(frozen=True)
+class Raw:
+    """The picture as it is."""
+
+    def __call__(self, picture) -> np.ndarray:
+        return np.asarray(picture)
+
+
+@dataclass
+class Colours:
+    """Embeds an image by the mean colours of its decoded quarters, a caption by its letters."""
+
+    identity: Identity = field(default_factory=lambda: Identity("colours", revision="1"))
+
+    def embed_images(self, batches: Sequence[Sequence[Image]], *, workers: int = 0) -> Iterator[np.ndarray]:
+        for batch in prepared(batches, Raw(), workers=workers):
+            yield np.stack(
+                [each[: 2 * (len(each) // 2)].reshape(2, -1, 3).mean(axis=1).ravel() for each in batch]
+            ).astype(np.float32)
+
+    def embed_captions(self, batches: Sequence[Sequence[Caption]]) -> Iterator[np.ndarray]:
+        for batch in batches:
+            yield (
+                np.array([[(c.text or "").count(x) for x in "aeiour"] for c in batch], dtype=np.float32) + 0.5
+            )
+
+    def lengths(self, captions: Sequence[Caption]) -> list[int]:
+        return [len(caption.text or "") for caption in captions]
+
+    def compare(self, captions: np.ndarray, images: np.ndarray) -> np.ndarray:
+        return np.einsum("ij,ij->i", captions.astype(np.float64), images.astype(np.float64))
+
+
+@pytest.fixture(params=["memory", "s3"])
+def root(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "memory":
+        yield f"memory://{secrets.token_hex(8)}"
+        return
+    with s3_server() as server, s3_at(server):
+        yield f"s3://{new_bucket()}"
+
+
+def _shown(benchmark: Benchmark, folder: Path) -> Benchmark:
+    """The benchmark with its images in a folder."""
+    found = Photos(folder).sources([f"{n}.png" for n in range(len(benchmark.images))])
+    images = zip(benchmark.images, found.values(), strict=True)
+    return replace(benchmark, images=tuple(replace(image, source=source) for image, source in images))
+
+
+def test_images_and_cache_at_a_distance_give_the_bytes_of_folders(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    world = catalog.benchmark("world-quads").limited(8)
+    far = Path(f"{root}/images")
+    for n, image in enumerate(world.images):
+        (tmp_path / "images").mkdir(exist_ok=True)
+        (tmp_path / "images" / f"{n}.png").write_bytes(image.read())
+        open_place(far).write(f"{n}.png", image.read())
+
+    def answers(images: Path, cache: Path, workers: int = 0) -> bytes:
+        session = Session(cache, batch_size=5, workers=workers)
+        return run(_shown(world, images), Colours(), session=session).values.tobytes()
+
+    expected = answers(tmp_path / "images", tmp_path / "cache")
+    assert answers(far, Path(f"{root}/cache")) == expected
+    here, there = open_place(tmp_path / "cache"), open_place(f"{root}/cache")
+    shards = [entry.name for entry in here.entries() if entry.name != "files-v1.parquet"]
+    assert [entry.name for entry in there.entries()] == shards
+    assert all(there.read(name).data == here.read(name).data for name in shards)
+    # Nothing is read a second time where the store has tags.
+    with patch("counterfoil.places.files.read_file", side_effect=read_file) as read:
+        assert answers(far, Path(f"{root}/cache")) == expected
+        assert read.call_count == (0 if root.startswith("s3") else len(world.images))
+    if root.startswith("s3"):
+        open_place(far).write("0.png", world.images[1].read())
+        with patch("counterfoil.places.files.read_file", side_effect=read_file) as read:
+            assert answers(far, Path(f"{root}/cache")) != expected
+            # For its digest alone: what is in it was embedded before, as another image.
+            assert read.call_count == 1
+
+
+def test_what_is_not_there_is_one_line(root: str) -> None:
+    with pytest.raises(DataError, match="no such image folder"):
+        Photos(Path(f"{root}/none"))
+    fsspec.filesystem(root.partition(":")[0]).pipe_file(f"{root}/images/cat.txt", b"no image")
+    with pytest.raises(
+        DataError, match=r"none of the 2 images is in this folder; it should hold files like a"
+    ):
+        Photos(Path(f"{root}/images")).sources(["a.jpg", "b.jpg"])
+    cut = Photos(Path(f"{root}/images")).source("cat.txt")
+    with pytest.raises(DataError, match=rf"{root}/images/cat.txt: not an image file"):
+        Image("cat", cut).decode()
+    open_place(f"{root}/images").remove("cat.txt")
+    with pytest.raises(DataError, match=rf"{root}/images/cat.txt: no such file"):
+        cut.read()
+    if root.startswith("s3"):
+        with pytest.raises(DataError, match=r"s3://there-is-none/a: no such bucket; check its name"):
+            Photos(Path("s3://there-is-none/a"))
+    with pytest.raises(
+        DataError, match=r"ftp://host/a: unknown scheme of a URL; given: ftp; allowed: a folder"
+    ):
+        Photos(Path("ftp://host/a"))
+
+
+def test_images_of_captions_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
+    from counterfoil.data.caption_files import Written
+    from counterfoil.tasks.caption_inputs import MediaFolder
+
+    world, far, near = catalog.benchmark("world-quads").limited(4), Path(f"{root}/shown"), tmp_path / "shown"
+    near.mkdir()
+    for n, image in enumerate(world.images[:3]):
+        (near / f"{n}.png").write_bytes(image.read())
+        open_place(far).write(f"{n}.png", image.read())
+    (near / "notes.txt").write_bytes(b"no image")
+    open_place(far).write("notes.txt", b"no image")
+    candidates = Written(tmp_path / "c.json", {"0": ("a",), "2": ("b",)})
+    notes: dict[Path, list[str]] = {near: [], far: []}
+    found = {
+        folder: MediaFolder(images=folder).items(candidates, notes[folder].append) for folder in (near, far)
+    }
+    assert [each.id for each in found[far] or ()] == ["0", "2"]
+    assert [each.read() for each in found[far] or ()] == [each.read() for each in found[near] or ()]
+    assert len(notes[far]) == len(notes[near]) == 1
+    with pytest.raises(DataError, match="no such folder"):
+        MediaFolder(images=Path(f"{root}/none"))
+    with pytest.raises(DataError, match="videos are read from a disk"):
+        MediaFolder(videos=far)
+
+
+def test_photographs_of_coco_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
+    from counterfoil.data.readers.coco_files import photographs
+
+    picture = catalog.benchmark("world-quads").limited(1).images[0].read()
+    for name in ("val2014/COCO_val2014_1.jpg", "images/2.jpg"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(picture)
+        open_place(f"{root}/coco").write(name, picture)
+    names = [("COCO_val2014_1.jpg", "1.jpg"), ("2.jpg",), ("3.jpg",)]
+    near = photographs(names, ["val2014"], None, tmp_path)
+    far = photographs(names, ["val2014"], None, Path(f"{root}/coco"))
+    assert [each and each.path.relative_to(tmp_path) for each in near] == [
+        each and each.path.relative_to(f"{root}/coco") for each in far
+    ]
+    assert near[2] is None
+    assert Image("1", far[0]).read() == picture
+    with pytest.raises(DataError, match="none of the 3 images is in this folder"):
+        photographs(names, ["val2014"], None, Path(f"{root}/none"))
+    if root.startswith("s3"):
+        with pytest.raises(DataError, match="no such bucket; check its name"):
+            photographs(names, ["val2014"], None, Path("s3://there-is-none/a"))
+
+
+def test_images_of_a_released_benchmark_lie_in_a_bucket(root: str, tmp_path: Path) -> None:
+    picture = catalog.benchmark("world-quads").limited(1).images[0].read()
+    open_place(f"{root}/val2017").write("1.jpg", picture)
+    row = {"filename": "1.jpg", "caption": "a cat", "negative_caption": "a dog"}
+    (tmp_path / "swap_obj.json").write_text(json.dumps({"0": row}))
+    found = catalog.benchmark(
+        "sugarcrepe", data=tmp_path / "swap_obj.json", images=f"{root}/val2017", counts=False
+    )
+    assert found.images[0].read() == picture
+    with pytest.raises(DataError, match="no such folder"):
+        catalog.benchmark("sugarcrepe", data=tmp_path / "swap_obj.json", images=f"{root}/none")

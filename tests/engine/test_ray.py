@@ -1,0 +1,321 @@
+"""The `ray` executor: the same bytes as the local run's, whatever is killed.
+
+Ray opens sockets on all of the machine's addresses, so it runs in processes of its own here: the nodes of a
+cluster (`three_nodes.py`), drivers of the slow fake (`fakes.py`), and `main` below for what a driver says.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from counterfoil import catalog
+from counterfoil.data import Caption, Image
+from counterfoil.engine import Session, run
+from counterfoil.engine.executor import RankExecutor, executor_named
+from counterfoil.engine.plan import shards
+from counterfoil.engine.ray_cluster import count_workers
+from counterfoil.engine.ray_executor import RayExecutor
+from counterfoil.engine.ray_worker import Greeting, ShardWorker, WorkerFailure, versions
+from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
+from counterfoil.scorers.base import Identity, Options
+from counterfoil.scorers.sources import source_of
+
+ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
+
+HERE = Path(__file__)
+#: Rows in a full shard of the fakes' script, and the questions that it is given.
+SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 2000
+#: Seconds for what takes a few on an idle machine.
+LONG = 240.0
+
+
+def start(script: Path | str, *arguments: object, **variables: str) -> subprocess.Popen[str]:
+    # The cluster is on this machine alone; scripts import modules of the tests, as pytest finds them.
+    paths = [str(HERE.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return subprocess.Popen(
+        [sys.executable, "-W", "error::RuntimeWarning", str(script), *map(str, arguments)],
+        env={**os.environ, "RAY_AUTH_MODE": "disabled", "PYTHONPATH": os.pathsep.join(paths), **variables},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """What a process printed; nothing but that, and no error."""
+    out, errors = process.communicate(timeout=LONG)
+    assert (process.returncode, errors) == (0, "")
+    return out
+
+
+def embedded(folder: Path) -> list[tuple[str, str]]:
+    log = folder / "log"
+    return [tuple(json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def wait_for(folder: Path, items: int, *processes: subprocess.Popen[str]) -> None:
+    until = time.monotonic() + LONG
+    while len(embedded(folder)) < items:
+        assert time.monotonic() < until, "the run makes no progress"
+        for process in processes:
+            assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose name leaves room for those of Ray's sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="cf-", dir="/tmp"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def of_ray() -> set[str]:
+    """What Ray keeps in shared memory."""
+    return {name for name in os.listdir("/dev/shm") if "plasma" in name or "ray" in name.lower()}
+
+
+def shards_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "cache").rglob("*.npz")}
+
+
+@pytest.mark.parametrize("what", ["a node", pytest.param("the driver", marks=pytest.mark.slow)])
+def test_whatever_is_killed_the_bytes_are_those_of_one_process(
+    fakes: Any, tmp_path: Path, short: Path, what: str
+) -> None:
+    before = of_ray()
+    whole, shared = tmp_path / "whole", tmp_path / "shared"
+
+    def begin(folder: Path, executor: str, out: str = "out", pause: float = 0.02) -> subprocess.Popen[str]:
+        paths = (folder / "cache", folder / "log", folder / out)
+        return start(fakes.__file__, *paths, pause, QUESTIONS, executor)
+
+    for folder in (whole, shared):
+        folder.mkdir()
+    cluster = start(HERE.with_name("three_nodes.py"), short)
+    finish(begin(whole, "local", pause=0))
+    assert cluster.stdin is not None
+    assert cluster.stdout is not None
+    executor = f"ray:{json.loads(cluster.stdout.readline())}"
+    try:
+        process = begin(shared, executor)
+        wait_for(shared, 800, process)
+        if what == "a node":
+            # One of three dies in the middle, with its worker.
+            cluster.stdin.write("\n")
+            cluster.stdin.flush()
+            assert json.loads(cluster.stdout.readline()) == "killed"
+            finish(process)
+        else:
+            # Its workers die with it; the next one goes on beside a process without Ray.
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=LONG)
+            both = [begin(shared, executor), begin(shared, "rank:0/2", out="other")]
+            for process in both:
+                finish(process)
+            assert (shared / "other").read_bytes() == (whole / "out").read_bytes()
+        _check(shared, whole, lost=1 if what == "a node" else 3)
+    finally:
+        cluster.communicate(timeout=LONG)
+    assert of_ray() <= before
+
+
+def _check(folder: Path, whole: Path, *, lost: int) -> None:
+    """The same answers and the same files, and nothing twice but what `lost` processes were at."""
+    assert (folder / "out").read_bytes() == (whole / "out").read_bytes()
+    assert shards_in(folder) == shards_in(whole)
+    times = Counter(embedded(folder))
+    assert set(times) == set(embedded(whole))
+    assert max(times.values()) <= 2
+    assert sum(times.values()) - len(times) <= lost * SHARD
+    assert not list((folder / "cache" / "leases").glob("*.json"))
+
+
+@pytest.mark.slow
+@pytest.mark.models
+def test_a_driver_on_its_own_measures_builds_and_says_what_is_wrong(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    pytest.importorskip("transformers", reason="Transformers is not installed")
+    import tiny_generative
+
+    assert torch is not None
+    before = of_ray()
+    tiny_generative.save("idefics3", tmp_path / "vqa")
+    # One thread here and there: what a model gives may depend on it in the last digit.
+    process = start(HERE, tmp_path, OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
+    found = json.loads(finish(process))
+    assert found["measured"] == {"pixels:colours": True, f"vqa:{tmp_path / 'vqa'}": True}
+    assert found["named"] == 2  # both are loaded by their names, and no weights are sent
+    assert found["rated"] is True
+    errors = found["errors"]
+    assert errors["ours"] == "DataError: row 7: not as it should be; given: odd"
+    assert errors["not ours"] == "ZeroDivisionError: integer division or modulo by zero"
+    assert (
+        "loads another scorer than the driver; given: revision 'worker' for 'driver'" in errors["elsewhere"]
+    )
+    assert "does not see the cache; given: /proc/self/fd/" in errors["unseen"]
+    assert all("\n" not in line for line in errors.values())
+    assert of_ray() <= before
+    assert not list(Path(tempfile.gettempdir()).glob(f"counterfoil-ray-{process.pid}-*"))
+
+
+def test_names_of_executors() -> None:
+    assert executor_named("rank:0/2") == RankExecutor(0, 2)
+    for name, address, cpus in (
+        ("ray?cpus=0.5", "", 0.5),
+        ("ray:10.0.0.1:6379", "10.0.0.1:6379", None),
+        ("ray://head-1.lab:10001?cpus=4", "ray://head-1.lab:10001", 4),
+    ):
+        executor = executor_named(name)
+        assert isinstance(executor, RayExecutor)
+        assert (executor.address, executor.cpus) == (address, cpus)
+    for name in ("ray:", "ray:head", "ray://", "ray?cpus=", "ray?cpus=-1", "rays", "ray:head:6379/x"):
+        with pytest.raises(InputError, match="unknown executor"):
+            executor_named(name)
+    for name in ("ray?cpus=0", "ray?cpus=1.5"):
+        with pytest.raises(InputError, match="number of processors"):
+            executor_named(name)
+
+
+def test_the_address_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    executor = executor_named("ray")
+    assert isinstance(executor, RayExecutor)
+    assert executor.address == "127.0.0.1:1"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
+def test_no_cluster_at_the_address(fakes: Any, tmp_path: Path, address: str) -> None:
+    session = Session(tmp_path, executor=RayExecutor(address))
+    began = time.monotonic()
+    with pytest.raises(InputError, match=address) as error:
+        run(fakes.quads(2), fakes.FakeEmbedder(), session=session)
+    assert time.monotonic() - began < 20
+    assert "\n" not in str(error.value)
+
+
+def test_without_ray_the_extra_is_named(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtraError, match=r"'ray' is not installed.*'\.\[ray\]'"):
+        run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path, executor=RayExecutor()))
+
+
+def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nodes(*resources: dict[str, float]) -> None:
+        found = [{"Alive": True, "Resources": each} for each in resources]
+        monkeypatch.setattr(ray, "nodes", lambda: [*found, {"Alive": False, "Resources": {"CPU": 64.0}}])
+
+    nodes({"CPU": 7.0}, {"CPU": 3.0})
+    assert count_workers(None) == (10, {"num_cpus": 1})
+    assert count_workers(2) == (4, {"num_cpus": 2})
+    assert count_workers(0.5) == (20, {"num_cpus": 0.5})
+    with pytest.raises(InputError, match="so many processors; given: 8; allowed: at most 7"):
+        count_workers(8)
+    nodes({"CPU": 7.0, "GPU": 2.0}, {"CPU": 3.0})
+    assert count_workers(None) == (2, {"num_gpus": 1, "num_cpus": 0})
+    nodes({"memory": 1e9})
+    with pytest.raises(InputError, match="--num-cpus"):
+        count_workers(None)
+
+
+@pytest.mark.parametrize("name", ["counterfoil", "python", "torch"])
+def test_a_worker_with_another_version_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "probe").write_text("token")
+    asked = {**versions(), name: "0.0.1"}
+    _, failure = ShardWorker(60).meet(Greeting(asked, tmp_path, "probe", "token"))
+    assert failure is not None
+    error = failure.error()
+    assert isinstance(error, InputError)
+    assert f"given: {name} {versions()[name]}; allowed: {name} 0.0.1" in str(error)
+    assert ShardWorker(60).meet(Greeting(versions(), tmp_path, "probe", "token"))[1] is None
+
+
+def test_errors_travel_as_themselves() -> None:
+    ours = WorkerFailure.of(UnknownNameError("colour", "rde", ["red"])).error()
+    assert type(ours) is UnknownNameError
+    assert str(ours) == "unknown colour; given: rde; allowed: red; did you mean 'red'?"
+
+    class HeldError(Exception):
+        def __reduce__(self) -> Any:
+            raise TypeError("cannot be sent")
+
+    found = WorkerFailure.of(HeldError(item for item in ())).error()
+    assert type(found) is RuntimeError
+    assert str(found).startswith("HeldError: <generator")
+
+
+@dataclass
+class Wrong:
+    """A scorer that fails in the way that its name says."""
+
+    name: str
+    process: int = 0
+
+    @property
+    def identity(self) -> Identity:
+        here = self.name != "elsewhere" or os.getpid() == self.process
+        return Identity(self.name, revision="driver" if here else "worker")
+
+    def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> np.ndarray:
+        if self.name == "ours":
+            raise DataError("not as it should be", where="row 7", given="odd")
+        return np.full(len(images), 1 // 0 if self.name == "not ours" else 1.0)
+
+
+def main(folder: str) -> None:
+    """A driver that measures a world twice, rates rows of a build, and meets errors; prints what it found."""
+    import pyarrow as pa
+
+    from counterfoil.build.run import run_step
+    from counterfoil.build.step import Work
+    from counterfoil.build.steps.rate import Rate
+    from counterfoil.build.steps.read import ReadRows
+
+    executor = executor_named("ray?cpus=1")
+    whole = catalog.benchmark("world-quads")
+    found: dict[str, Any] = {"measured": {}, "errors": {}, "named": 0}
+    shared = Session(Path(folder) / "cache", batch_size=8, executor=executor)
+    for name, questions in (("pixels:colours", 24), (f"vqa:{folder}/vqa", 1)):
+        world = whole.select(np.arange(questions))
+        scorer = catalog.scorer(name, Options(device="cpu"))
+        found["named"] += source_of(scorer) is not None
+        alone = run(world, scorer, session=Session(batch_size=8))
+        found["measured"][name] = bool((run(world, scorer, session=shared).values == alone.values).all())
+
+    def rated(session: Session, folder: Path) -> Any:
+        work = Work(
+            folder, step="1-rate", scorer=lambda name, settings: catalog.scorer(name), session=session
+        )
+        rows = ReadRows(n=9, size=32).run(pa.table({"id": pa.array([], pa.string())}), work).kept
+        return run_step(Rate(scorer="pixels:colours"), rows, work).kept
+
+    parts = [rated(each, Path(folder) / name) for each, name in ((Session(), "alone"), (shared, "shared"))]
+    found["rated"] = parts[0]["pixels"].equals(parts[1]["pixels"])
+    for name in ("ours", "not ours", "elsewhere", "unseen"):
+        cache = Path(folder) / "cache"
+        if name == "unseen":
+            cache = Path(f"/proc/self/fd/{os.open(cache, os.O_RDONLY)}") / "unseen"
+        try:
+            run(world, Wrong(name, os.getpid()), session=Session(cache, executor=executor))
+        except (CounterfoilError, ZeroDivisionError) as error:
+            found["errors"][name] = f"{type(error).__name__}: {error}"
+    executor.close()
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,180 @@
+"""Gradients of a step, by `train.gradients` and by a twin that holds the graph of all rows at once.
+
+As a script, one of several processes that train as one (`torchrun` is not needed: the environment is set by
+what starts it): all cases, its share of the rows, and the gradients that it ends with.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+import thumbnails
+from counterfoil.scorers.networks import Answer, Backbone, Encoded
+from counterfoil.train.dataloaders import Batch
+from counterfoil.train.gradients import WrappedNetwork, chunks, gather, gradients
+from counterfoil.train.objectives import Objective, objective, with_heads
+from counterfoil.train.optim import parameter_groups
+from counterfoil.train.recipes import RECIPES, Recipe, read
+from counterfoil.train.recomputation import recomputed
+
+ROWS = 12
+#: Spreads wide enough for what is drawn to matter, a KL term that can be seen, a margin that is met.
+CHANGED: dict[str, dict[str, Any]] = {"pcme": {"log_sigma": -1.0, "vib_beta": 0.1}, "vse++": {"margin": 0.9}}
+#: Every recipe with a loss of batches, and what else their losses can be set to.
+CASES = {name: (name, CHANGED.get(name, {})) for name in RECIPES if name != "detector"} | {
+    "vse0 semi-hard": ("vse0", {"margin": 0.9, "mining": "semi-hard", "reduction": "mean"}),
+    "pvse distance": ("pvse", {"kernel": "distance", "mmd": 0.5, "mining": "sum"}),
+    "pcme exact": ("pcme", {**CHANGED["pcme"], "information": "exact", "reduction": "mean"}),
+    "pac mean": ("pac", {"directions": "mean", "temperature": "trained"}),
+}
+#: Rows that go through the network at a time: all of a process, and parts that do and do not divide them.
+CHUNKS = (None, 3, 4)
+
+
+def made(case: str, *, dropout: float) -> tuple[Recipe, Backbone, Objective]:
+    """The network of a case in double precision, everything open that its recipe trains in any stage."""
+    name, changed = CASES[case]
+    recipe = replace(read(name, **changed).staged()[-1], trains="all")
+    backbone = with_heads(thumbnails.thumb(dropout=dropout), recipe)
+    backbone.network.double().train()
+    parameter_groups(backbone.network, recipe)
+    return recipe, backbone, objective(recipe)
+
+
+def batch(aim: Objective, rows: np.ndarray) -> Batch:
+    """The rows as a feed makes them: role after role. Texts of different batches differ in length."""
+    return _batch(aim.images, aim.texts, tuple(rows.tolist()))
+
+
+@lru_cache
+def _batch(image_roles: tuple[str, ...], text_roles: tuple[str, ...], at: tuple[int, ...]) -> Batch:
+    rows = np.array(at)
+    data = thumbnails.rows(ROWS, negatives=True)
+    columns = {**data.rows}
+    for kind in ("image", "caption"):
+        columns[f"generated_{kind}"] = columns[f"negative_{kind}"][::-1]
+    images = [data.images[i] for role in image_roles for i in columns[role][rows]]
+    texts = [data.captions[i].text or "" for role in text_roles for i in columns[role][rows]]
+    pixels = thumbnails.pixels([thumbnails.Shrunk()(image.decode()) for image in images])
+    return Batch(0, rows, pixels.double(), thumbnails.tokens(texts))
+
+
+def shares(aim: Objective, *, world: int, accumulate: int) -> list[list[Batch]]:
+    """The batches of each process, in the order of the rows."""
+    own = np.split(np.arange(ROWS), world)
+    return [[batch(aim, rows) for rows in np.split(each, accumulate)] for each in own]
+
+
+def grads(backbone: Backbone) -> dict[str, Tensor]:
+    """The gradient of each parameter that has one."""
+    named = backbone.network.named_parameters()
+    return {name: each.grad.clone() for name, each in named if each.grad is not None}
+
+
+def by_steps(
+    backbone: Backbone,
+    aim: Objective,
+    batches: Sequence[Batch],
+    *,
+    fabric: Fabric,
+    chunk: int | None = None,
+    checkpoint: bool = False,
+) -> tuple[dict[str, float], dict[str, Tensor]]:
+    """What `gradients` finds, with torch's generator at one place of each process at the start."""
+    model = fabric.setup_module(WrappedNetwork(backbone.network))
+    backbone.network.zero_grad()
+    torch.manual_seed(5 + fabric.global_rank)
+    with recomputed(backbone.network, checkpoint):
+        said = gradients(
+            model, aim, batches, fabric=fabric, gather=lambda rows: gather(rows, fabric), chunk=chunk
+        )
+    return {name: value.item() for name, value in said.items()}, grads(backbone)
+
+
+def in_one_graph(
+    backbone: Backbone, aim: Objective, all_batches: Sequence[Sequence[Batch]], *, chunk: int | None = None
+) -> tuple[dict[str, float], dict[str, Tensor]]:
+    """The twin: all parts of all processes forward with their graphs, put together by hand, one backward."""
+    backbone.network.zero_grad()
+    answers, after = [], torch.get_rng_state()
+    for rank, batches in enumerate(all_batches):
+        torch.manual_seed(5 + rank)
+        for each in batches:
+            answers += [backbone.network(part.pixels, part.tokens) for part in chunks(each, aim, chunk)]
+        after = torch.get_rng_state() if rank == 0 else after
+    # The loss draws from the first process's generator.
+    torch.set_rng_state(after)
+
+    def side(which: str, roles: int) -> Encoded:
+        def together(field: str) -> Tensor | None:
+            found = [getattr(getattr(answer, which), field) for answer in answers]
+            if field == "attention" or found[0] is None:
+                return None
+            n = [len(each) // roles for each in found]
+            return torch.cat(
+                [each[r * k : (r + 1) * k] for r in range(roles) for each, k in zip(found, n, strict=True)]
+            )
+
+        return Encoded(*(together(field) for field in Encoded._fields))
+
+    images, texts = side("images", len(aim.images)), side("texts", len(aim.texts))
+    loss, found = aim(Answer(images, texts, answers[0].logit_scale, answers[0].match))
+    loss.backward()
+    return {"loss": loss.item(), **{name: part.item() for name, part in found.items()}}, grads(backbone)
+
+
+def apart(left: dict[str, Tensor], right: dict[str, Tensor]) -> float:
+    """The largest relative error of a parameter's gradient, as a whole; infinite where one is lacking."""
+    if left.keys() != right.keys():
+        return float("inf")
+    size = max(float(each.norm()) for each in right.values())
+    return max(
+        float((left[name] - right[name]).norm()) / max(float(right[name].norm()), 1e-6 * size)
+        for name in right
+    )
+
+
+def ways() -> Iterator[tuple[str, int | None, bool]]:
+    """Every case with every size of a chunk; layers are computed again in some of them."""
+    for case in CASES:
+        for chunk in CHUNKS:
+            yield case, chunk, chunk in (None, 4)
+
+
+def main(world: int, out: str) -> None:
+    """All cases with dropout, as one of `world` processes; what came of them goes to `out`."""
+    from datetime import timedelta
+
+    from lightning_fabric.strategies import DDPStrategy
+
+    strategy = DDPStrategy(process_group_backend="gloo", timeout=timedelta(seconds=60))
+    fabric = Fabric(accelerator="cpu", devices=world, strategy=strategy)
+    fabric.launch()
+    found: dict[Any, Any] = {}
+    for case, chunk, checkpoint in ways():
+        _, backbone, aim = made(case, dropout=0.3)
+        mine = shares(aim, world=world, accumulate=1)[fabric.global_rank]
+        found[case, chunk] = by_steps(backbone, aim, mine, fabric=fabric, chunk=chunk, checkpoint=checkpoint)
+    found["half"] = gather(torch.full((2, 3), fabric.global_rank + 0.5, dtype=torch.bfloat16), fabric)
+    torch.save(found, Path(out))
+    fabric.barrier()
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    rank, world, port = sys.argv[1:4]
+    os.environ.update(
+        MASTER_ADDR="127.0.0.1", MASTER_PORT=port, WORLD_SIZE=world, RANK=rank, LOCAL_RANK=rank,
+        LOCAL_WORLD_SIZE=world, GROUP_RANK="0", TORCHELASTIC_RUN_ID="whole-batches",
+    )  # fmt: skip
+    torch.set_num_threads(1)
+    main(int(world), sys.argv[4])
