@@ -192,9 +192,15 @@ def svg(figure: Any, *, name: str, title: str) -> str:
 
     `name` must be unique in the page (it prefixes ids); `title` is what a screen reader says.
     """
+    check()
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     raw = io.StringIO()
+    # Not by `savefig`, which draws twice: once for layouts, which these figures do not have, then to write.
+    for patch in (figure.patch, *(axes.patch for axes in figure.axes)):
+        patch.set(facecolor="none", edgecolor="none")
     with style(**{"svg.hashsalt": name}):
-        figure.savefig(raw, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        FigureCanvasSVG(figure).print_svg(raw, metadata={"Date": None, "Creator": None})
     text = raw.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)

@@ -1,0 +1,91 @@
+"""The arguments of the Python API as tasks take them: paths, caches, feedback, names, settings of steps."""
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from counterfoil.data.data_paths import Places
+from counterfoil.engine.plan import Progress
+from counterfoil.engine.retrieve import Given
+from counterfoil.errors import UnknownNameError
+from counterfoil.scorers.base import Classifier, Embedder, Scorer, identity_of
+from counterfoil.scorers.callables import FunctionScorer
+from counterfoil.scorers.captions.base import CaptionMetric
+from counterfoil.scorers.learned import LearnedScorer
+from counterfoil.tasks.feedback import Feedback, ignore
+
+#: All that can be measured: scorers of pairs, dual encoders, detectors, caption metrics, given numbers, and
+#: blind scorers that learn.
+AnyScorer = Scorer | Embedder | Classifier | CaptionMetric | Given | LearnedScorer
+
+_Name = TypeVar("_Name", bound=StrEnum)
+
+#: A folder of finished work, "default" for the user's own, None to keep nothing.
+Cache = str | Path | None
+#: A path, or a path per benchmark.
+Data = str | Path | Mapping[str, str | Path] | None
+
+
+def path_of(given: str | Path | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def feedback_of(
+    *, quiet: bool = False, progress: Progress | None = None, note: Callable[[str], None] | None = None
+) -> Feedback:
+    """The feedback of the command line, parts of it replaced."""
+    from counterfoil.cli import terminal
+
+    found = terminal.feedback(quiet=quiet)
+    if progress is not None:
+        found = replace(found, progress=lambda: nullcontext(progress))
+    if note is not None:
+        found = replace(found, note=note, warn=note, remark=note)
+    elif quiet:
+        found = replace(found, warn=ignore)
+    return found
+
+
+def cache_of(cache: Cache) -> Path | None:
+    from counterfoil.cli.paths import cache_folder
+
+    if cache is None:
+        return None
+    return cache_folder(None) if cache == "default" else Path(cache)
+
+
+def cache_for(scorer: object, cache: Cache) -> Path | None:
+    """The cache; None where "default" was asked for and nothing tells one scorer from another of its name."""
+    if cache == "default" and not isinstance(scorer, str):
+        identity = identity_of(scorer)
+        told = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
+        return cache_of("default") if told else None
+    return cache_of(cache)
+
+
+def places_of(paths: Data, option: Literal["--data", "--images"]) -> Places:
+    if isinstance(paths, Mapping):
+        return Places(None, {name: Path(path) for name, path in paths.items()}, option).check()
+    return Places(path_of(paths), {}, option).check()
+
+
+def member_of(names: type[_Name], kind: str, name: str) -> _Name:
+    if name not in list(names):
+        raise UnknownNameError(kind, name, [str(each) for each in names])
+    return names(name)
+
+
+def typed(settings: Mapping[str, Any] | None) -> dict[str, str]:
+    """Settings of steps as they would be typed."""
+    words = {True: "yes", False: "no", None: "none"}
+    return {
+        key: ",".join(map(str, value))
+        if isinstance(value, list | tuple)
+        else words[value]
+        if value is None or isinstance(value, bool)
+        else str(value)
+        for key, value in (settings or {}).items()
+    }

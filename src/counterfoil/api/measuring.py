@@ -1,0 +1,261 @@
+"""Loading benchmarks and scorers, evaluating, comparing and ranking them, from Python."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from counterfoil import catalog
+from counterfoil.api.arguments import (
+    AnyScorer,
+    Cache,
+    Data,
+    cache_for,
+    cache_of,
+    feedback_of,
+    member_of,
+    path_of,
+    places_of,
+)
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.engine.plan import Note, Progress
+from counterfoil.evaluation.evaluate import IntervalMethod
+from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.run import load_run as load_plain_run
+from counterfoil.metrics.ties import Ties
+from counterfoil.scorers.base import Options
+from counterfoil.tasks import compare as compare_task
+from counterfoil.tasks import evaluate as evaluate_task
+from counterfoil.tasks.compare import RunComparison
+from counterfoil.tasks.evaluate import EvaluateOptions
+from counterfoil.tasks.feedback import Feedback
+from counterfoil.tasks.rankings import ModelRankings
+from counterfoil.tasks.rankings import rank as rank_task
+from counterfoil.tasks.results import EvaluationRun
+
+
+def load_benchmark(
+    name: str | Path, data: str | Path | None = None, images: str | Path | None = None, *, counts: bool = True
+) -> Benchmark:
+    """The benchmark called `name`, read from `data`; without it from what was fetched, or the hub.
+
+    `name` is one of `counterfoil list benchmarks`, or a folder in counterfoil's own format. Your own table is
+    "pairs" (quads and choices), "gallery", "ratings" or "preferences", with the file as `data`. `images` is
+    the folder of the images, where the data name files. With `counts` False the data may hold another number
+    of questions than the release. Raises `UnknownNameError` for an unknown name and `DataError` for data that
+    do not fit.
+
+    >>> load_benchmark("world-quads")
+    <Benchmark world-quads: 500 questions, 785 images, 1,000 captions>
+    """
+    return catalog.benchmark(str(name), data=data, images=images, counts=counts)
+
+
+def load_scorer(
+    spec: str,
+    *,
+    device: str = "auto",
+    precision: str = "fp32",
+    prompt: str = "{}",
+    backbone: str = "",
+    settings: Mapping[str, str] | None = None,
+    column: str | None = None,
+    ids: str | Path | None = None,
+    unanswered: str = "refuse",
+    seed: int = 0,
+    api_key: str = "",
+    cache: Cache = "default",
+) -> AnyScorer:
+    """The scorer that `spec` names as KIND:WHAT, such as `open-clip:ViT-B-32-quickgelu/openai`.
+
+    `device` is "auto", "cpu", "cuda", "cuda:1" or "mps", `precision` "fp32", "bf16" or "fp16", `prompt` a
+    template with {} for the caption. A caption metric (`metric:clip-s`) looks with the model `backbone`, and
+    takes `settings`, as other kinds do; `api_key` is that of a chat endpoint, sent to it and nowhere written.
+    A given table (`given:scores.csv`) has its numbers in `column`; `unanswered` says what becomes of
+    questions without an answer ("refuse", "wrong", "leave-out"); a given similarity may take the
+    ids of rows and columns from the npz file `ids`. A local model that `cache` remembers is loaded once
+    something is left to compute. Raises `UnknownNameError` for an unknown kind or name, `ModelError` for
+    weights that do not fit.
+
+    >>> load_scorer("blind:length").identity.name
+    'blind:length'
+    """
+    options = Options(
+        device=device,
+        precision=precision,
+        prompt=prompt,
+        column=column,
+        unanswered=unanswered,
+        seed=seed,
+        ids=path_of(ids),
+        backbone=backbone,
+        settings=settings or {},
+        api_key=api_key,
+    )
+    loaded: AnyScorer = catalog.scorer(spec, options, memory=cache_of(cache))
+    return loaded
+
+
+def evaluate(
+    scorer: str | AnyScorer,
+    benchmark: str | Path | Benchmark,
+    *,
+    data: Data = None,
+    images: Data = None,
+    limit: int | None = None,
+    available: bool = False,
+    counts: bool = True,
+    out: str | Path | None = None,
+    overwrite: bool = False,
+    name: str | None = None,
+    measures: str | Sequence[str] = (),
+    ties: str = "strict",
+    interval: str = "auto",
+    draws: int = 10_000,
+    seed: int = 0,
+    unanswered: str = "refuse",
+    first_stage: str | AnyScorer | None = None,
+    depth: int = 32,
+    top: int = 50,
+    truncated_as_miss: bool = False,
+    cache: Cache = "default",
+    batch_size: int = 32,
+    workers: int | None = None,
+    quiet: bool = False,
+    progress: Progress | None = None,
+    note: Note | None = None,
+) -> EvaluationRun:
+    """Measure a scorer on a benchmark: every number with its interval, chance and ties.
+
+    `scorer` is a name (see `load_scorer`) or a scorer, `benchmark` a name, a folder in counterfoil's own
+    format, or a benchmark; a name is read from `data` and `images` as `load_benchmark` does. Finished work is
+    kept in the folder `cache` ("default": the user's own; None keeps nothing), so an evaluation that was
+    stopped goes on where it was. A scorer of your own whose weights are not known has no place in the default
+    cache (see `counterfoil.scorer`).
+
+    `limit` measures so many questions, evenly spread, `available` those whose items are at hand.
+    `out` gets a run folder OUT/BENCHMARK, which `compare` and `load_run` read; one of another scorer is
+    replaced with `overwrite` only. `measures` are those reported, by default all. `ties` ("strict", "half",
+    "optimistic") says what a tie counts, `interval` ("auto", "wilson", "bootstrap", "crossed", "folds") how
+    intervals are made. In a gallery `first_stage` is a dual encoder whose first `depth` items a scorer of
+    pairs ranks again, and a run keeps the `top` first items of each query.
+
+    A bar on standard error shows progress after two seconds; `progress` is called with (stage, done, total)
+    in its place, `note` with each line about what was decided, and `quiet` shows neither. Raises
+    `CounterfoilError` in one line.
+
+    >>> run = evaluate("blind:length", "world-quads", limit=50, draws=100, cache=None, quiet=True)
+    >>> run.result["group"].n, run.result["group"].chance
+    (50, 0.16666666666666666)
+    """
+    options = EvaluateOptions(
+        data=places_of(data, "--data"),
+        images=places_of(images, "--images"),
+        limit=limit,
+        available=available,
+        counts=counts,
+        out=path_of(out),
+        overwrite=overwrite,
+        name=name,
+        measures=(measures,) if isinstance(measures, str) else measures,
+        ties=member_of(Ties, "policy of ties", ties),
+        interval=member_of(IntervalMethod, "interval", interval),
+        draws=draws,
+        seed=seed,
+        scorer=Options(unanswered=unanswered, seed=seed),
+        first_stage=first_stage,
+        depth=depth,
+        top=top,
+        truncated_as_miss=truncated_as_miss,
+        cache=cache_for(scorer, cache),
+        batch_size=batch_size,
+        workers=workers,
+    )
+    (run,) = evaluate_all(
+        scorer, [benchmark], options, feedback=feedback_of(quiet=quiet, progress=progress, note=note)
+    )
+    return run
+
+
+def evaluate_all(
+    scorer: str | AnyScorer,
+    benchmarks: Sequence[str | Path | Benchmark],
+    options: EvaluateOptions | None = None,
+    *,
+    feedback: Feedback | None = None,
+) -> list[EvaluationRun]:
+    """Measure a scorer on several benchmarks; galleries of the same items are ranked in one pass.
+
+    `options` are those of the command line (`EvaluateOptions(out=Path("runs/clip"))`). The runs come in the
+    order of the benchmarks. Where one cannot be read or measured the others are measured first, and then an
+    `InputError` names it; their work is in the cache and in `out`.
+    """
+    options = options or EvaluateOptions(cache=cache_for(scorer, "default"))
+    named = [each if isinstance(each, Benchmark) else str(each) for each in benchmarks]
+    evaluation = evaluate_task.prepare(scorer, named, options, feedback=feedback or feedback_of())
+    runs = list(evaluation.runs())
+    evaluation.check_complete()
+    return runs
+
+
+def load_run(folder: str | Path) -> EvaluationRun:
+    """The run in `folder` (OUT/BENCHMARK); raises `DataError` where it is no run, or was changed."""
+    return EvaluationRun.of(load_plain_run(folder))
+
+
+def compare(
+    runs: Sequence[Run | str | Path],
+    *,
+    baseline: Run | str | None = None,
+    interval: str | None = None,
+    shared: bool = False,
+    draws: int = 10_000,
+    seed: int = 0,
+    quiet: bool = False,
+) -> RunComparison:
+    """Compare runs question by question, with a test of every difference.
+
+    `runs` are runs, run folders, and folders of them; `baseline` is a run or its name. With `shared` runs
+    that answer other questions are compared over those that all answer. See
+    `counterfoil.tasks.compare.compare` for the statistics. Images for `to_html` are looked for where the runs
+    found them; `RunComparison.with_images` names another place.
+
+    >>> runs = [evaluate(f"blind:{name}", "world-quads", limit=50, draws=100, cache=None, quiet=True)
+    ...         for name in ("length", "random")]
+    >>> found = compare(runs, baseline=runs[0], draws=100)
+    >>> [(d.a, d.b, d.measure) for d in found.differences][-1]
+    ('blind:random', 'blind:length', 'group')
+    """
+    return compare_task.compare(
+        runs,
+        baseline=baseline,
+        interval=interval,
+        shared=shared,
+        draws=draws,
+        seed=seed,
+        feedback=feedback_of(quiet=quiet),
+    )
+
+
+def rank(
+    runs: Sequence[Run | str | Path],
+    *,
+    measures: str | Sequence[str] = (),
+    k: int = 25,
+    draws: int = 1000,
+    seed: int = 0,
+    quiet: bool = False,
+) -> ModelRankings:
+    """Whether measures and benchmarks put models in the same order, as `counterfoil rankings` has it.
+
+    `runs` are runs, run folders, and folders of them, of three models or more. `measures` are names with
+    their benchmark (`eccv:mean_map_at_r`) or without, or patterns; by default all. The first `k` items of
+    each query are compared. Raises `InputError` for fewer than three models.
+
+    >>> runs = [
+    ...     evaluate("blind:length", "world-quads", name=name, limit=50, draws=100, cache=None, quiet=True)
+    ...     for name in ("one", "two", "three")
+    ... ]
+    >>> rank(runs, draws=100, quiet=True).correlation.models
+    ('one', 'two', 'three')
+    """
+    named = (measures,) if isinstance(measures, str) else measures
+    return rank_task(runs, measures=named, k=k, draws=draws, seed=seed, feedback=feedback_of(quiet=quiet))
