@@ -20,7 +20,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-SIZES = {"quads": (300, 1000, 3000), "gallery": (300, 1000, 3000), "build": (200, 600, 2000)}
+SIZES = {"quads": (100, 300, 1000), "gallery": (100, 300, 1000), "build": (100, 300, 1000)}
 SMALL = {"quads": (20, 40, 60), "gallery": (20, 40, 60), "build": (10, 20, 30)}
 TITLES = {"quads": "evaluate, quads", "gallery": "evaluate, gallery", "build": "build bivlc"}
 

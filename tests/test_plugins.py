@@ -2,13 +2,12 @@
 
 Forms are of question and of work.
 The package is `examples/plugin`. Its entry points are put where an installer puts them, beside the package,
-and everything is used through commands in processes of their own.
+and everything is used through commands in a process that finds them there.
 """
 
 import json
 import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from counterfoil.errors import InputError
 from counterfoil.registry import Registry, resolve
 from counterfoil.scorers.registry import ScorerEntry
 from plugin_site import PLUGIN, install
+from warm_shell import Ended, WarmShell
 
 ROOT = Path(__file__).resolve().parents[1]
 COLOURS = ("red", "green", "blue")
@@ -30,37 +30,39 @@ MODULES = (
 )
 
 
+class Installed:
+    """A folder beside one of installed packages, and a process that runs commands with these."""
+
+    def __init__(self, site: Path) -> None:
+        self.site = site
+        self.folder = site.parent
+        self._shell = WarmShell(self.folder, PYTHONPATH=f"{site}{os.pathsep}{ROOT / 'src'}")
+        self.close = self._shell.close
+
+    def __call__(self, *arguments: object, code: int = 0) -> Ended:
+        done = self._shell.run(["counterfoil", *map(str, arguments)])
+        assert done.code == code, done.err
+        return done
+
+
 @pytest.fixture
-def installed(tmp_path: Path) -> Path:
-    """A folder of installed packages with the plugin in it."""
-    return install(tmp_path / "site")
+def command(tmp_path: Path) -> Iterator[Installed]:
+    """Commands where the plugin is installed."""
+    made = Installed(install(tmp_path / "site"))
+    yield made
+    made.close()
 
 
-def command(site: Path, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "counterfoil", *map(str, arguments)],
-        cwd=site.parent,
-        env={**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{ROOT / 'src'}", "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr
-    return done
-
-
-def test_benchmark_and_scorer_from_another_package(installed: Path) -> None:
-    out = installed.parent / "runs"
-    first = command(
-        installed, "evaluate", "example-hue:primary", "example-squares", "--out", out / "hue", "--json", "-"
-    )
-    measured = json.loads(first.stdout)
+def test_benchmark_and_scorer_from_another_package(command: Installed) -> None:
+    out = command.folder / "runs"
+    first = command("evaluate", "example-hue:primary", "example-squares", "--out", out / "hue", "--json", "-")
+    measured = json.loads(first.out)
     # Of six pairs of colours three have yellow, which the scorer does not know: its caption loses everywhere.
     assert measured["measures"]["group"]["value"] == 0.5
     assert measured["groups"]["red"]["group"]["n"] == 3
-    command(installed, "evaluate", "blind:constant", "example-squares", "--out", out / "constant")
-    compared = command(installed, "compare", out / "hue", out / "constant", "--html", out / "report.html")
-    assert "hue" in compared.stdout
+    command("evaluate", "blind:constant", "example-squares", "--out", out / "constant")
+    compared = command("compare", out / "hue", out / "constant", "--html", out / "report.html")
+    assert "hue" in compared.out
     page = (out / "report.html").read_text()
     assert "Coloured squares" in page
     assert "a yellow square" in page
@@ -68,30 +70,29 @@ def test_benchmark_and_scorer_from_another_package(installed: Path) -> None:
     assert measured["measures"]["pairs_right"]["value"] >= 0.5
     assert measured["measures"]["pairs_right"]["chance"] == 1 / 3
     assert "<dt>Pairs right</dt>" in page
-    assert "pairs_right" in command(installed, "list", "measures").stdout
-    listed = command(installed, "list", "benchmarks").stdout
+    assert "pairs_right" in command("list", "measures").out
+    listed = command("list", "benchmarks").out
     assert "example-squares" in listed
-    assert "example-hue:COLOURS" in command(installed, "list", "scorers").stdout
-    wrong = command(installed, "evaluate", "example-hue:all", "example-squares", code=2)
-    assert wrong.stderr.strip().startswith("counterfoil: example-hue: unknown set of colours; given: all")
-    assert wrong.stderr.count("\n") == 1
+    assert "example-hue:COLOURS" in command("list", "scorers").out
+    wrong = command("evaluate", "example-hue:all", "example-squares", code=2)
+    assert wrong.err.strip().startswith("counterfoil: example-hue: unknown set of colours; given: all")
+    assert wrong.err.count("\n") == 1
 
 
-def test_form_of_work_from_another_package(installed: Path) -> None:
-    assert "example-mood" in command(installed, "annotate", "forms").stdout
-    facts = json.loads(command(installed, "annotate", "forms", "example-mood", "--json").stdout)
+def test_form_of_work_from_another_package(command: Installed) -> None:
+    assert "example-mood" in command("annotate", "forms").out
+    facts = json.loads(command("annotate", "forms", "example-mood", "--json").out)
     assert facts["columns"] == {"image": "image"}
     assert facts["settings"] == {"words": "The words."}
 
 
-def test_form_of_question_from_another_package(installed: Path) -> None:
-    folder = installed.parent
+def test_form_of_question_from_another_package(command: Installed) -> None:
+    folder = command.folder
     hue = json.loads(
         command(
-            installed,
             *("evaluate", "example-hue:primary", "example-degrees", "--out", folder / "runs" / "hue"),
             *("--json", "-"),
-        ).stdout
+        ).out
     )
     # "a square" names no colour, so it scores below a wrong one: of three pairs of captions two are in order.
     assert hue["measures"]["concordance"]["value"] == pytest.approx(2 / 3)
@@ -99,37 +100,34 @@ def test_form_of_question_from_another_package(installed: Path) -> None:
     assert hue["measures"]["accuracy"]["chance"] == pytest.approx(1 / 6)
     assert hue["groups"]["red"]["concordance"]["n"] == 2
     # The benchmark's folder, and given scores, as of any form.
-    command(installed, "save", "example-degrees", "--out", folder / "degrees")
+    command("save", "example-degrees", "--out", folder / "degrees")
     rows = [f"{name}-{other},3,2,2" for name in COLOURS for other in COLOURS if name != other]
     (folder / "given.csv").write_text("\n".join(["id,s0,s1,s2", *rows]) + "\n")
     given = json.loads(
         command(
-            installed,
             *("evaluate", "given:given.csv", folder / "degrees", "--ties", "half"),
             *("--out", folder / "runs" / "given", "--json", "-"),
-        ).stdout
+        ).out
     )
     assert given["measures"]["concordance"]["value"] == pytest.approx(2.5 / 3)
     assert given["measures"]["accuracy"]["value"] == 0.5
-    command(installed, "evaluate", "blind:constant", "example-degrees", "--out", folder / "runs" / "constant")
+    command("evaluate", "blind:constant", "example-degrees", "--out", folder / "runs" / "constant")
     compared = command(
-        installed,
         *("compare", folder / "runs" / "hue", folder / "runs" / "constant"),
         *("--html", folder / "report.html"),
     )
-    assert "Concordance" in compared.stdout
+    assert "Concordance" in compared.out
     page = (folder / "report.html").read_text()
     assert "Each holds an image and 3 captions, the truest first." in page
     assert "<dt>Concordance</dt>" in page
     assert '"in order"' in page
-    assert "concordance" in command(installed, "list", "measures").stdout
+    assert "concordance" in command("list", "measures").out
 
 
-def test_caption_metric_from_another_package(installed: Path) -> None:
-    folder = installed.parent
+def test_caption_metric_from_another_package(command: Installed) -> None:
+    folder = command.folder
     (folder / "candidates.json").write_text(json.dumps({"a": "aha", "b": "sky"}))
     done = command(
-        installed,
         "captions",
         "score",
         "--candidates",
@@ -139,25 +137,24 @@ def test_caption_metric_from_another_package(installed: Path) -> None:
         "--json",
         "-",
     )
-    assert '"vowels"' in done.stdout
-    assert json.loads(done.stdout)["metrics"]["vowels"]["value"] == pytest.approx((2 / 3 + 0) / 2)
-    assert "vowels" in command(installed, "list", "metrics").stdout
+    assert '"vowels"' in done.out
+    assert json.loads(done.out)["metrics"]["vowels"]["value"] == pytest.approx((2 / 3 + 0) / 2)
+    assert "vowels" in command("list", "metrics").out
 
 
 @pytest.mark.models
-def test_recipe_with_its_loss_from_another_package(installed: Path) -> None:
+def test_recipe_with_its_loss_from_another_package(command: Installed) -> None:
     pytest.importorskip("torch")
-    folder = installed.parent
-    command(installed, "world", "build", "training", "--n", "24", "--size", "48", "--out", folder / "rows")
+    folder = command.folder
+    command("world", "build", "training", "--n", "24", "--size", "48", "--out", folder / "rows")
     command(
-        installed,
         *("train", "sigmoid", "--model", "small", "--data", folder / "rows", "--out", folder / "ckpt"),
         *("--batch-size", 8, "--epochs", 2, "--workers", 0, "--device", "cpu", "--quiet"),
     )
     assert (folder / "ckpt" / "model.safetensors").is_file()
     assert json.loads((folder / "ckpt" / "card.json").read_text())["facts"]["recipe"]["name"] == "sigmoid"
-    unknown = command(installed, "train", "sigmoids", "--model", "small", "--data", "x", "--out", "y", code=2)
-    assert "did you mean 'sigmoid'?" in unknown.stderr
+    unknown = command("train", "sigmoids", "--model", "small", "--data", "x", "--out", "y", code=2)
+    assert "did you mean 'sigmoid'?" in unknown.err
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -166,21 +163,21 @@ def test_contributing_shows_each_module_in_full(module: str) -> None:
     assert f"```python\n{source}```" in (ROOT / "CONTRIBUTING.md").read_text()
 
 
-def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(installed: Path) -> None:
-    points = installed / "counterfoil_example-1.0.dist-info" / "entry_points.txt"
+def test_a_package_that_cannot_be_imported_is_a_line_where_it_is_named(command: Installed) -> None:
+    points = command.site / "counterfoil_example-1.0.dist-info" / "entry_points.txt"
     points.write_text(
         "[counterfoil.scorers]\n"
         "broken = counterfoil_missing:ENTRY\n"
         "other = counterfoil_example.vowels:ENTRY\n"
     )
-    (installed.parent / "t.csv").write_text("image,caption,negative_caption\na.jpg,a cat,a dog\n")
-    broken = command(installed, "evaluate", "broken:x", "pairs", "--data", "t.csv", code=2)
-    assert broken.stderr.count("\n") == 1
-    assert "package counterfoil-example: cannot be imported; given: ModuleNotFoundError" in broken.stderr
-    other = command(installed, "evaluate", "other:x", "pairs", "--data", "t.csv", code=2)
-    assert "its entry point is no ScorerEntry called 'other'" in other.stderr
+    (command.folder / "t.csv").write_text("image,caption,negative_caption\na.jpg,a cat,a dog\n")
+    broken = command("evaluate", "broken:x", "pairs", "--data", "t.csv", code=2)
+    assert broken.err.count("\n") == 1
+    assert "package counterfoil-example: cannot be imported; given: ModuleNotFoundError" in broken.err
+    other = command("evaluate", "other:x", "pairs", "--data", "t.csv", code=2)
+    assert "its entry point is no ScorerEntry called 'other'" in other.err
     # Everything else goes on.
-    command(installed, "evaluate", "blind:length", "pairs", "--data", "t.csv")
+    command("evaluate", "blind:length", "pairs", "--data", "t.csv")
 
 
 def test_register_adds_an_entry_for_this_process() -> None:

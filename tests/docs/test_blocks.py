@@ -1,7 +1,6 @@
 """Every code block of README and the guides runs as it is printed, and prints what is shown."""
 
 import glob
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 
 from made_once import made_once
 from plugin_site import install
+from warm_shell import WarmShell
 
 from . import stage
 from .blocks import PAGES, Block, Command, agrees, blocks, commands
@@ -57,60 +57,35 @@ SMALLER = {
 GALLERIES = {"coco-5k", "coco-1k", "cxc", "eccv", "pmrp", "world-gallery"}
 
 
-class Shell:
-    """A process that runs one command after another in the stage's folder; `done` are those it has run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.done: set[tuple[str, ...]] = set()
-        self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("runner.py"))],
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={
-                **os.environ,
-                "COUNTERFOIL_CACHE": str(folder / ".cache"),
-                "COUNTERFOIL_DATA": str(folder / "data"),
-                "COLUMNS": "100",
-                "OMP_NUM_THREADS": "1",
-            },
-        )
-
-    def run(self, words: list[str]) -> dict[str, object]:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(words) + "\n")
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        with self._process:
-            self._process.stdin.close()
-            self._process.wait(timeout=60)
+def warm_shell(folder: Path) -> WarmShell:
+    return WarmShell(
+        folder,
+        small_worlds=True,
+        COUNTERFOIL_CACHE=str(folder / ".cache"),
+        COUNTERFOIL_DATA=str(folder / "data"),
+        OMP_NUM_THREADS="1",
+    )
 
 
 def begun(folder: Path, shared: Path) -> None:
     """The stage, with the runs that pages compare."""
     stage.build(folder, shared)
-    shell = Shell(folder)
+    shell = warm_shell(folder)
     for name in stage.RUNS:
         words = f"counterfoil evaluate embeddings:{name}.npz coco-5k eccv --data data/eccv --out runs/{name}"
         done = shell.run([*words.split(), "--draws", "100"])
-        assert done["code"] == 0, done["err"]
+        assert done.code == 0, done.err
     shell.close()
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Iterator[Shell]:
+def shell(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Iterator[WarmShell]:
     pytest.importorskip("transformers")
     made = made_once(tmp_path_factory, "stage", lambda folder: begun(folder, shared_data))
     folder = tmp_path_factory.mktemp("docs") / "stage"
     # With its links: thousands of names stand for few pictures.
     subprocess.run(["cp", "-a", made, folder], check=True)
-    shell = Shell(folder)
+    shell = warm_shell(folder)
     yield shell
     shell.close()
 
@@ -180,7 +155,7 @@ def smaller(words: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_runs_as_it_is_printed(page: str, shell: Shell) -> None:
+def test_a_page_runs_as_it_is_printed(page: str, shell: WarmShell) -> None:
     for block in blocks(page):
         assert block.language in LANGUAGES, f"{block.where}: name the language of the block, or indent it"
         if block.language == "toml":
@@ -199,7 +174,7 @@ def local(text: str) -> str:
     return text
 
 
-def run_command(command: Command, shell: Shell) -> None:
+def run_command(command: Command, shell: WarmShell) -> None:
     # "…" stands for options that the page shows elsewhere.
     if "…" in command.words or any(command.words[: len(first)] == first for first in ELSEWHERE):
         return
@@ -209,15 +184,15 @@ def run_command(command: Command, shell: Shell) -> None:
     if command.printed is None and tuple(words) in shell.done:
         return
     done = shell.run(words)
-    assert done["code"] == 0, f"{command.where}\n{done['err']}"
+    assert done.code == 0, f"{command.where}\n{done.err}"
     shell.done.add(tuple(words))
     if command.words[1] == "pool":
         stage.judge_pool(shell.folder)
     if command.printed is not None:
-        assert agrees(command.printed, str(done["out"])), f"{command.where} prints\n{done['out']}"
+        assert agrees(command.printed, done.out), f"{command.where} prints\n{done.out}"
 
 
-def run_python(block: Block, shell: Shell) -> None:
+def run_python(block: Block, shell: WarmShell) -> None:
     variables = dict(os.environ)
     if block.page == "CONTRIBUTING.md":
         # The code of a package that adds something runs where that package is installed.
