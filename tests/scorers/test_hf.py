@@ -184,6 +184,19 @@ def test_missing_image_processor(clip_folder, tmp_path: Path) -> None:
     refused(folder, "its image processor cannot be loaded")
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("crop_size", {"height": float("nan"), "width": 32}), ("image_mean", [0.5, float("inf"), 0.5])],
+)
+def test_an_image_processor_with_numbers_that_are_not_finite(
+    name: str, value: object, clip_folder: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(clip_folder, tmp_path / "clip"))
+    path = folder / "preprocessor_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
+    refused(folder, r"preprocessor_config.json: .*not a finite number; given: (NaN|Infinity)", kind=DataError)
+
+
 def test_incomplete_weights_are_not_filled_with_noise(clip_folder, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 

@@ -31,7 +31,6 @@ from counterfoil.scorers.hf_loading import (
     check_place,
     check_words,
     fetched,
-    image_processor_of,
     library_of,
     model_identity,
     model_of,
@@ -165,7 +164,7 @@ def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any
 
 def _processing(library: Any, place: str, where: str) -> tuple[Any, Any]:
     return (
-        image_processor_of(library, place, where),
+        fetched(library.AutoImageProcessor, place, where, "image processor"),
         fetched(library.AutoTokenizer, place, where, "tokenizer"),
     )
 

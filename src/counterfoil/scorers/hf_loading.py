@@ -3,12 +3,10 @@
 Code that comes with a checkpoint is never run.
 """
 
-import json
 import logging
-import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -81,6 +79,9 @@ def check_place(argument: str, where: str) -> None:
         config = path / "config.json"
         # transformers takes NaN for a setting, and its model gives numbers all the same.
         check_network(parse_json(read_text(config), where=config, finite=True), where=config)
+        for file in (path / name for name in ("preprocessor_config.json", "processor_config.json")):
+            if file.is_file():
+                parse_json(read_text(file), where=file, finite=True)
     elif path.exists():
         raise ModelError(
             "is a file, not a folder", where=where, hint="name the folder that holds config.json"
@@ -144,32 +145,6 @@ def fetched(kind: Any, argument: str, where: str, what: str) -> Any:
         )
     except Exception as error:
         raise _explained(error, where, what) from None
-
-
-def image_processor_of(library: Any, place: str, where: str) -> Any:
-    """The image processor of a folder or name.
-
-    Raises `ModelError` where it has none, or a number that is not finite.
-    """
-    processor = fetched(library.AutoImageProcessor, place, where, "image processor")
-    unusable = next(_not_finite(json.loads(processor.to_json_string())), None)
-    if unusable is not None:
-        raise ModelError(
-            f"its image processor has no finite number at {unusable} (preprocessor_config.json)", where=where
-        )
-    return processor
-
-
-def _not_finite(value: Any, path: str = "") -> Iterator[str]:
-    """Where NaN and infinity are in nested dictionaries and lists, as `crop_size.height` or `image_mean.0`."""
-    if isinstance(value, Mapping):
-        for name, each in value.items():
-            yield from _not_finite(each, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list | tuple):
-        for name, each in enumerate(value):
-            yield from _not_finite(each, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, float) and not math.isfinite(value):
-        yield path
 
 
 def _explained(error: Exception, where: str, what: str) -> ModelError:

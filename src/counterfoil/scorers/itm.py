@@ -44,7 +44,7 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         model, revision = loading.weights_of(
             library, argument, where, kind=getattr(library, family.kind), unused=family.unused
         )
-        processor = loading.image_processor_of(library, argument, where)
+        processor = loading.fetched(library.AutoImageProcessor, argument, where, "image processor")
         tokenizer = loading.fetched(library.AutoTokenizer, argument, where, "tokenizer")
     loading.check_words(tokenizer, where)
     # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.

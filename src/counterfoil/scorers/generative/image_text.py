@@ -313,7 +313,7 @@ def _processor(library: Any, argument: str, where: str, kind: str) -> Any:
     if kind != "vision-encoder-decoder":
         return loading.fetched(library.AutoProcessor, argument, where, "processor")
     return SeparateProcessors(
-        loading.image_processor_of(library, argument, where),
+        loading.fetched(library.AutoImageProcessor, argument, where, "image processor"),
         loading.fetched(library.AutoTokenizer, argument, where, "tokenizer"),
     )
 
