@@ -252,6 +252,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--golden": ("-1", "999999999999"),
         "--answers": ("0", "x"),
         "--price": ("-1", "nan", "inf", "much"),
+        "--device": ("gpu", "cuda:99"),
         "--plot": ("x.xyz", "photos"),
         "--ids": ("nowhere.npz",),
         "nowhere.npz": ("",),
