@@ -1,19 +1,18 @@
 """The `ray` executor: the same bytes as the local run's, whatever is killed.
 
 Ray opens sockets on all of the machine's addresses, so it runs in processes of its own here: the nodes of a
-cluster (`three_nodes.py`), drivers of the slow fake (`fakes.py`), and `main` below for what a driver says.
+cluster (`three_nodes`), drivers of the slow fake (`fakes.py`), and `main` below for what a driver says.
 """
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,34 +31,13 @@ from counterfoil.engine.ray_worker import Greeting, ShardWorker, WorkerFailure, 
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.sources import source_of
+from three_nodes import LONG, finish, of_ray, start, three_nodes
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
 
 HERE = Path(__file__)
 #: Rows in a full shard of the fakes' script, and the questions that it is given.
 SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 2000
-#: Seconds for what takes a few on an idle machine.
-LONG = 240.0
-
-
-def start(script: Path | str, *arguments: object, **variables: str) -> subprocess.Popen[str]:
-    # The cluster is on this machine alone; scripts import modules of the tests, as pytest finds them.
-    paths = [str(HERE.parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return subprocess.Popen(
-        [sys.executable, "-W", "error::RuntimeWarning", str(script), *map(str, arguments)],
-        env={**os.environ, "RAY_AUTH_MODE": "disabled", "PYTHONPATH": os.pathsep.join(paths), **variables},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    """What a process printed; nothing but that, and no error."""
-    out, errors = process.communicate(timeout=LONG)
-    assert (process.returncode, errors) == (0, "")
-    return out
 
 
 def embedded(folder: Path) -> list[tuple[str, str]]:
@@ -76,28 +54,12 @@ def wait_for(folder: Path, items: int, *processes: subprocess.Popen[str]) -> Non
         time.sleep(0.02)
 
 
-@pytest.fixture
-def short() -> Iterator[Path]:
-    """A folder whose name leaves room for those of Ray's sockets."""
-    folder = Path(tempfile.mkdtemp(prefix="cf-", dir="/tmp"))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def of_ray() -> set[str]:
-    """What Ray keeps in shared memory."""
-    return {name for name in os.listdir("/dev/shm") if "plasma" in name or "ray" in name.lower()}
-
-
 def shards_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "cache").rglob("*.npz")}
 
 
 @pytest.mark.parametrize("what", ["a node", pytest.param("the driver", marks=pytest.mark.slow)])
-def test_whatever_is_killed_the_bytes_are_those_of_one_process(
-    fakes: Any, tmp_path: Path, short: Path, what: str
-) -> None:
-    before = of_ray()
+def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes: Any, tmp_path: Path, what: str) -> None:
     whole, shared = tmp_path / "whole", tmp_path / "shared"
 
     def begin(folder: Path, executor: str, out: str = "out", pause: float = 0.02) -> subprocess.Popen[str]:
@@ -106,32 +68,23 @@ def test_whatever_is_killed_the_bytes_are_those_of_one_process(
 
     for folder in (whole, shared):
         folder.mkdir()
-    cluster = start(HERE.with_name("three_nodes.py"), short)
     finish(begin(whole, "local", pause=0))
-    assert cluster.stdin is not None
-    assert cluster.stdout is not None
-    executor = f"ray:{json.loads(cluster.stdout.readline())}"
-    try:
-        process = begin(shared, executor)
+    with three_nodes() as cluster:
+        process = begin(shared, cluster.inside)
         wait_for(shared, 800, process)
         if what == "a node":
             # One of three dies in the middle, with its worker.
-            cluster.stdin.write("\n")
-            cluster.stdin.flush()
-            assert json.loads(cluster.stdout.readline()) == "killed"
+            cluster.kill()
             finish(process)
         else:
             # Its workers die with it; the next one goes on beside a process without Ray.
             process.send_signal(signal.SIGKILL)
             process.communicate(timeout=LONG)
-            both = [begin(shared, executor), begin(shared, "rank:0/2", out="other")]
+            both = [begin(shared, cluster.inside), begin(shared, "rank:0/2", out="other")]
             for process in both:
                 finish(process)
             assert (shared / "other").read_bytes() == (whole / "out").read_bytes()
         _check(shared, whole, lost=1 if what == "a node" else 3)
-    finally:
-        cluster.communicate(timeout=LONG)
-    assert of_ray() <= before
 
 
 def _check(folder: Path, whole: Path, *, lost: int) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from counterfoil.engine.pace import Pace
 from counterfoil.engine.ray_executor import RayExecutor
-from counterfoil.engine.shard_work import AT_ONCE, Advance, ShardWork
+from counterfoil.engine.shard_work import Advance, ShardWork
 from counterfoil.errors import InputError
 
 _RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")
@@ -75,14 +76,15 @@ class RankExecutor:
         """Compute the shards that no other process computes, until all are there."""
         first = self.rank * len(work) // self.of
         waiting = [*range(first, len(work)), *range(first)]
-        computed = 0
+        computed, pace = 0, Pace()
         with work.leases(self.patience) as leases:
             while waiting:
-                at_once = max(1, min(AT_ONCE, len(waiting) // (2 * self.of)))
+                began, at_once = time.monotonic(), pace.at_once(len(waiting), self.of)
                 done, found = work.run_free(waiting, leases, advance, at_once=at_once)
+                pace.timed(len(done), time.monotonic() - began)
                 computed += len(done)
                 waiting = [shard for shard in waiting if shard not in done and shard not in found]
-                if waiting and not done:
+                if waiting and not done and not found:
                     self.sleep(_POLL)
             leases.sweep(work.names)
         return computed == len(work)

@@ -19,9 +19,10 @@ from typing import Any
 
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.leases import LEASES
+from counterfoil.engine.pace import AT_ONCE, Pace
 from counterfoil.engine.ray_cluster import connect, count_workers
 from counterfoil.engine.ray_worker import ChunkOutcome, Greeting, ShardWorker, versions
-from counterfoil.engine.shard_work import AT_ONCE, Advance, ShardWork
+from counterfoil.engine.shard_work import Advance, ShardWork
 from counterfoil.errors import InputError, StorageError
 from counterfoil.places import location, open_place
 from counterfoil.scorers.sources import source_of
@@ -177,6 +178,7 @@ class _Stage:
         self._tried: Counter[int] = Counter()
         self._losses: Counter[int] = Counter()
         self._failures = 0
+        self._pace = Pace()
 
     def run(self) -> None:
         """Send chunks and take answers until nothing is left; workers that still compute then are ended."""
@@ -245,7 +247,7 @@ class _Stage:
         Where none are left, those that others have and may not have begun: a lease tells, and of a machine
         that was lost they are free. That is tried again and again, but not without pause.
         """
-        many = max(1, min(AT_ONCE, len(self._left) // (2 * len(self._crew.hands))))
+        many = self._pace.at_once(len(self._left), len(self._crew.hands))
         found: list[int] = []
         while self._left and len(found) < many:
             if (shard := self._left.popleft()) in self._open:
@@ -303,6 +305,7 @@ class _Stage:
         assert isinstance(outcome, ChunkOutcome)
         if outcome.error is not None:
             raise outcome.error.error()
+        self._pace.timed(outcome.computed, outcome.seconds)
         # What other processes are at stays open, and is looked for in the cache.
         self._finish({shards[place] for place in outcome.finished})
 

@@ -57,6 +57,9 @@ class ChunkOutcome:
 
     finished: frozenset[int] = frozenset()
     error: "WorkerFailure | None" = None
+    #: How many of them were computed here, and in how many seconds.
+    computed: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -119,10 +122,11 @@ class ShardWorker:
                 self._scorer = None  # two models need twice the memory
                 self._scorer, self._name = _loaded(cloudpickle.loads(scorer), work.kept.identity), name
             assert self._name == name
+            began = time.monotonic()
             work = replace(work, scorer=self._scorer)
             with work.leases(self._patience) as leases:
                 done, found = work.run_free(range(len(work)), leases, lambda rows: None, at_once=len(work))
-            return ChunkOutcome(frozenset(done | found))
+            return ChunkOutcome(frozenset(done | found), computed=len(done), seconds=time.monotonic() - began)
         except Exception as error:
             return ChunkOutcome(error=WorkerFailure.of(error))
 

@@ -23,9 +23,6 @@ from counterfoil.places import open_place
 from counterfoil.scorers.base import Classifier, Embedder, PairScorer, Scorer, TextEmbedder, stream_pairs
 from counterfoil.scorers.captions.base import LocalEmbedder
 
-#: Shards that a process takes at most at once: enough to keep its decoding ahead, few to be lost.
-AT_ONCE = 8
-
 #: Called with a number of items whose values are there now.
 Advance = Callable[[int], None]
 
@@ -118,21 +115,19 @@ class ShardWork:
 
         Returns the shards that were computed here, and those that were finished already.
         """
+        taken = list(islice((shard for shard in shards if leases.take(self.names[shard])), at_once))
+        # Only now, since another process may have finished a shard until its lease was taken.
         finished = self.finished()
         found = {shard for shard in shards if self.names[shard] in finished}
-        free = (shard for shard in shards if shard not in found)
-        taken = list(islice((shard for shard in free if leases.take(self.names[shard])), at_once))
-        # Another process may have finished a shard between the look and the lease.
-        finished = self.finished() if taken else finished
-        for shard in [each for each in taken if self.names[each] in finished]:
-            leases.release(self.names[shard])
-            taken.remove(shard)
-            found.add(shard)
         for shard in sorted(found):
             advance(self.size(shard))
-        for shard in self.run(taken, advance) if taken else ():
+        free = [shard for shard in taken if shard not in found]
+        for _ in self.run(free, advance) if free else ():
+            pass
+        # At the end: between files that are flushed to the disk each further change takes longer.
+        for shard in taken:
             leases.release(self.names[shard])
-        return set(taken), found
+        return set(free), found
 
     def _place(self, batch: Sequence[int], at: int) -> str:
         """An item of a batch in words, for an error."""

@@ -64,14 +64,20 @@ class FolderPlace:
             file.write(data)
 
     def create(self, name: str, data: bytes) -> bool:
-        """A finished file gets the name by a hard link, or under the lock where there are no links."""
+        """A finished file gets the name by a hard link, or under the lock where there are no links.
+
+        It is not flushed to the disk: a name that a machine loses with its power is free again.
+        """
         path = self.folder / name
         if path.exists():
             return False
         finished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-        with writing(finished) as file:
-            file.write(data)
         try:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                finished.write_bytes(data)
+            except OSError as error:
+                raise storage_error(path, error) from error
             os.link(finished, path)
         except FileExistsError:
             return False
@@ -83,7 +89,8 @@ class FolderPlace:
                     return False
                 os.replace(finished, path)
         finally:
-            finished.unlink(missing_ok=True)
+            with suppress(OSError):
+                finished.unlink()
         return True
 
     def replace(self, name: str, data: bytes, tag: str) -> bool:
