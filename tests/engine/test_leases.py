@@ -60,8 +60,17 @@ def test_the_lease_of_a_process_of_this_machine_that_is_gone_passes_on_at_once(t
     )
     ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=os.environ, check=False)
     assert ended.returncode == 9
-    assert len(open_place(tmp_path).entries(f"{LEASES}/")) == 1
-    assert Leases(open_place(tmp_path), "shards", patience=1e6).take("a")
+    place = open_place(tmp_path)
+    assert len(place.entries(f"{LEASES}/")) == 1
+    ours = Leases(place, "shards", patience=1e6)
+    assert ours.take("a")
+    ours.sweep([])
+    assert len(place.entries(f"{LEASES}/")) == 1
+    ours.release("a")
+    # Also where none asks for its shard again: it was finished before its process was killed.
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=os.environ, check=False)
+    ours.sweep([])
+    assert not place.entries(f"{LEASES}/")
 
 
 def test_a_lease_that_was_taken_over_is_not_given_back_by_its_former_holder(place):

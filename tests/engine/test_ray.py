@@ -13,8 +13,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,14 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data import Caption, Image
-from counterfoil.engine import Session, run
+from counterfoil.engine import Session, ray_executor, run
 from counterfoil.engine.executor import RankExecutor, executor_named
 from counterfoil.engine.plan import shards
 from counterfoil.engine.ray_cluster import count_workers
 from counterfoil.engine.ray_executor import RayExecutor
 from counterfoil.engine.ray_worker import Greeting, ShardWorker, WorkerFailure, versions
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
+from counterfoil.places import open_place
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.sources import source_of
 from three_nodes import LONG, finish, of_ray, start, three_nodes
@@ -195,6 +197,37 @@ def test_a_worker_with_another_version_is_refused(tmp_path: Path, name: str) -> 
     assert isinstance(error, InputError)
     assert f"given: {name} {versions()[name]}; allowed: {name} 0.0.1" in str(error)
     assert ShardWorker(60).meet(Greeting(versions(), tmp_path, "probe", "token"))[1] is None
+
+
+def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_executor, "connect", lambda address: lambda: None)
+    monkeypatch.setattr(ray_executor, "count_workers", lambda cpus: (1, {}))
+    asked: list[Greeting] = []
+    actor = SimpleNamespace(meet=SimpleNamespace(remote=lambda greeting: asked.append(greeting) or "answer"))
+    first, second = tmp_path / "first", tmp_path / "second"
+    crew, hand = ray_executor._Crew("", None, 60.0), ray_executor._Hand(actor)
+    crew.greet(first)
+    assert not crew.meet(hand)
+    # The next stage begins before the worker is there, and its cache is another one.
+    crew.greet(first)
+    assert open_place(first).read(asked[0].probe) is not None
+    crew.greet(second)
+    assert open_place(first).read(asked[0].probe) is None
+    gone = ShardWorker(60.0).meet(replace(asked[0], versions={}))[1]
+    assert gone is not None
+    crew.met(hand, gone)
+    assert not crew.meet(hand)
+    assert [each.cache for each in asked] == [first, second]
+    crew.met(hand, ShardWorker(60.0).meet(asked[1])[1])
+    assert crew.meet(hand)
+    hand.sees = None
+    assert not crew.meet(hand)
+    with pytest.raises(InputError, match="other versions"):
+        crew.met(hand, gone)
+    crew.leave()
+    assert not list(tmp_path.rglob(".probe-*"))
 
 
 def test_errors_travel_as_themselves() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from counterfoil.engine.pace import Pace
+from counterfoil.engine.pace import ShardPace
 from counterfoil.engine.ray_executor import RayExecutor
 from counterfoil.engine.shard_work import Advance, ShardWork
 from counterfoil.errors import InputError
@@ -76,7 +76,7 @@ class RankExecutor:
         """Compute the shards that no other process computes, until all are there."""
         first = self.rank * len(work) // self.of
         waiting = [*range(first, len(work)), *range(first)]
-        computed, pace = 0, Pace()
+        computed, pace = 0, ShardPace()
         with work.leases(self.patience) as leases:
             while waiting:
                 began, at_once = time.monotonic(), pace.at_once(len(waiting), self.of)

@@ -92,11 +92,13 @@ class Leases:
                 self.place.remove(self._lease(name), held.tag)
 
     def sweep(self, finished: Iterable[str]) -> None:
-        """Remove what processes left behind that were killed: leases on finished shards, and old ones."""
+        """Remove what killed processes left behind: leases on finished shards, and abandoned ones."""
         done = {self._lease(name) for name in finished}
+        # At a distance every look is a request, and only old ones are looked at.
+        old = min(self.patience, self.place.patience)
         with suppress(StorageError):
             for entry in self.place.entries(f"{LEASES}/"):
-                if entry.name in done or entry.age > self.patience:
+                if entry.name in done or entry.age > old:
                     # By its tag, since another process may take an old one at this moment.
                     held = self.place.read(entry.name)
                     if held is not None and (entry.name in done or self._abandoned(entry.name, held)):

@@ -11,13 +11,13 @@ _GROWTH = 4
 
 
 @dataclass
-class Pace:
+class ShardPace:
     """The number of shards to take next, from how long those before took.
 
     Leases, messages and looks into the cache cost milliseconds for each time that shards are taken; that is
     much for shards of a millisecond. Of long ones few are taken, since they wait where their process is lost.
 
-    >>> pace = Pace()
+    >>> pace = ShardPace()
     >>> pace.at_once(1000, processes=2)
     8
     >>> pace.timed(8, seconds=0.02)

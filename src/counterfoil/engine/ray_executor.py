@@ -10,8 +10,8 @@ import time
 import uuid
 import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,12 @@ from typing import Any
 
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.leases import LEASES
-from counterfoil.engine.pace import AT_ONCE, Pace
+from counterfoil.engine.pace import AT_ONCE, ShardPace
 from counterfoil.engine.ray_cluster import connect, count_workers
 from counterfoil.engine.ray_worker import ChunkOutcome, Greeting, ShardWorker, versions
 from counterfoil.engine.shard_work import Advance, ShardWork
 from counterfoil.errors import InputError, StorageError
-from counterfoil.places import location, open_place
+from counterfoil.places import Place, location, open_place
 from counterfoil.scorers.sources import source_of
 
 #: Chunks that a worker has at a time: the one that it computes, and the next one.
@@ -70,8 +70,8 @@ class RayExecutor:
         """Have all shards computed by workers; their values are in the cache then."""
         if self._crew is None:
             self._crew = _Crew(self.address, self.cpus, self.patience)
-        with self._crew.greeting(work):
-            _Stage(self._crew, work, advance).run()
+        self._crew.greet(_everywhere(work))
+        _Stage(self._crew, work, advance).run()
         work.leases(self.patience).sweep(work.names)
         return False
 
@@ -93,8 +93,9 @@ class _Hand:
     """One worker, as the driver sees it."""
 
     actor: Any
-    #: The cache that it was found to see, and the answer that is awaited.
+    #: The cache that it was found to see; what it was asked of another one, and the answer that is awaited.
     sees: Path | None = None
+    asked: Greeting | None = None
     meeting: Any = None
     #: The scorer that it has.
     has: str = ""
@@ -107,25 +108,26 @@ class _Crew:
 
     def __init__(self, address: str, cpus: float | None, patience: float) -> None:
         disconnect = connect(address)
-        # Also where the executor is not closed, and at the end of the process.
         self.hands: list[_Hand] = []
-        self.leave = weakref.finalize(self, _leave, disconnect, self.hands)
+        self._probes: list[tuple[Place, str]] = []
+        # Also where the executor is not closed, and at the end of the process.
+        self.leave = weakref.finalize(self, _leave, disconnect, self.hands, self._probes)
         self.most, self._resources = count_workers(cpus)
         self._patience = patience
         self._greeting: Greeting | None = None
 
-    @contextmanager
-    def greeting(self, work: ShardWork) -> Iterator[None]:
-        """A file in the cache that workers must see before they get work."""
-        folder, token = _everywhere(work), uuid.uuid4().hex
-        place, probe = open_place(folder), f"{LEASES}/.probe-{token}.part"
-        place.write(probe, token.encode())
-        self._greeting = Greeting(versions(), folder, probe, token)
-        try:
-            yield
-        finally:
-            with suppress(StorageError):
-                place.remove(probe)
+    def greet(self, folder: Path) -> None:
+        """Have a file in a cache that workers must see before they get work.
+
+        It stays from stage to stage: a worker that was started in one may come in the next.
+        """
+        if self._greeting is None or self._greeting.cache != folder:
+            token = uuid.uuid4().hex
+            place, probe = open_place(folder), f"{LEASES}/.probe-{token}.part"
+            place.write(probe, token.encode())
+            _remove(self._probes)
+            self._probes.append((place, probe))
+            self._greeting = Greeting(versions(), folder, probe, token)
 
     def hire(self) -> None:
         """Start a further worker."""
@@ -150,16 +152,17 @@ class _Crew:
         if hand.sees == self._greeting.cache:
             return True
         if hand.meeting is None:
-            hand.meeting = hand.actor.meet.remote(self._greeting)
+            hand.asked, hand.meeting = self._greeting, hand.actor.meet.remote(self._greeting)
         return False
 
     def met(self, hand: _Hand, problem: Any) -> None:
         """Take the answer of a worker; raises what is in the way of its work."""
-        assert self._greeting is not None
+        assert hand.asked is not None
         hand.meeting = None
-        if problem is not None:
+        if problem is None:
+            hand.sees = hand.asked.cache
+        elif hand.asked is self._greeting:  # else of a cache before, which may be gone: it is asked again
             raise problem.error()
-        hand.sees = self._greeting.cache
 
 
 class _Stage:
@@ -178,7 +181,7 @@ class _Stage:
         self._tried: Counter[int] = Counter()
         self._losses: Counter[int] = Counter()
         self._failures = 0
-        self._pace = Pace()
+        self._pace = ShardPace()
 
     def run(self) -> None:
         """Send chunks and take answers until nothing is left; workers that still compute then are ended."""
@@ -352,10 +355,18 @@ def _itself(scorer: Any) -> Any:
     return scorer
 
 
-def _leave(disconnect: Callable[[], None], hands: Sequence[_Hand]) -> None:
+def _remove(probes: list[tuple[Place, str]]) -> None:
+    while probes:
+        place, probe = probes.pop()
+        with suppress(StorageError):
+            place.remove(probe)
+
+
+def _leave(disconnect: Callable[[], None], hands: Sequence[_Hand], probes: list[tuple[Place, str]]) -> None:
     """End the workers and leave the cluster."""
     import ray
 
+    _remove(probes)
     for hand in hands:
         with suppress(Exception):
             ray.kill(hand.actor)
