@@ -10,7 +10,8 @@ loaded once more; the burst is the same people without any pause. The server is 
 (`annotate serve`), the people are this one; both share the processors. "submit" is an answer taken, on the
 disk, with the next item in the reply; "next item" is the page's question where a person stands. Times are the
 client's, over connections that are kept. After each run every acknowledged answer is looked for in the
-database, and no item may have more than it wants. The file system is that of the temporary folder (TMPDIR).
+database, and no item may have more than it wants. Both databases wait for the disk; the file system
+is that of the temporary folder (TMPDIR).
 """
 
 import argparse
@@ -55,7 +56,7 @@ def main() -> None:
     given = parser.parse_args()
     print(f"{given.people} people on {os.cpu_count()} cores, load before {os.getloadavg()[0]:.1f}")
     with contextlib.ExitStack() as stack:
-        postgres = stack.enter_context(postgres_server.running()) if given.postgresql else None
+        postgres = stack.enter_context(postgres_server.running(durable=True)) if given.postgresql else None
         for kind in ("sqlite", "postgresql") if postgres else ("sqlite",):
             for name, think in ((f"{given.think:g} s to think", given.think), ("burst, no pause", 0.0)):
                 with tempfile.TemporaryDirectory() as folder:

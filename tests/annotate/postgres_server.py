@@ -43,8 +43,12 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def running() -> Iterator[PostgresServer]:
-    """A server for as long as the block runs; skips where no server is installed."""
+def running(*, durable: bool = False) -> Iterator[PostgresServer]:
+    """A server for as long as the block runs; skips where no server is installed.
+
+    One that is not `durable` does not wait for the disk: it survives the death of our processes, not the
+    machine's, and is quicker.
+    """
     pytest.importorskip("psycopg")
     programs = binaries()
     if programs is None:
@@ -63,8 +67,16 @@ def running() -> Iterator[PostgresServer]:
     quiet: dict[str, Any] = {"cwd": "/", "stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **user}
     make = [str(programs / "initdb"), "-D", data, "-U", "tester", "--auth=trust", "--no-sync", "-E", "UTF8"]
     subprocess.run(make, check=True, **quiet)
-    # What is to survive is the death of our own processes, not the machine's: no need to wait for the disk.
-    options = ["-p", str(port), "-k", str(folder), "-h", "127.0.0.1", "-c", "fsync=off"]
+    options = [
+        "-p",
+        str(port),
+        "-k",
+        str(folder),
+        "-h",
+        "127.0.0.1",
+        "-c",
+        f"fsync={'on' if durable else 'off'}",
+    ]
     server = subprocess.Popen([str(programs / "postgres"), "-D", data, *options], **quiet)
     try:
         ready = [str(programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-t", "1"]

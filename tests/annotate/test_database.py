@@ -23,6 +23,7 @@ from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import DATABASE, ITEMS, RECIPE, Campaign, items_table, open_campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.notes import set_value
 from counterfoil.annotate.tables import METADATA, sa
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.store import write_parquet
@@ -81,7 +82,7 @@ def test_an_older_database_is_migrated_and_keeps_its_answers(
             "digest": campaign.digest,
             "plan": json.dumps({name: getattr(campaign.recipe, name) for name in database._PLANNED}),
         }.items():
-            database.set_value(connection, key, value)
+            set_value(connection, key, value)
         database._write_items(connection, campaign, ())
         connection.execute(
             sa.text(

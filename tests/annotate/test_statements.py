@@ -74,22 +74,6 @@ def test_writes_that_are_one_statement_are_all_made_or_none(db: Database) -> Non
         assert [row.rank for row in ranks.all(connection)] == [10, 11, 12, 13]
 
 
-def test_rows_to_come_are_read_where_they_were_called_for(db: Database) -> None:
-    with db.writing() as connection:
-        _SET.run(connection, the_key="t-a", the_value="1")
-        _SET.run(connection, the_key="t-b", the_value="1")
-        soon, alone = _ROWS.soon(connection), _ROWS.soon(connection)
-        assert alone.first() == ("t-a", "1")
-        assert [row.key for row in soon.all()] == ["t-a", "t-b"]
-        _CHANGE.run(connection, the_key="t-a", to="2")
-        late = _ROWS.soon(connection)
-        assert len(_ROWS.all(connection)) == 2
-        assert late.first().value == "2"
-        # One that is not looked at does no harm.
-        _ROWS.soon(connection)
-    assert kept(db) == [("t-a", "2"), ("t-b", "1")]
-
-
 def test_of_a_transaction_that_fails_nothing_is_kept_and_nothing_waits(db: Database) -> None:
     def fail() -> None:
         with db.writing() as connection:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from annotate.small_campaigns import Worker, make, pair, pairs
-from counterfoil.annotate import entry, leasing, work
+from counterfoil.annotate import entry, situation, work
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import SECRETS, Campaign
 from counterfoil.annotate.database import Database, open_database
@@ -291,7 +291,8 @@ def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) ->
 
 def test_what_every_answer_asks_is_found_by_an_index(queue: tuple[Database, Campaign]) -> None:
     db, _ = queue
-    statements = leasing._EXPIRED, leasing._UNANSWERED, leasing._NEXT
+    own = "EXPIRED", "NEXT", "GOLDEN", "OF_QUEUE", "OF_BLOCKS", "_ASKED"
+    statements = [getattr(situation, name) for name in own]
     with db.reading() as connection:
         for statement in statements:
             text = str(statement.statement.compile(db.engine))

@@ -50,7 +50,10 @@ def hidden(url: str) -> str:
 def engine_of(address: str, durable: bool = True) -> sa.Engine:
     try:
         if not address.startswith("sqlite"):
-            engine = sa.create_engine(address, pool_size=8, max_overflow=32, pool_pre_ping=True)
+            # The connection that was used last is the next one: it has its statements prepared.
+            engine = sa.create_engine(
+                address, pool_size=8, max_overflow=32, pool_pre_ping=True, pool_use_lifo=True
+            )
             sa.event.listen(engine, "before_cursor_execute", _write_before)
             return engine
         engine = sa.create_engine(

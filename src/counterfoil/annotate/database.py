@@ -19,8 +19,9 @@ from counterfoil.annotate import assignment
 from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.connecting import SERVED, address_of, engine_of, hidden, lock_served, refusals
 from counterfoil.annotate.flushing import SharedFlush
+from counterfoil.annotate.notes import set_value, value_of
 from counterfoil.annotate.statements import PreparedStatement, forget_waiting, write_waiting
-from counterfoil.annotate.tables import answers, block_items, blocks, items, leases, meta, people, sa
+from counterfoil.annotate.tables import answers, block_items, blocks, items, leases, people, sa
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.store import digest
 
@@ -190,18 +191,6 @@ def _check_emptied(database: Database) -> Path | None:
             hint="put a copy back; or delete the file, if no answers were in it, to begin anew",
         )
     return None
-
-
-def value_of(connection: sa.Connection, key: str, default: str = "") -> str:
-    """What `meta` holds under a key."""
-    found = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
-    return default if found is None else found
-
-
-def set_value(connection: sa.Connection, key: str, value: str) -> None:
-    """Let `meta` hold a value under a key."""
-    if not connection.execute(sa.update(meta).where(meta.c.key == key).values(value=value)).rowcount:
-        connection.execute(sa.insert(meta).values(key=key, value=value))
 
 
 def _migrate(database: Database) -> None:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.leasing import log, set_aside
+from counterfoil.annotate.notes import log
+from counterfoil.annotate.returns import set_aside
+from counterfoil.annotate.situation import Who, unknown_token
 from counterfoil.annotate.statements import PreparedStatement
 from counterfoil.annotate.tables import answers, leases, people, sa, tokens
 from counterfoil.errors import InputError
@@ -115,15 +117,15 @@ def person_of(db: Database, token: str) -> Person:
     Only hashes are compared, so that the time it takes says nothing about tokens that are near.
     """
     with db.reading() as connection:
-        return person_by_token(connection, token)
-
-
-def person_by_token(connection: sa.Connection, token: str) -> Person:
-    """`person_of` within a transaction."""
-    row = _BY_TOKEN.first(connection, the_hash=_hash(token))
+        row = _BY_TOKEN.first(connection, the_hash=_hash(token))
     if row is None:
-        raise InputError("no such page", hint="open the link that you were given once more")
+        raise unknown_token()
     return Person(*row)
+
+
+def who_has(token: str) -> Who:
+    """The person whose token it is, for a transaction that finds out whether there is one."""
+    return Who(token=_hash(token))
 
 
 def consent(db: Database, person: Person, now: float, *, text: str = "") -> Person:

@@ -16,7 +16,7 @@ from counterfoil.annotate.campaign import ITEMS, SOURCE, Campaign, items_table
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign
-from counterfoil.annotate.leasing import log
+from counterfoil.annotate.notes import log
 from counterfoil.annotate.status import kept_too_long
 from counterfoil.annotate.tables import answers, blocks, events, items, leases, people, sa, tokens
 from counterfoil.annotate.work import set_running

@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.leasing import log, set_aside
+from counterfoil.annotate.notes import log
 from counterfoil.annotate.platforms.prolific_submissions import Rejection
+from counterfoil.annotate.returns import set_aside
 from counterfoil.annotate.tables import events, people, sa
 from counterfoil.errors import InputError
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from counterfoil.annotate import entry, leasing, work
+from counterfoil.annotate import entry, work
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem, WorkPage
 from counterfoil.annotate.languages import language_for, page_in
+from counterfoil.annotate.lease import find_lease
 from counterfoil.errors import InputError, MissingExtraError
 
 
@@ -106,7 +107,7 @@ class _Http:
             return SeenPage(view["state"])
         shown = view["items"][0]
         with self.db.reading() as connection:
-            lease = leasing.find_lease(connection, person, shown["lease"])
+            lease = find_lease(connection, person, shown["lease"])
         if lease is None:
             raise InputError("the server showed an item of another person", given=shown["lease"])
         item = self.campaign.items[lease.item]

@@ -11,7 +11,7 @@ from typing import Any
 
 from counterfoil.annotate.tables import sa
 
-#: Where a connection keeps what waits to be run: (text, values, whose rows they are) in order.
+#: Where a connection keeps what waits to be run: (text, values) in order.
 _WAITING = "counterfoil waiting"
 
 
@@ -33,24 +33,13 @@ class PreparedStatement:
         found = _fetched(connection, text, bound(values))
         return row(found[0]) if found else None
 
-    def soon(self, connection: sa.Connection, **values: Any) -> "RowsToCome":
-        """Rows that come with whatever is read next, and cost no way of their own.
-
-        Until they are looked at, nothing may be written that they depend on.
-        """
-        text, bound, row = self._of(connection)
-        rows = RowsToCome(connection, text, bound(values), row)
-        if connection.dialect.name != "sqlite":
-            connection.info.setdefault(_WAITING, []).append((text, rows.values, rows))
-        return rows
-
     def run(self, connection: sa.Connection, **values: Any) -> None:
         """Write; errors come with this or with what is run after it, the end of the transaction at last."""
         text, bound, _ = self._of(connection)
         if connection.dialect.name == "sqlite":
             _execute(connection, text, bound(values))
         else:
-            connection.info.setdefault(_WAITING, []).append((text, bound(values), None))
+            connection.info.setdefault(_WAITING, []).append((text, bound(values)))
 
     def _of(self, connection: sa.Connection) -> Any:
         """Text, what binds values to it, and what makes a row of a tuple, for the connection's database."""
@@ -88,26 +77,6 @@ class Together(PreparedStatement):
             super().run(connection, **values)
 
 
-class RowsToCome:
-    """Rows of a statement that waits to be run with the next one."""
-
-    def __init__(self, connection: sa.Connection, text: str, values: Any, row: Callable[[Any], Any]) -> None:
-        self.connection, self.text, self.values, self.row = connection, text, values, row
-        self.found: list[Any] | None = None
-
-    def all(self) -> list[Any]:
-        """Every row, as a named tuple."""
-        if self.found is None and self.connection.dialect.name != "sqlite":
-            write_waiting(self.connection)
-        elif self.found is None:
-            self.found = _execute(self.connection, self.text, self.values).fetchall()
-        return [self.row(each) for each in self.found or ()]
-
-    def first(self) -> Any:
-        """The first row, None where there is none."""
-        return next(iter(self.all()), None)
-
-
 def write_waiting(connection: sa.Connection) -> None:
     """Run what waits to be run."""
     waiting = connection.info.pop(_WAITING, None)
@@ -123,7 +92,7 @@ def forget_waiting(connection: sa.Connection) -> None:
 def _fetched(connection: sa.Connection, text: str, values: Any) -> list[Any]:
     waiting = connection.info.pop(_WAITING, None)
     if waiting:
-        return _pipeline(connection, [*waiting, (text, values, None)]).fetchall()
+        return _pipeline(connection, [*waiting, (text, values)]).fetchall()
     return _execute(connection, text, values).fetchall()
 
 
@@ -135,20 +104,16 @@ def _execute(connection: sa.Connection, text: str, values: Any) -> Any:
         raise _wrapped(connection, text, error) from error
 
 
-def _pipeline(connection: sa.Connection, statements: list[tuple[str, Any, RowsToCome | None]]) -> Any:
+def _pipeline(connection: sa.Connection, statements: list[tuple[str, Any]]) -> Any:
     """The cursor of the last of several statements, which go to the server together."""
     raw: Any = connection.connection.driver_connection
-    cursors = []
     try:
         with raw.pipeline():
-            for text, values, _ in statements:
-                cursors.append(raw.execute(text, values))
+            for text, values in statements:
+                last = raw.execute(text, values)
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(connection, statements[-1][0], error) from error
-    for cursor, (_, _, rows) in zip(cursors, statements, strict=True):
-        if rows is not None:
-            rows.found = cursor.fetchall()
-    return cursors[-1]
+    return last
 
 
 def _wrapped(connection: sa.Connection, text: str, error: Exception) -> BaseException:

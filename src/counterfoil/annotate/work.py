@@ -9,14 +9,16 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from counterfoil.annotate import assignment, leasing
+from counterfoil.annotate import assignment, leasing, returns
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.database import Database, set_value, value_of
+from counterfoil.annotate.database import Database
 from counterfoil.annotate.entry import Person
 from counterfoil.annotate.forms.base import Role, WorkItem, WorkPage, check_answer, is_right
-from counterfoil.annotate.leasing import Lease, log
+from counterfoil.annotate.lease import Lease, take_late
+from counterfoil.annotate.notes import log, set_value, value_of
+from counterfoil.annotate.situation import Asked, Who, asked_with, situation_of
 from counterfoil.annotate.statements import PreparedStatement
-from counterfoil.annotate.tables import answers, meta, people, sa
+from counterfoil.annotate.tables import answers, people, sa
 from counterfoil.errors import InputError
 
 State = Literal["consent", "onboarding", "work", "done", "paused", "disqualified", "full", "withdrawn"]
@@ -25,18 +27,7 @@ Running = Literal["open", "paused", "stopped"]
 
 #: Longest key of a submission, and the longest time that an item can take, in seconds.
 _LONGEST_KEY, _LONGEST_TIME = 100, 7 * 24 * 3600.0
-# Statements that every answer runs are built once: to build one takes longer than to run it.
-_RUNNING = sa.select(meta.c.value).where(meta.c.key == "running").scalar_subquery().label("running")
-_PERSON = PreparedStatement(
-    sa.select(people, _RUNNING, leasing.ANY_EXPIRED.label("expired")).where(
-        people.c.id == sa.bindparam("the_person")
-    )
-)
-_BY_KEY = PreparedStatement(
-    sa.select(people.c.state, answers.c.lease, answers.c.answer)
-    .outerjoin(answers, (answers.c.person == people.c.id) & (answers.c.key == sa.bindparam("the_key")))
-    .where(people.c.id == sa.bindparam("the_person"))
-)
+#: Built once, since every answer runs it.
 _STORE = PreparedStatement(
     sa.insert(answers)
     .values(
@@ -106,14 +97,43 @@ class Receipt:
 def standing(db: Database, campaign: Campaign, person: Person, now: float, *, ahead: int = 2) -> Standing:
     """Where a person stands at a time; leases up to `ahead` items, the first of them to be answered next."""
     with db.writing() as connection:
-        return stand(connection, campaign, person, now, ahead=ahead)
+        return stand(connection, campaign, Who(person.id), now, ahead=ahead)
 
 
-def stand(
-    connection: sa.Connection, campaign: Campaign, person: Person, now: float, *, ahead: int = 2
-) -> Standing:
-    """`standing` within a writing transaction."""
-    return _standing(connection, campaign, person.id, now, ahead)
+def stand(connection: sa.Connection, campaign: Campaign, who: Who, now: float, *, ahead: int = 2) -> Standing:
+    """`standing` within a writing transaction; raises `InputError` for a token that no person has."""
+    found = situation_of(connection, campaign, who, now)
+    person = found.person
+    of = leasing.reach(campaign) * (found.wanted if campaign.recipe.design == "blocks" else 1)
+    if found.state == "consent":
+        return Standing("consent", of=of)
+    if found.state in ("disqualified", "withdrawn"):
+        return Standing(found.state, done=found.done, of=of, notice=_NOTICES[found.state])
+    running = found.running or "open"
+    if running == "paused":
+        return Standing("paused", done=found.done, of=of, notice=_NOTICES["paused"])
+    if found.state == "onboarding" and running == "open":
+        test = leasing.lease_onboarding(connection, campaign, person, now, ahead)
+        if test:
+            n = min(campaign.recipe.onboarding, len(leasing.places_of(campaign, "onboarding")))
+            assigned = _assigned(campaign, person, test, test[0].place, n)
+            return Standing("onboarding", assigned, test[0].place, n)
+        passed = sa.update(people).where(people.c.id == person)
+        connection.execute(passed.values(state="work"))
+    if found.expired:
+        returns.release_expired(connection, now)
+        found = situation_of(connection, campaign, who, now)
+    leased = leasing.lease_items(connection, campaign, found, now, ahead) if running == "open" else ()
+    if leased:
+        of = max(of, found.done + len(leased))
+        return Standing("work", _assigned(campaign, person, leased, found.done, of), found.done, of)
+    if not found.done:
+        return Standing("full", of=of, notice=_NOTICES["full"])
+    if found.finished is None:
+        ended = sa.update(people).where(people.c.id == person)
+        connection.execute(ended.values(finished=now))
+        log(connection, now, "finished", person)
+    return Standing("done", done=found.done, of=found.done, code=campaign.recipe.completion)
 
 
 def submit(
@@ -127,49 +147,52 @@ def submit(
     another answer had.
     """
     with db.writing() as connection:
-        return take(connection, campaign, person, submission, now, ahead=ahead)
+        return take(connection, campaign, Who(person.id), submission, now, ahead=ahead)
 
 
 def take(
     connection: sa.Connection,
     campaign: Campaign,
-    person: Person,
+    who: Who,
     submission: Submission,
     now: float,
     *,
     ahead: int = 2,
 ) -> Receipt:
-    """`submit` within a writing transaction; on the disk once that has ended."""
+    """`submit` within a writing transaction; on the disk once that has ended.
+
+    Raises `InputError` for a token that no person has, too.
+    """
     if not 0 < len(submission.key) <= _LONGEST_KEY:
         raise InputError(
             "no key of a submission", given=submission.key, allowed=f"1 to {_LONGEST_KEY} characters"
         )
     if not (math.isfinite(submission.seconds) and 0 <= submission.seconds <= _LONGEST_TIME):
         raise InputError("no time in seconds", given=submission.seconds, allowed=f"0 to {_LONGEST_TIME:,.0f}")
-    before = _BY_KEY.soon(connection, the_person=person.id, the_key=submission.key)
-    lease = leasing.find_lease(connection, person.id, submission.lease)
+    asked = asked_with(connection, who, submission.lease, submission.key)
+    lease, known = asked.lease, Who(asked.person)
     if lease is None:
-        if _row(connection, person.id, now).state == "withdrawn":
+        if asked.state == "withdrawn":
             # A page that had answers to send when its person withdrew in another one.
-            after = _standing(connection, campaign, person.id, now, ahead)
+            after = stand(connection, campaign, known, now, ahead=ahead)
             return Receipt(False, False, after.notice, after)
         raise InputError("this item is not yours to answer", hint="load the page once more")
     item = campaign.items[lease.item]
-    page = shown_page(campaign, person.id, item)
+    page = shown_page(campaign, asked.person, item)
     answer = check_answer(page, submission.answer)
     campaign.form.check(item, answer)
-    refused = _refusal(connection, before.first(), lease, submission, answer)
+    refused = _refusal(connection, asked, lease, submission, answer)
     if isinstance(refused, Receipt):
-        return replace(refused, standing=_standing(connection, campaign, person.id, now, ahead))
+        return replace(refused, standing=stand(connection, campaign, known, now, ahead=ahead))
     notice = _take(connection, campaign, lease, submission, answer, now)
-    after = _standing(connection, campaign, person.id, now, ahead)
+    after = stand(connection, campaign, known, now, ahead=ahead)
     return Receipt(True, False, notice, replace(after, notice=notice or after.notice))
 
 
 def release_expired(db: Database, now: float) -> int:
     """Give items back whose leases have expired, and say how many; people's pages do it as they ask."""
     with db.writing() as connection:
-        return leasing.release_expired(connection, now)
+        return returns.release_expired(connection, now)
 
 
 def running(db: Database) -> Running:
@@ -194,48 +217,6 @@ def shown_page(campaign: Campaign, person: str, item: WorkItem) -> WorkPage:
     return replace(page, fields=tuple(fields))
 
 
-def _standing(connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int) -> Standing:
-    read = leasing.open_items(connection, campaign, person)
-    row = _row(connection, person, now)
-    of = leasing.reach(campaign) * (row.wanted if campaign.recipe.design == "blocks" else 1)
-    if row.state == "consent":
-        return Standing("consent", of=of)
-    if row.state in ("disqualified", "withdrawn"):
-        return Standing(row.state, done=row.done, of=of, notice=_NOTICES[row.state])
-    state = row.running or "open"
-    if state == "paused":
-        return Standing("paused", done=row.done, of=of, notice=_NOTICES["paused"])
-    if row.state == "onboarding" and state == "open":
-        test = leasing.lease_onboarding(connection, campaign, person, now, ahead)
-        if test:
-            n = min(campaign.recipe.onboarding, len(leasing.places_of(campaign, "onboarding")))
-            assigned = _assigned(campaign, person, test, test[0].place, n)
-            return Standing("onboarding", assigned, test[0].place, n)
-        passed = sa.update(people).where(people.c.id == person)
-        connection.execute(passed.values(state="work"))
-    lessee = leasing.Lessee(person, row.pages, row.done, row.wanted)
-    if row.expired:
-        leasing.release_expired(connection, now)
-    if row.expired or row.state != "work":
-        read = None
-    found = leasing.lease_items(connection, campaign, lessee, now, ahead, read) if state == "open" else ()
-    if found:
-        of = max(of, row.done + len(found))
-        return Standing("work", _assigned(campaign, person, found, row.done, of), row.done, of)
-    if not row.done:
-        return Standing("full", of=of, notice=_NOTICES["full"])
-    if row.finished is None:
-        ended = sa.update(people).where(people.c.id == person)
-        connection.execute(ended.values(finished=now))
-        log(connection, now, "finished", person)
-    return Standing("done", done=row.done, of=row.done, code=campaign.recipe.completion)
-
-
-def _row(connection: sa.Connection, person: str, now: float) -> Any:
-    """A person, whether the campaign runs, and whether any lease has expired."""
-    return _PERSON.first(connection, the_person=person, the_now=now)
-
-
 def _assigned(
     campaign: Campaign, person: str, found: tuple[Lease, ...], done: int, of: int
 ) -> tuple[Assigned, ...]:
@@ -253,19 +234,20 @@ def _assigned(
 
 
 def _refusal(
-    connection: sa.Connection, before: Any, lease: Lease, submission: Submission, answer: dict[str, Any]
+    connection: sa.Connection, asked: Asked, lease: Lease, submission: Submission, answer: dict[str, Any]
 ) -> Receipt | None:
-    """The receipt of an answer that is not taken, None for one that is; `before` is what had its key."""
+    """The receipt of an answer that is not taken, None for one that is."""
     nowhere = Standing("work")
-    if before.lease is not None:
-        if before.lease != lease.id or json.loads(before.answer) != answer:
+    if asked.before is not None:
+        before, sent = asked.before
+        if before != lease.id or json.loads(sent) != answer:
             raise InputError("another answer was sent with this key", given=submission.key)
         return Receipt(True, True, "", nowhere)
-    if before.state not in ("onboarding", "work"):
-        return Receipt(False, False, _NOTICES.get(before.state, "Agree to take part first."), nowhere)
+    if asked.state not in ("onboarding", "work"):
+        return Receipt(False, False, _NOTICES.get(asked.state, "Agree to take part first."), nowhere)
     if lease.state == "answered":
         return Receipt(False, True, "You had answered this item; your first answer counts.", nowhere)
-    if lease.state == "returned" and (lease.block is not None or not leasing.take_late(connection, lease)):
+    if lease.state == "returned" and (lease.block is not None or not take_late(connection, lease)):
         return Receipt(False, False, "This came too late: others have done it in the meantime.", nowhere)
     return None
 
@@ -294,12 +276,7 @@ def _take(
         submitted=now,
         right=right,
     )
-    if lease.role == "golden":
-        own = sa.update(people).where(people.c.id == lease.person)
-        connection.execute(
-            own.values(right=people.c.right + int(right is True), wrong=people.c.wrong + int(right is False))
-        )
-    leasing.finish(connection, campaign, lease, now)
+    leasing.finish(connection, campaign, lease, now, right)
     if lease.role == "onboarding" and not right:
         return _err(connection, campaign, lease, now)
     misses = campaign.recipe.golden_misses
@@ -323,6 +300,6 @@ def _err(connection: sa.Connection, campaign: Campaign, lease: Lease, now: float
 
 
 def _disqualify(connection: sa.Connection, campaign: Campaign, person: str, now: float, why: str) -> None:
-    leasing.set_aside(connection, campaign, person)
+    returns.set_aside(connection, campaign, person)
     connection.execute(sa.update(people).where(people.c.id == person).values(state="disqualified"))
     log(connection, now, "disqualified", person, why)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate import killed_in_commit
+from annotate import killed_in_commit, postgres_server
 from annotate.server_load import Load, Server, check, crowd, work_through_kills
 from annotate.small_campaigns import make, pairs
 
@@ -25,8 +25,24 @@ def test_no_answer_is_lost_when_the_server_of_200_people_is_killed_ten_times(
 
 
 def test_no_answer_is_lost_when_a_commit_is_killed(tmp_path: Path, new_database: Address) -> None:
-    url = new_database()
-    campaign = make(tmp_path / "campaign", pairs(20), overlap=2)
+    work_through_a_killed_commit(tmp_path / "campaign", new_database())
+
+
+@pytest.mark.slow
+def test_no_answer_is_lost_where_postgresql_waits_for_the_disk(tmp_path: Path) -> None:
+    with postgres_server.running(durable=True) as postgres:
+        import psycopg
+
+        with psycopg.connect(postgres.new()) as connection:
+            assert connection.execute("SHOW fsync").fetchone() == ("on",)
+        work_through_kills(tmp_path / "campaign", postgres.new(), people=200, items=1_000, times=10)
+        for number in range(5):
+            work_through_a_killed_commit(tmp_path / f"campaign {number}", postgres.new())
+
+
+def work_through_a_killed_commit(folder: Path, url: str | None) -> None:
+    """Let four people do a whole campaign while the server is killed in the middle of a commit."""
+    campaign = make(folder, pairs(20), overlap=2)
     server = Server(campaign, url)
 
     async def start_again(load: Load) -> None:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from counterfoil.annotate.campaign import RECIPE, Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.entry import person_id
-from counterfoil.annotate.leasing import log, set_aside
+from counterfoil.annotate.notes import log
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
 from counterfoil.annotate.platforms.prolific import ProlificPlatform
 from counterfoil.annotate.platforms.prolific_study import DEVICES, StudyPlan
 from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, reconcile
 from counterfoil.annotate.platforms.registry import campaign_platform
+from counterfoil.annotate.returns import set_aside
 from counterfoil.annotate.tables import people, sa
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import Stored, read_model, read_text

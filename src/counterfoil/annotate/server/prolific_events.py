@@ -13,7 +13,8 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.database import Database, set_value, value_of
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.notes import set_value, value_of
 from counterfoil.annotate.platforms.prolific_api import ADDRESS, ProlificClient, ProlificSettings
 from counterfoil.annotate.platforms.prolific_campaign import refresh
 from counterfoil.annotate.platforms.prolific_webhooks import ProlificEvents, verified

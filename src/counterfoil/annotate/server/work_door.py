@@ -86,8 +86,7 @@ class WorkDoor:
 
     async def _stand(self, asked: _Asked, scope: Message, receive: Receive, send: Send) -> None:
         def stand(connection: sa.Connection) -> work.Standing:
-            person = entry.person_by_token(connection, asked.token)
-            return work.stand(connection, self.campaign, person, self.clock())
+            return work.stand(connection, self.campaign, entry.who_has(asked.token), self.clock())
 
         try:
             standing = await self.turns.write(stand)
@@ -111,8 +110,9 @@ class WorkDoor:
             submission = work.Submission(given.lease, given.key, given.raw(), given.seconds)
 
             def take(connection: sa.Connection) -> work.Receipt:
-                person = entry.person_by_token(connection, asked.token)
-                return work.take(connection, self.campaign, person, submission, self.clock())
+                return work.take(
+                    connection, self.campaign, entry.who_has(asked.token), submission, self.clock()
+                )
 
             receipt = await self.turns.write(take)
             view = receipt_view(self.views, receipt, asked.visit, asked.language)
