@@ -58,7 +58,7 @@ class Worker:
         self.entered = entry.enter(
             self.db, self.campaign, worker=link, platform="link", parameters={}, now=self.now
         )
-        entry.consent(self.db, self.person, self.now, text=self.campaign.consent)
+        entry.consent(self.db, self.person, self.now, text=self.campaign.consent_in())
 
     @property
     def person(self) -> Person:

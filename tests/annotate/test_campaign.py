@@ -52,7 +52,7 @@ def test_what_is_written_is_read_back(campaign: Campaign) -> None:
     assert list(again.items) == items()
     assert again.digest == campaign.digest
     assert again.image("red.png").read_bytes() == png("red")
-    assert "order of the words" in again.instructions
+    assert "order of the words" in again.instructions_in()
 
 
 def test_secrets_are_the_owners_alone_and_new_for_each_campaign(campaign: Campaign, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from counterfoil import catalog
-from counterfoil.annotate.campaign import FILES, SECRETS, Campaign, open_campaign
+from counterfoil.annotate.campaign import FILES, SECRETS, TEXTS, Campaign, open_campaign
 from counterfoil.cli import app
 from counterfoil.data.folder import save
 from counterfoil.errors import DataError, InputError
@@ -109,7 +109,7 @@ def test_settings_and_texts_of_ones_own(here: Path) -> None:
         "rating", *YES_NO[1:], "--set", "levels=5", "--set", "labels=bad,good", "--instructions", "told.md"
     )
     made = open_campaign(here / "new")
-    assert made.instructions == "# Look well"
+    assert made.instructions_in() == "# Look well"
     assert made.recipe.settings == {"levels": 5, "labels": ["bad", "good"]}
     assert made.form.page(made.items[0]).fields[0].values == ("1", "2", "3", "4", "5")
 
@@ -189,8 +189,9 @@ def test_a_killed_create_is_finished_by_the_same_command(here: Path) -> None:
     # The note, two images and every file of a campaign without answers; then the one that went well.
     *killed, whole = sorted((here / "made").iterdir(), key=lambda path: int(path.name))
     later = {"images", "database.sqlite", "export", "prolific.json", "prolific_bonuses.json"}
-    # What deleting answers leaves comes later too.
-    one_each = set(FILES) - later - {"kept_labels.csv", "data_sheet.md"}
+    # What deleting answers leaves comes later too, and so do translations.
+    translated = set(TEXTS) - {"instructions.md", "consent.md"}
+    one_each = set(FILES) - later - {"kept_labels.csv", "data_sheet.md"} - translated
     assert len(killed) == 2 + len(one_each)
     for folder in killed[1:]:
         with pytest.raises(DataError, match="not written to its end"):

@@ -59,7 +59,7 @@ def answered(campaign: Campaign, people: int, answers: Answers, url: str | None 
     with closing(open_database(campaign, url)) as db:
         for number, link in enumerate(entry.make_links(campaign, people)):
             person = entry.enter(db, campaign, worker=link, platform="link", parameters={}, now=1.0).person
-            entry.consent(db, person, 1.0, text=campaign.consent)
+            entry.consent(db, person, 1.0, text=campaign.consent_in())
             now, standing = 1.0, work.standing(db, campaign, person, 1.0)
             while standing.assigned:
                 now += 1

@@ -140,13 +140,25 @@ def test_the_data_sheet_says_who_judged_for_what_and_by_which_instructions(tmp_p
     assert not any(name in text for name in ("ann", "bo "))
 
 
+def test_the_data_sheet_has_instructions_and_consent_in_every_language(tmp_path: Path) -> None:
+    campaign = campaign_of(tmp_path / "campaign", languages=("en", "de"))
+    (campaign.folder / "consent.de.md").write_text("Ich stimme zu. {pay}")
+    lines = data_sheet(campaign, TABLE)
+    assert [line.partition(" (digest")[0] for line in lines[-3:]] == [
+        "Instructions",
+        "Consent",
+        "Consent, de",
+    ]
+    assert lines[-1].endswith("Ich stimme zu. " + campaign.pay.sentence_in("de"))
+
+
 def test_a_price_per_item_is_the_same_everywhere(tmp_path: Path) -> None:
     """Recipe, plan, status, data sheet, consent and Prolific's reward name one price."""
     campaign = campaign_of(tmp_path / "campaign", pay_per_item=0.015, entry="prolific", per_person=2)
     by_hour = 3600 * 0.015 / campaign.form.seconds
     assert campaign.pay.per_hour == by_hour == 13.5
     told = "You are paid USD 0.015 for each item; at 4 seconds for each that is USD 13.50 per hour."
-    assert told in campaign.consent
+    assert told in campaign.consent_in()
     text = "\n".join(data_sheet(campaign, TABLE))
     assert told in text
     assert "(set at 0.015 per item)" in text
@@ -179,6 +191,12 @@ def test_pay_below_the_least_of_the_platform_is_warned_of(tmp_path: Path) -> Non
         other = {"pay_per_item": 0.005, "entry": "prolific", **change}
         made = campaign_of(tmp_path / "-".join(change), **other)
         assert campaign_status(made, TABLE, (), now=NOW, storage=Storage("here")).pay_warning == ""
+    # The recipe's own least goes before the platform's, whichever is higher, and stands where there is none.
+    for entry, least, warned in (("prolific", 4.0, False), ("prolific", 9.5, True), ("link", 9.5, True)):
+        own = {"pay_per_item": 0.005, "entry": entry, "least_pay": least}
+        made = campaign_of(tmp_path / f"{entry}-{least}", **own)
+        found = campaign_status(made, TABLE.slice(0, 0), (), now=NOW, storage=Storage("here")).pay_warning
+        assert ("below the least that the recipe allows, 9.50" in found) == warned == bool(found)
 
 
 def test_the_data_sheet_of_no_answers_is_one_line(tmp_path: Path) -> None:

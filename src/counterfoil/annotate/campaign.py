@@ -3,8 +3,8 @@
 campaign.toml     the recipe: form of work, design, pay, limits
 items.parquet     items: id, role, golden, instance, kind, truth, and the columns of the form
 images/           the images of the items, by digest
-instructions.md   what people read before they begin
-consent.md        what people agree to
+instructions.md   what people read before they begin; instructions.de.md the same in German, where it is there
+consent.md        what people agree to; consent.de.md the same in German
 source.parquet    the rows that the items are of, as they were given
 secrets.json      salt of worker ids and token of the researcher; readable by its owner alone
 database.sqlite   answers, where the campaign uses no other database
@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.languages import LANGUAGES, in_language
 from counterfoil.annotate.pay import Pay, pay_of
 from counterfoil.annotate.recipe import CampaignRecipe as CampaignRecipe
 from counterfoil.errors import DataError, InputError
@@ -46,14 +47,16 @@ from counterfoil.store import (
 RECIPE, ITEMS, IMAGES, SECRETS = "campaign.toml", "items.parquet", "images", "secrets.json"
 INSTRUCTIONS, CONSENT, DATABASE = "instructions.md", "consent.md", "database.sqlite"
 SOURCE = "source.parquet"
+
+#: Instructions and consent, for all, and in each language.
+TEXTS = tuple(in_language(name, each) for name in (INSTRUCTIONS, CONSENT) for each in ("", *LANGUAGES))
 #: What lies in the folder of a campaign; other files in it are not counterfoil's.
 FILES = (
     RECIPE,
     ITEMS,
     IMAGES,
     SECRETS,
-    INSTRUCTIONS,
-    CONSENT,
+    *TEXTS,
     SOURCE,
     DATABASE,
     "export",
@@ -111,15 +114,23 @@ class Campaign:
         path = self.folder / SOURCE
         return read_parquet(path) if path.is_file() else None
 
-    @property
-    def instructions(self) -> str:
-        """What people read before they begin, in Markdown."""
-        return read_text(self.folder / INSTRUCTIONS)
+    def translations(self, name: str) -> tuple[str, ...]:
+        """Languages in which `INSTRUCTIONS` or `CONSENT` has a file of its own."""
+        return tuple(each for each in LANGUAGES if (self.folder / in_language(name, each)).is_file())
 
-    @property
-    def consent(self) -> str:
-        """What people agree to, in Markdown; `{pay}` in it is replaced by what the recipe pays."""
-        return read_text(self.folder / CONSENT).replace("{pay}", self.pay.sentence)
+    def instructions_in(self, language: str = "") -> str:
+        """What people read before they begin, in Markdown; in a language where it has a file of its own."""
+        return self._text(INSTRUCTIONS, language)[0]
+
+    def consent_in(self, language: str = "") -> str:
+        """What people agree to, as `instructions_in`; `{pay}` is replaced by what the recipe pays."""
+        text, language = self._text(CONSENT, language)
+        return text.replace("{pay}", self.pay.sentence_in(language))
+
+    def _text(self, name: str, language: str) -> tuple[str, str]:
+        """A text and its language, "" where it has none in that language."""
+        language = language if language in self.translations(name) else ""
+        return read_text(self.folder / in_language(name, language)), language
 
     @cached_property
     def pay(self) -> Pay:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.campaign import CONSENT, INSTRUCTIONS, Campaign
 from counterfoil.annotate.submissions import Submissions
 from counterfoil.store import digest
 
@@ -37,7 +37,12 @@ def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
         lines.append(
             f"Of {golden:,} answers to items of known answer {100 * right / golden:.1f} % were right."
         )
-    lines += [_text("Instructions", campaign.instructions), _text("Consent", campaign.consent)]
+    for name, file, of in (
+        ("Instructions", INSTRUCTIONS, campaign.instructions_in),
+        ("Consent", CONSENT, campaign.consent_in),
+    ):
+        lines.append(_text(name, of()))
+        lines += [_text(f"{name}, {each}", of(each)) for each in campaign.translations(file)]
     return tuple(lines)
 
 

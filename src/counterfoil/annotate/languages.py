@@ -22,8 +22,8 @@ _STEP = re.compile(r"(\d+: )(.+)")
 
 @cache
 def phrases_of(language: str) -> Mapping[str, str]:
-    """The phrases of forms and notices in a language by what they are in English; none of English itself."""
-    if language == LANGUAGES[0]:
+    """The phrases of forms and notices in a language by what they are in English; none of any other one."""
+    if language not in LANGUAGES[1:]:
         return {}
     path = files("counterfoil.annotate").joinpath("phrases", f"{language}.json")
     found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
@@ -57,6 +57,15 @@ def page_in(language: str, page: WorkPage) -> WorkPage:
 
     shown = tuple(replace(each, label=phrase_in(language, each.label)) for each in page.shown)
     return replace(page, shown=shown, fields=tuple(map(field_in, page.fields)))
+
+
+def in_language(name: str, language: str) -> str:
+    """The file of a text in a language.
+
+    >>> in_language("consent.md", "de")
+    'consent.de.md'
+    """
+    return f"{name.removesuffix('.md')}.{language}.md" if language else name
 
 
 def language_for(accepted: str, offered: tuple[str, ...]) -> str:

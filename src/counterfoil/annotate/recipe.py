@@ -55,6 +55,9 @@ class CampaignRecipe:
         default=0.0, metadata={"help": "Pay of an item; 0: what its usual time is worth at the pay per hour."}
     )
     currency: str = field(default="USD", metadata={"help": "Currency of the pay."})
+    least_pay: float = field(
+        default=0.0, metadata={"help": "Pay per hour below which is warned; 0: the platform's least."}
+    )
     least_seconds: float = field(default=0.0, metadata={"help": "Answers faster than this are marked."})
     languages: tuple[str, ...] = field(default=("en",), metadata={"help": "Languages of the captions."})
     entry: str = field(

@@ -21,14 +21,13 @@ import pyarrow as pa
 from counterfoil.annotate import entry
 from counterfoil.annotate.answers import Counts, counts, judgement_table
 from counterfoil.annotate.campaign import (
-    CONSENT,
     DATABASE,
     IMAGES,
-    INSTRUCTIONS,
     ITEMS,
     RECIPE,
     SECRETS,
     SOURCE,
+    TEXTS,
     Campaign,
 )
 from counterfoil.annotate.database import Database, open_database
@@ -150,7 +149,7 @@ def scratch_database(campaign: Campaign, keep: Path | None = None) -> Iterator[D
 def _keep(campaign: Campaign, database: Path, folder: Path) -> None:
     """A folder of the campaign with a simulated database, whose title says what it is."""
     begin(folder, SIMULATED)
-    own = [campaign.folder / name for name in (ITEMS, SOURCE, INSTRUCTIONS, CONSENT, SECRETS)]
+    own = [campaign.folder / name for name in (ITEMS, SOURCE, SECRETS, *TEXTS)]
     for path in (*own, *sorted((campaign.folder / IMAGES).iterdir()), database):
         if path.is_file():
             to = folder / (f"{IMAGES}/{path.name}" if path.parent.name == IMAGES else path.name)

@@ -47,7 +47,7 @@ class _Direct:
 
     def enter(self, link: str, now: float) -> None:
         entered = entry.enter(self.db, self.campaign, worker=link, platform="link", parameters={}, now=now)
-        person = entry.consent(self.db, entered.person, now, text=self.campaign.consent)
+        person = entry.consent(self.db, entered.person, now, text=self.campaign.consent_in())
         self.inside[person.id] = person
 
     def look(self, person: str, now: float) -> SeenPage:

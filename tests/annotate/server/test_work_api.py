@@ -1,5 +1,6 @@
 """The routes of the annotators' page: what they show, take and hide."""
 
+import hashlib
 import html
 import json
 import re
@@ -14,6 +15,7 @@ from counterfoil.annotate.entry import make_links
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, phrases_of
+from counterfoil.annotate.tables import events, sa
 from counterfoil.annotate.work import set_running
 from counterfoil.errors import StorageError
 from served_campaign import CELLS
@@ -269,6 +271,35 @@ def test_a_page_of_any_form_has_no_english_left_in_it(site_of: Any, language: st
     assert (
         html.escape(phrases_of(language)["no such page; open the link that you were given once more"]) in lost
     )
+
+
+def test_consent_and_instructions_are_shown_in_one_language_alone(site_of: Any) -> None:
+    site = site_of(languages=("en", "de", "fr"), instructions="English words", pay_per_hour=9.0)
+    folder = site.campaign.folder
+    (folder / "consent.md").write_text("I agree. {pay}")
+    (folder / "consent.de.md").write_text("Ich stimme zu. {pay}")
+    (folder / "instructions.de.md").write_text("Deutsche Worte")
+    token = site.token(agreed=False)
+    own = {"English words", "Deutsche Worte", "I agree.", "Ich stimme zu."}
+    seen = {}
+    for accepted in ("en", "de-AT", "fr", "ja"):
+        page = site.client.get(f"/work/{token}", headers={"accept-language": accepted}).text
+        seen[accepted] = {each for each in own if each in page}
+        in_german = "Sie erhalten USD 9.00 pro Arbeitsstunde" in page
+        assert in_german == (accepted == "de-AT")
+        assert ("You are paid USD 9.00 per hour" in page) != in_german
+    english = {"English words", "I agree."}
+    # A language without a text of its own gets the one for all.
+    assert seen == {"en": english, "de-AT": own - english, "fr": english, "ja": english}
+    # What was agreed to is noted by its digest, in the words that the person saw.
+    for number, accepted in ((1, "de"), (2, "fr")):
+        route = f"/api/work/{site.token(number, agreed=False)}/consent"
+        site.client.post(route, json={}, headers={"accept-language": accepted})
+    with site.database.reading() as connection:
+        noted = sa.select(events.c.detail).where(events.c.kind == "consented").order_by(events.c.number)
+        found = connection.execute(noted).scalars().all()
+    texts = [site.campaign.consent_in(language) for language in ("de", "")]
+    assert found == [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
 
 
 def test_links_of_another_campaign_are_refused(site_of: Any) -> None:

@@ -65,6 +65,7 @@ PLATFORMS: Registry[PlatformEntry] = Registry(
             "prolific",
             "Prolific, also through its API (counterfoil annotate prolific)",
             "counterfoil.annotate.platforms.prolific:ProlificPlatform",
+            # From its payment principles, which change; the recipe's `least_pay` goes before it.
             least_pay=(("GBP", 6.0), ("USD", 8.0)),
         ),
         PlatformEntry(

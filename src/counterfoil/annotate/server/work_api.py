@@ -84,7 +84,12 @@ def routes(campaign: Campaign, database: Database, views: Views, clock: Callable
         token: Token, given: NothingGiven, visit: SignedVisit = "", accepted: Accepted = ""
     ) -> Response:
         """Store that the person agrees to take part."""
-        entry.consent(database, person_named(database, token), clock(), text=campaign.consent)
+        entry.consent(
+            database,
+            person_named(database, token),
+            clock(),
+            text=campaign.consent_in(views.language(accepted)),
+        )
         return standing(token, visit, accepted)
 
     @router.post("/work/{token}/answers", response_model=ReceiptView)

@@ -88,6 +88,7 @@ class WorkPages:
 
     def work(self, request: Request, token: str = "") -> Response:
         """The page of work; without a token the preview."""
+        language = self._language(request)
         return self._page(
             request,
             "work.html",
@@ -95,8 +96,8 @@ class WorkPages:
             token=token,
             preview=not token,
             captions=self.campaign.recipe.languages[0] if self.campaign.recipe.languages else "",
-            consent=prose(self.campaign.consent),
-            instructions=prose(self.campaign.instructions),
+            consent=prose(self.campaign.consent_in(language)),
+            instructions=prose(self.campaign.instructions_in(language)),
         )
 
     def message(self, request: Request, text: str, *, status: int) -> Response:
