@@ -23,7 +23,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data import Caption, Image
-from counterfoil.engine import Session, ray_executor, run
+from counterfoil.engine import Session, ray_cluster, ray_executor, run
 from counterfoil.engine.executor import RankExecutor, executor_named
 from counterfoil.engine.plan import shards
 from counterfoil.engine.ray_cluster import count_workers
@@ -161,6 +161,29 @@ def test_no_cluster_at_the_address(fakes: Any, tmp_path: Path, address: str) -> 
         run(fakes.quads(2), fakes.FakeEmbedder(), session=session)
     assert time.monotonic() - began < 20
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("failures", [2, 100])
+@pytest.mark.parametrize("again", [True, False])
+def test_a_cluster_whose_server_did_not_come_up_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, failures: int, again: bool
+) -> None:
+    asked: list[str] = []
+
+    def init(address: str, **settings: Any) -> None:
+        asked.append(address)
+        if len(asked) <= failures:
+            raise (ConnectionAbortedError if again else RuntimeError)("the server\nis not there")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(ray_cluster, "_check_answers", lambda address: None)
+    if again and failures == 2:
+        assert ray_cluster.connect("ray://head:10001") is ray.shutdown
+        assert len(asked) == 3
+    else:
+        with pytest.raises(InputError, match=r"ray://head:10001.*; given: the server is not there$"):
+            ray_cluster.connect("ray://head:10001")
+        assert len(asked) == (ray_cluster._TRIES if again else 1)
 
 
 def test_without_ray_the_extra_is_named(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

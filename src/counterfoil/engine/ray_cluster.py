@@ -16,6 +16,9 @@ from counterfoil.errors import InputError, MissingExtraError
 
 #: Seconds that a cluster's machine has to answer.
 _ANSWERS_WITHIN = 5.0
+#: How often a cluster is asked to take in a process from outside. It starts a server for each, by forking a
+#: process with threads, and now and then that does not come up.
+_TRIES = 4
 #: Bytes of memory for what is under way to workers, in a cluster of our own.
 _STORE = 256 * 2**20
 #: Ray keeps sockets below its folder, and the path of a socket is short: 107 bytes with some 60 of Ray's own.
@@ -44,13 +47,17 @@ def connect(address: str) -> Callable[[], None]:
     if not address:
         return _start(ray)
     _check_answers(address)
-    try:
-        ray.init(address, **_QUIET)
-    except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise InputError(
-            "cannot join the Ray cluster", where=address, given=" ".join(lines) or type(error).__name__
-        ) from None
+    for left in reversed(range(_TRIES)):
+        try:
+            ray.init(address, **_QUIET)
+        except Exception as error:
+            if left and isinstance(error, ConnectionAbortedError):
+                continue
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            raise InputError(
+                "cannot join the Ray cluster", where=address, given=" ".join(lines) or type(error).__name__
+            ) from None
+        break
     return ray.shutdown
 
 
