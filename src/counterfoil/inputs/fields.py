@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from counterfoil.errors import InputError
+
+Made = TypeVar("Made")
 
 #: A comma between two pairs KEY=VALUE.
 _NEXT_PAIR = r",(?=[\w.-]+=)"
@@ -81,6 +83,19 @@ def from_text(kind: type, key: str, text: str) -> Any:
 def values_of(kind: type, values: Mapping[str, Any], *, where: object) -> dict[str, Any]:
     """The values of several fields, each as `field_value` has it."""
     return {key: field_value(kind, key, value, where=where) for key, value in values.items()}
+
+
+def made_of(kind: type[Made], settings: Mapping[str, Any], *, where: object) -> Made:
+    """An instance of the class `kind` with these settings, as TOML has them.
+
+    Raises `InputError`, which names `where`, for a key that it does not have and a value that it does not
+    allow.
+    """
+    values = values_of(kind, settings, where=where)
+    try:
+        return kind(**values)
+    except InputError as error:
+        raise InputError(str(error), where=where) from None
 
 
 def _without_none(hint: Any) -> Any:

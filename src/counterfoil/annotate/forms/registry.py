@@ -5,8 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from counterfoil.annotate.forms.base import WorkForm
-from counterfoil.errors import InputError
-from counterfoil.inputs.fields import values_of
+from counterfoil.inputs.fields import made_of
 from counterfoil.registry import Registry, resolve
 
 
@@ -40,15 +39,8 @@ class WorkFormEntry:
         }
 
     def form(self, settings: Mapping[str, Any], *, where: object) -> WorkForm:
-        """The form with these settings, as TOML has them.
-
-        Raises `InputError` for a key that it does not have and a value that it does not allow.
-        """
-        values = values_of(self.kind, settings, where=where)
-        try:
-            made = self.kind(**values)
-        except InputError as error:
-            raise InputError(str(error), where=where) from None
+        """The form with these settings, as `made_of` makes it."""
+        made = made_of(self.kind, settings, where=where)
         assert isinstance(made, WorkForm)
         return made
 

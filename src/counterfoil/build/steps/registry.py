@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.build.step import Step
-from counterfoil.errors import InputError
-from counterfoil.inputs.fields import values_of
+from counterfoil.inputs.fields import made_of
 from counterfoil.registry import Registry, resolve
 
 
@@ -20,22 +19,15 @@ class StepEntry:
     target: str
 
     @property
-    def kind(self) -> type:
+    def kind(self) -> type[Any]:
         """The class of the step."""
         found = resolve(self.target)
         assert isinstance(found, type)
         return found
 
     def step(self, settings: Mapping[str, Any], *, where: object) -> Step:
-        """The step with these settings, as TOML has them.
-
-        Raises `InputError` for a key that it does not have and a value that it does not allow.
-        """
-        values = values_of(self.kind, settings, where=where)
-        try:
-            made = self.kind(**values)
-        except InputError as error:
-            raise InputError(str(error), where=where) from None
+        """The step with these settings, as `made_of` makes it."""
+        made = made_of(self.kind, settings, where=where)
         assert isinstance(made, Step)
         return made
 
