@@ -21,6 +21,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from counterfoil.places import remote
+
 #: What of the surroundings decides where a request goes and with which credentials.
 _NAMES = ("AWS_", "FSSPEC_", "GOOGLE_", "STORAGE_", "CLOUDSDK_")
 
@@ -46,6 +48,7 @@ def _forget() -> None:
     set_conf_env(conf)
     s3fs.S3FileSystem.clear_instance_cache()
     gcsfs.GCSFileSystem.clear_instance_cache()
+    remote._gcs_class().clear_instance_cache()
 
 
 @contextmanager
@@ -146,8 +149,10 @@ class _Objects(BaseHTTPRequestHandler):
         if self.command == "DELETE":
             del objects[name]
         if query.get("alt") == "media":
-            cut = self.headers.get("Range", "bytes=0-").removeprefix("bytes=0-")
-            data = known["data"][: int(cut) + 1] if cut else known["data"]
+            first, _, last = self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
+            data = known["data"][int(first) : int(last) + 1 if last else None]
+            if not data and known["data"]:
+                return self.answer(416, {"error": {"code": 416, "message": "range not satisfiable"}})
             return self.answer(200, data, {"x-goog-generation": known["generation"]})
         return self.answer(200, _shown(known))
 

@@ -17,7 +17,7 @@ from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
-from counterfoil.places import local_folder, located
+from counterfoil.places import as_path, is_distant, local_folder
 from counterfoil.registry import resolve
 from counterfoil.scorers.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of
 from counterfoil.scorers.captions import registry as metric_names
@@ -138,8 +138,14 @@ def benchmark(
     # Evaluation loads SciPy, which names alone (a shell that completes them) do not wait for.
     from counterfoil.evaluation.run import is_run_folder
 
-    data = fetched_data(name) if data is None else Path(data)
-    images = None if images is None else Path(images)
+    data = fetched_data(name) if data is None else as_path(data)
+    images = None if images is None else as_path(images)
+    if data is not None and is_distant(data):
+        raise DataError(
+            "the data of benchmarks are read from a disk",
+            where=data,
+            hint="mount the folder, or copy it; its images may stay behind a URL, named with --images",
+        )
     own = None if name in BENCHMARKS else Path(name)
     for place in (data, own):
         if place is not None and is_run_folder(place):
@@ -161,7 +167,7 @@ def benchmark(
     if data is not None and not data.exists():
         raise DataError("no such file or folder", where=data, hint="check --data")
     if images is not None and not is_image_folder(images):
-        raise DataError("no such folder", where=located(images), hint="check --images")
+        raise DataError("no such folder", where=images, hint="check --images")
     if data is not None and data.is_dir() and is_benchmark_folder(data):
         return load_folder(data)
     if not counts:

@@ -13,8 +13,14 @@
   * `StorageError` -- the disk is full or a folder cannot be written (exit code 2)
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from pathlib import PurePath
+
+#: A URL. A path that went through pathlib has one slash where the URL had two, so that one is enough. One
+#: letter before a colon is a drive of Windows, not a scheme.
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/{1,3})(.*)", re.DOTALL)
 
 #: How many characters of each part of an error are shown.
 _WHERE, _WHAT, _GIVEN, _ALLOWED = 300, 400, 200, 400
@@ -23,6 +29,8 @@ _WHERE, _WHAT, _GIVEN, _ALLOWED = 300, 400, 200, 400
 def _cut(value: object, most: int, *, middle: bool = False) -> str:
     """At most `most` characters in one line, cut at the end or in the middle."""
     text = str(value)
+    if isinstance(value, PurePath) and (url := URL.fullmatch(text)):
+        text = f"{url[1]}://{url[3]}"
     # Splitting a text of gigabytes into words to show the first of them would take its time.
     if len(text) > 8 * most:
         text = text[: 4 * most] + "…" + text[-4 * most :]
@@ -57,6 +65,11 @@ class CounterfoilError(Exception):
     >>> print(DataError("wrong type", where="data.csv, row 3, column 'type'", given="flip",
     ...                 allowed=("add", "replace", "swap")))
     data.csv, row 3, column 'type': wrong type; given: flip; allowed: add, replace, swap
+
+    A path that was made of a URL, and so lost a slash, is shown as the URL.
+
+    >>> print(DataError("no such file", where=PurePath("s3://bucket/a.csv")))
+    s3://bucket/a.csv: no such file
     """
 
     def __init__(

@@ -14,6 +14,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import IO
 
@@ -21,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from counterfoil.errors import StorageError
+from counterfoil.errors import URL, StorageError
 from counterfoil.outputs import active_outputs, marked, marked_table
 
 #: The errors of the operating system that mean "there is no room or no right to write here".
@@ -48,6 +49,7 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
     >>> (folder / "a.txt").read_bytes(), len(list(folder.iterdir()))
     (b'whole', 1)
     """
+    _check_no_url(Path(path))
     path = Path(os.path.realpath(path))
     outputs = active_outputs()
     if outputs is not None:
@@ -82,11 +84,14 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
 def check_writable(path: str | Path, *, folder: bool = False) -> None:
     """Raise `StorageError` where a file (or files in a `folder`) cannot be written, before any work is done.
 
+    Results go to a disk: a URL is refused.
+
     >>> check_writable(Path(__file__) / "a.txt")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     counterfoil.errors.StorageError: ...store.py/a.txt: cannot be written: ...store.py is a file; choose ...
     """
     path = Path(path)
+    _check_no_url(path)
     if path.is_dir() and not folder:
         raise StorageError("cannot be written: it is a folder", where=path, hint="name a file in it")
     above = [path, *path.absolute().parents] if folder else path.absolute().parents
@@ -96,6 +101,16 @@ def check_writable(path: str | Path, *, folder: bool = False) -> None:
         raise StorageError(f"cannot be written: {what} is a file", where=path, hint="choose another folder")
     if not os.access(there, os.W_OK | os.X_OK):
         raise StorageError("may not be written", where=path, hint="choose a folder you may write to")
+
+
+def _check_no_url(path: Path) -> None:
+    # A folder called "s3:" would be made in the working folder.
+    if URL.fullmatch(str(path)):
+        raise StorageError(
+            "results are written to a disk, not to a URL",
+            where=path,
+            hint="name a folder of this machine, and copy what is written",
+        )
 
 
 def begin(folder: Path, what: str) -> None:
@@ -191,10 +206,15 @@ def digest(data: bytes) -> str:
 
 def digest_file(path: str | Path) -> str:
     """The digest of a file's bytes, read in blocks."""
-    state = hashlib.blake2b(digest_size=16)
     with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            state.update(block)
+        return digest_stream(file)
+
+
+def digest_stream(file: BufferedReader) -> str:
+    """The digest of what is left to read of an open file, read in blocks."""
+    state = hashlib.blake2b(digest_size=16)
+    while block := file.read(1 << 20):
+        state.update(block)
     return state.hexdigest()
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.data.training_files import TarSource, expand, read
+from counterfoil.data.records import TarSource
+from counterfoil.data.training_files import read
+from counterfoil.data.training_shards import expand
 from counterfoil.errors import DataError
 from role_values import pictures, texts
 from tar_shards import pair, png, write_tar

@@ -3,6 +3,7 @@
     python -m faults.campaign                         # all, from the folder `tests`
     python -m faults.campaign --only .npz --cases 200 --seed 3
     python -m faults.campaign --only clip/config.json --only kills --cases 40
+    python -m faults.campaign --every --only .json    # each class of damage of every file, for each command
 
 Everything heavy is imported once; each case is a fork in a folder of its own, with limits on processor time
 and address space. Each case is decided by the seed, the format and its number, and its outcome is a line of
@@ -29,6 +30,8 @@ import numpy as np
 
 from faults import sound
 from faults.command import PATIENCE, run, states
+from faults.corpus import harmless
+from faults.damage import damages
 from faults.mutation import mutate
 from faults.reading import LONG_COMMANDS, READERS
 
@@ -69,10 +72,45 @@ def mutated(suffix: str, number: int, seed: int, base: Path, place: Path) -> dic
     files = [file for file in READERS if suffix in (file, Path(file).suffix)]
     file = files[number % len(files)]
     command = READERS[file][int(rng.integers(len(READERS[file])))]
+    others = [base / each for each in READERS]
+    return met(suffix, number, (file, command), lambda path: mutate(path, rng, others), base, place)
+
+
+def every_damage(suffix: str) -> list[tuple[str, str, str]]:
+    """Every class of damage of every file of a format, met by every command that reads it."""
+    files = [file for file in READERS if suffix in (file, Path(file).suffix)]
+    return [(file, command, kind) for file in files for command in READERS[file] for kind in damages(file)]
+
+
+def damaged(suffix: str, number: int, base: Path, place: Path) -> dict[str, Any]:
+    """The outcome of one of `every_damage`; soundness is a fault where no row says that it is harmless."""
+    file, command, kind = every_damage(suffix)[number]
+
+    def damage(path: Path) -> str:
+        damages(file)[kind](path)
+        return kind
+
+    found = met(suffix, number, (file, command), damage, base, place)
+    return {
+        **found,
+        "every": True,
+        "fault": found["fault"] or (found["code"] == 0 and not harmless(kind, file)),
+    }
+
+
+def met(
+    suffix: str,
+    number: int,
+    read: tuple[str, str],
+    damage: Callable[[Path], str],
+    base: Path,
+    place: Path,
+) -> dict[str, Any]:
+    """How a command ends that reads a file to which something is done: file and command, the damage."""
+    file, command = read
     folder = place / f"{Path(suffix).name.lstrip('.')}-{number}"
     shutil.copytree(base, folder, copy_function=os.link, symlinks=True)
-    others = [base / each for each in READERS]
-    done = mutate(folder / file, rng, others)
+    done = damage(folder / file)
     before = states(folder)
     ended, status, memory = in_a_fork(lambda: run(command.split(), folder))
     after = states(folder)
@@ -226,6 +264,7 @@ def main() -> int:
     parser.add_argument(
         "--only", action="append", choices=(*FORMATS, *READERS, "kills"), help="may be repeated"
     )
+    parser.add_argument("--every", action="store_true", help="all classes of damage in place of mutations")
     parser.add_argument("--cases", type=int, help="per format (1,000) and kills (200)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on")
@@ -235,6 +274,7 @@ def main() -> int:
     place = Path(tempfile.mkdtemp(prefix="counterfoil-faults-"))
     _environment(place)
     outcomes, wholes = _done_before(asked.log, asked.seed), {}
+    outcomes = [each for each in outcomes if each.get("every", False) == asked.every]
     done = {(each["format"], each["number"]) for each in outcomes}
     try:
         base = place / "sound"
@@ -242,11 +282,14 @@ def main() -> int:
         in_a_fork(lambda: sound.make(base))
         _import_everything()
         with open(asked.log, "a") as log:
-            for name in asked.only or [*FORMATS, "kills"]:
-                for number in range(first, asked.cases or (200 if name == "kills" else 1000), of):
+            for name in asked.only or [*FORMATS, *(() if asked.every else ("kills",))]:
+                most = len(every_damage(name)) if asked.every else 200 if name == "kills" else 1000
+                for number in range(first, asked.cases or most, of):
                     if (name, number) in done:
                         continue
-                    if name == "kills":
+                    if asked.every:
+                        outcome = damaged(name, number, base, place)
+                    elif name == "kills":
                         outcome = killed(number, asked.seed, base, place, wholes)
                     else:
                         outcome = mutated(name, number, asked.seed, base, place)

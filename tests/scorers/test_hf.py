@@ -197,6 +197,14 @@ def test_an_image_processor_with_numbers_that_are_not_finite(
     refused(folder, r"preprocessor_config.json: .*not a finite number; given: (NaN|Infinity)", kind=DataError)
 
 
+@pytest.mark.parametrize("height", [None, [], {}, "wide"])
+def test_an_image_processor_whose_sizes_are_none(height: object, clip_folder: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(clip_folder, tmp_path / "clip"))
+    path = folder / "preprocessor_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"crop_size": {"height": height, "width": 32}}))
+    refused(folder, r"its image processor cannot (prepare a picture|be loaded)")
+
+
 def test_incomplete_weights_are_not_filled_with_noise(clip_folder, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 

@@ -211,7 +211,8 @@ def _recipe_function(name: str) -> Any:
         for note in () if quiet else found.notes:
             terminal.note(note)
         if found.benchmark is not None and not quiet:
-            terminal.note(f"built: {found.benchmark}")
+            # A result, which goes where tables go: an estimate, which throws it away, names no folder.
+            terminal.beside(json).print(f"built: {found.benchmark}")
 
     run.__doc__ = _summary(name)
     return run

@@ -9,7 +9,7 @@ from counterfoil.data.benchmark import BENCHMARKS
 from counterfoil.data.fetching import fetched, serving
 from counterfoil.data.forms import FORMS
 from counterfoil.errors import DataError, InputError
-from counterfoil.places import Location, location
+from counterfoil.places import as_path, is_distant
 
 
 def data_folder() -> Path:
@@ -62,7 +62,7 @@ class Places:
                     raise InputError(f"{option} lacks a path", given=value, allowed=f"{name}=PATH")
                 if name in named:
                     raise InputError(f"{option} names one benchmark twice", given=value)
-                named[name] = Path(path)
+                named[name] = as_path(path)
             elif not value:
                 raise InputError(f"{option} lacks a path", allowed="PATH, or NAME=PATH")
             elif plain is not None:
@@ -70,13 +70,13 @@ class Places:
                     f"{option} is given twice", given=value, allowed=f"{option} NAME=PATH for each benchmark"
                 )
             else:
-                plain = Path(value)
+                plain = as_path(value)
         return cls(plain, named, option).check()
 
     def check(self) -> "Places":
         """This value; raises `DataError` where a path does not exist. A URL is looked at when it is read."""
         for given in (self.plain, *self.named.values()):
-            if given is None or isinstance(location(given), Location):
+            if given is None or is_distant(given):
                 continue
             if not given.exists():
                 raise DataError("no such file or folder", where=given, hint=f"check {self.option}")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_bytes
-from counterfoil.places.location import Location, located, location
+from counterfoil.places.location import Location, is_distant, located, location
 
 Item = TypeVar("Item")
 
@@ -89,10 +89,43 @@ class FileSource:
 
     def exists(self) -> bool:
         """Whether there is such a file; one at a distance was in a listing, and is taken to be there."""
-        return isinstance(location(self.path), Location) or self.path.exists()
+        return is_distant(self.path) or self.path.exists()
 
     def __str__(self) -> str:
         return located(self.path)
+
+
+@dataclass(frozen=True)
+class TarSource:
+    """An image in an uncompressed tar file, on disk or behind a URL: `length` bytes from `offset` on.
+
+    Picklable.
+    """
+
+    path: Path
+    offset: int
+    length: int
+    member: str
+
+    def read(self) -> bytes:
+        """The bytes of the member; raises `DataError` where the shard is gone or was cut off."""
+        if isinstance(where := location(self.path), Location):
+            from counterfoil.places.files import read_part
+
+            data = read_part(where, self.offset, self.length)
+        else:
+            try:
+                with open(self.path, "rb") as file:
+                    file.seek(self.offset)
+                    data = file.read(self.length)
+            except OSError as error:
+                raise DataError(f"image cannot be read: {error.strerror or error}", where=self) from None
+        if len(data) < self.length:
+            raise DataError("the shard is cut off", where=self)
+        return data
+
+    def __str__(self) -> str:
+        return f"{located(self.path)}, {self.member}"
 
 
 @dataclass(frozen=True)

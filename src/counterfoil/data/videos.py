@@ -6,7 +6,7 @@ Frames are read when asked for, one after another, never all at once.
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +21,8 @@ from counterfoil.data.decoding import ALL, Sampling, Timeline, chosen, cut, even
 from counterfoil.data.records import FileSource, Image, Source, cropped, decode
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
+from counterfoil.places import Location, is_distant, location
+from counterfoil.places.files import listing
 
 #: Pictures that a folder of frames may hold.
 _PICTURES = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
@@ -236,7 +238,7 @@ def _drawn(stack: FrameStack, numbers: Iterable[int]) -> Iterator[PIL.Image.Imag
 def _listed(folder: Path) -> tuple[str, ...]:
     """The pictures of a folder in natural order: frame 10 after frame 9."""
     try:
-        return _listed_at(folder, os.stat(folder).st_mtime_ns)
+        return _listed_at(folder, 0 if is_distant(folder) else os.stat(folder).st_mtime_ns)
     except (FileNotFoundError, NotADirectoryError):
         raise DataError("no such folder of frames", where=folder, hint="check the folder of videos") from None
 
@@ -244,7 +246,7 @@ def _listed(folder: Path) -> tuple[str, ...]:
 @lru_cache(maxsize=64)
 def _listed_at(folder: Path, _: int) -> tuple[str, ...]:
     # Called once per frame; the folder's modification time is part of the key.
-    names = [name for name in os.listdir(folder) if name.lower().endswith(_PICTURES)]
+    names = [name for name in video_folder(folder) if name.lower().endswith(_PICTURES)]
     if not names:
         raise DataError(
             "the video has no frames", where=folder, hint=f"a folder of frames holds {', '.join(_PICTURES)}"
@@ -276,13 +278,19 @@ def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
     >>> [type(source).__name__ for source in find(folder, ["v_1", "v_2", "v_3"]).values()]
     ['FileSource', 'FrameFeatures']
     """
-    if not folder.is_dir():
+    there = video_folder(folder)
+    if not there and not folder.is_dir():
         raise DataError("no such folder of videos", where=folder, hint="check the path given with --images")
     asked = tuple(dict.fromkeys(ids))
-    there = set(os.listdir(folder))
     found: dict[str, Source | FrameFeatures] = {}
     for name in asked:
         source = _found(folder, name, there)
+        if isinstance(source, FrameFeatures) and is_distant(folder):
+            raise DataError(
+                "frame features are read from a disk",
+                where=source.path,
+                hint="mount the folder, or copy them; videos and frames may stay behind a URL",
+            )
         if source is not None:
             found[name] = source
     if asked and not found:
@@ -294,7 +302,21 @@ def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
     return found
 
 
-def _found(folder: Path, name: str, there: set[str]) -> Source | FrameFeatures | None:
+def video_folder(folder: Path) -> Mapping[str, bool]:
+    """What lies in a folder, on disk or behind a URL: whether each name is a folder itself.
+
+    Nothing where there is no such folder. Raises `DataError` where that at a distance cannot be listed.
+    """
+    if isinstance(where := location(folder), Location):
+        return listing(where)
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.is_dir() for entry in entries}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+
+
+def _found(folder: Path, name: str, there: Mapping[str, bool]) -> Source | FrameFeatures | None:
     if name in there and name.lower().endswith(VIDEOS):
         return FileSource(folder / name)
     if name in there and name.lower().endswith(FEATURES):
@@ -303,7 +325,7 @@ def _found(folder: Path, name: str, there: set[str]) -> Source | FrameFeatures |
         for written in (ending, ending.upper()):
             if name + written in there:
                 return FileSource(folder / (name + written))
-    if name in there and (folder / name).is_dir():
+    if there.get(name):
         return FrameFolder(folder / name)
     for ending in FEATURES:
         if name + ending in there:

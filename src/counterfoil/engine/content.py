@@ -20,9 +20,9 @@ from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.engine.plan import Progress, id_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
-from counterfoil.places import Location, local_folder, location
-from counterfoil.places.files import stamp_of
-from counterfoil.store import digest, digest_file, write_parquet
+from counterfoil.places import Location, is_distant, local_folder, location
+from counterfoil.places.files import open_file, stamp_of
+from counterfoil.store import digest, digest_file, digest_stream, write_parquet
 
 #: Threads that read files; more than cores, since they wait for the disk.
 _READERS = 8
@@ -148,7 +148,7 @@ def _read_all(
 
 def _apart(source: Source) -> bool:
     """Whether a source is a file at a distance."""
-    return isinstance(source, FileSource) and isinstance(location(source.path), Location)
+    return isinstance(source, FileSource) and is_distant(source.path)
 
 
 def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> _Read:
@@ -164,7 +164,10 @@ def _read(source: Source, memo: Mapping[str, tuple[Stamp, str]]) -> _Read:
 
 
 def _digest(source: Source, size: int) -> str:
-    if isinstance(source, FileSource) and size > _WHOLE and not _apart(source):
+    if isinstance(source, FileSource) and size > _WHOLE:
+        if isinstance(where := location(source.path), Location):
+            with open_file(where) as file:
+                return digest_stream(file)
         try:
             return digest_file(source.path)
         except OSError:

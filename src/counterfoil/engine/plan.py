@@ -277,7 +277,7 @@ def _exists(source: Source | FrameFeatures | None) -> bool:
     if isinstance(source, FileSource):
         return source.exists()
     if isinstance(source, FrameFolder | FrameFeatures):
-        return source.path.exists()
+        return FileSource(source.path).exists()
     return source is not None
 
 

@@ -5,7 +5,15 @@ prefix in a bucket: `Place` says which. `open_place` gives the one that a path o
 """
 
 from counterfoil.places.base import Place, PlaceEntry, Tagged
-from counterfoil.places.location import Location, local_folder, located, location, user_cache
+from counterfoil.places.location import (
+    Location,
+    as_path,
+    is_distant,
+    local_folder,
+    located,
+    location,
+    user_cache,
+)
 from counterfoil.places.opening import open_place
 
 __all__ = [
@@ -13,6 +21,8 @@ __all__ = [
     "Place",
     "PlaceEntry",
     "Tagged",
+    "as_path",
+    "is_distant",
     "local_folder",
     "located",
     "location",

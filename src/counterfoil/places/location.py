@@ -1,17 +1,14 @@
 """Paths and URLs: which of the two a text is."""
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+from counterfoil.errors import URL
+
 #: The schemes of places that can be written to, with the extra of each.
 SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "memory": "", "file": "", "local": ""}
-
-# A path that went through pathlib has one slash where the URL had two, so that one is enough. One letter
-# before a colon is a drive of Windows, not a scheme.
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/{1,3})(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -35,13 +32,32 @@ def location(text: str | Path) -> Location | Path:
     >>> location("file:///data/a%20b"), location("data/a:/b")
     (PosixPath('/data/a b'), PosixPath('data/a:/b'))
     """
-    found = _URL.fullmatch(str(text))
+    found = URL.fullmatch(str(text))
     if found is None:
         return Path(text)
     scheme, rest = found[1].lower(), found[3]
     if scheme in ("file", "local"):
         return Path("/" + unquote(rest).lstrip("/"))
     return Location({"s3a": "s3", "gs": "gcs"}.get(scheme, scheme), rest.strip("/"))
+
+
+def as_path(text: str | Path) -> Path:
+    """A path, that of a `file:` URL, or any other URL as a `Path`, which `location` knows as that URL still.
+
+    >>> as_path("file:///data/a"), as_path("runs/a"), location(as_path("s3://bucket/a"))
+    (PosixPath('/data/a'), PosixPath('runs/a'), Location(scheme='s3', path='bucket/a'))
+    """
+    where = location(text)
+    return where if isinstance(where, Path) else Path(text)
+
+
+def is_distant(text: str | Path) -> bool:
+    """Whether a text or a path names something behind a URL, which no file of this machine is.
+
+    >>> is_distant("s3://bucket/a"), is_distant("file:///data/a"), is_distant("runs/a")
+    (True, False, False)
+    """
+    return isinstance(location(text), Location)
 
 
 def user_cache() -> Path:

@@ -1,5 +1,6 @@
 """The common part of buckets: one client per process, several reads at a time, errors in one line."""
 
+import asyncio
 import importlib.util
 import logging
 from collections import deque
@@ -7,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from io import BufferedIOBase, BytesIO
 from typing import Any, NoReturn
 
@@ -18,8 +20,8 @@ from counterfoil.places.location import SCHEMES, Location
 READS = 16
 #: Entries up to this size are read at once, without a look at their beginning.
 _SMALL = 4 * HEAD
-#: Seconds until a connection counts as failed, and how often a request is tried.
-_CONNECT, _READ, TRIES = 10, 60, 4
+#: Seconds until a connection counts as failed, and how often a request is tried, and a connection.
+_CONNECT, _READ, TRIES, _CALLS = 5, 60, 4, 2
 
 #: The package of each scheme, as Python imports it.
 _PACKAGES = {"s3": "s3fs", "gcs": "gcsfs"}
@@ -50,13 +52,49 @@ def filesystem(scheme: str) -> Any:
         raise MissingExtraError(package, SCHEMES[scheme])
     import fsspec
 
-    # What goes wrong is one line of ours; gcsfs would print each with all its frames before.
-    logging.getLogger("gcsfs").addHandler(_SILENT)
+    if scheme == "gcs":
+        return _gcs_class()(use_listings_cache=False)
     settings: dict[str, Any] = {"use_listings_cache": False} if package else {}
     if scheme == "s3":
         retries = {"mode": "standard", "total_max_attempts": TRIES}
         settings["config_kwargs"] = {"connect_timeout": _CONNECT, "read_timeout": _READ, "retries": retries}
     return fsspec.filesystem(scheme, **settings)
+
+
+@cache
+def _gcs_class() -> Any:
+    """gcsfs's file system, which tries a server half a minute that refuses every connection; this one calls
+    twice, and tries again what goes wrong on a connection."""
+    import aiohttp
+
+    # The class that is registered asks another server first which kind of bucket it is, for a minute where
+    # that does not answer; kinds that need it are read by gRPC alone.
+    from gcsfs.core import GCSFileSystem
+    from gcsfs.retry import retry_request
+
+    # What goes wrong is one line of ours; gcsfs would print each with all its frames before.
+    logging.getLogger("gcsfs").addHandler(_SILENT)
+    once = GCSFileSystem._request.__wrapped__
+    limits = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_READ)
+
+    class GcsFiles(GCSFileSystem):  # type: ignore[misc]
+        """With limits of time."""
+
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**{"requests_timeout": limits, **settings})
+
+        @retry_request(retries=TRIES)  # type: ignore[untyped-decorator]
+        async def _request(self, *args: Any, **asked: Any) -> Any:
+            for left in reversed(range(_CALLS)):
+                try:
+                    return await once(self, *args, **asked)
+                except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+                    if not left:
+                        raise ConnectionError(str(error)) from error
+                    await asyncio.sleep(1)
+            raise AssertionError(_CALLS)
+
+    return GcsFiles
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     weights = digest_tensors(model.state_dict())
     model, computed = to_device(model, device, dtype)
     tokens = HfTokens.of(model, tokenizer)
-    resized = preparation_for(processor)
+    resized = preparation_for(processor, where=where)
     # The processor may resize a little differently from Pillow, so the reference is the processor itself.
     preparation = route.preparation(resized, where=where) if route.moves_pixels else Untouched()
     inputs_of = _inputs(processor, resized, route, device, computed)
@@ -174,7 +174,7 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
     masked = not tokens.cut and "attention_mask" in tokenizer.model_input_names
     pad = tokenizer.pad_token_id if masked else None
     network = HfNetwork(model.float().requires_grad_(True), pad=pad, where=where).eval()
-    preparation = preparation_for(processor)
+    preparation = preparation_for(processor, where=where)
     pixels = HfPixels(processor, preparation)
     files = partial(_files, processor, tokenizer, card["config"])
 
@@ -297,13 +297,28 @@ class HfPixels:
         return pixels.float().div_(255).sub_(mean).div_(std)
 
 
-def preparation_for(processor: Any) -> Resized | Untouched:
+def preparation_for(processor: Any, *, where: str) -> Resized | Untouched:
     """A preparation by Pillow that replaces the processor; `Untouched` where the processor does anything
     else.
 
     That is resizing, cropping and scaling alone, to the same picture up to a level or two of 255 (where the
-    processor resizes with torchvision).
+    processor resizes with torchvision). Raises `ModelError` where its card asks for what cannot be.
     """
+    try:
+        return _replacement(processor)
+    except MemoryError:
+        raise
+    # Over sizes that are none, transformers raises anything from AttributeError to OverflowError.
+    except Exception as error:
+        words = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ModelError(
+            f"its image processor cannot prepare a picture: {words}",
+            where=where,
+            hint="is preprocessor_config.json as it was published?",
+        ) from None
+
+
+def _replacement(processor: Any) -> Resized | Untouched:
     kind = {2: "bilinear", 3: "bicubic"}.get(int(getattr(processor, "resample", None) or -1))
     size, crop = (_sides(getattr(processor, name, None)) for name in ("size", "crop_size"))
     plain = (

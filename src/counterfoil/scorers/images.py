@@ -22,12 +22,14 @@ import PIL.Image
 from jaxtyping import UInt8
 from numpy import ndarray
 
-from counterfoil.data.records import BytesSource, FileSource, Image
-from counterfoil.errors import InputError
-from counterfoil.places.location import Location, location
+from counterfoil.data.records import BytesSource, FileSource, Image, TarSource
+from counterfoil.errors import DataError, InputError
+from counterfoil.places.location import is_distant
 
 #: Images at a distance that are read at a time.
 _READS = 16
+#: Sources that are files, or lie in one.
+_PLACED = (FileSource, TarSource)
 
 
 @runtime_checkable
@@ -179,19 +181,25 @@ def _prepare(preparation: Preparation, batch: Sequence[Image]) -> list[ndarray]:
 
 def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
     """The images of a batch, those at a distance with their bytes, of which several are read at once."""
-    apart = [
-        image
-        for image in batch
-        if isinstance(image.source, FileSource) and isinstance(location(image.source.path), Location)
-    ]
+    apart = [image for image in batch if isinstance(image.source, _PLACED) and is_distant(image.source.path)]
     if len(apart) < 2:
         return batch
     with ThreadPoolExecutor(_READS) as pool:
-        data = dict(zip(map(id, apart), pool.map(Image.read, apart), strict=True))
+        data = dict(zip(map(id, apart), pool.map(_read_or_none, apart), strict=True))
     return [
-        replace(image, source=BytesSource(data[id(image)], str(image.source))) if id(image) in data else image
+        replace(image, source=BytesSource(found, str(image.source)))
+        if (found := data.get(id(image))) is not None
+        else image
         for image in batch
     ]
+
+
+def _read_or_none(image: Image) -> bytes | None:
+    """The bytes; None of what cannot be read, which says so when its turn comes to be decoded."""
+    try:
+        return image.read()
+    except DataError:
+        return None
 
 
 def _start_method() -> str:

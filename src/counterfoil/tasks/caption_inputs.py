@@ -14,11 +14,11 @@ from counterfoil.data.readers.rows import image_names, is_image_folder
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.references import References, contained
 from counterfoil.data.tables import first_double
-from counterfoil.data.videos import FEATURES, VIDEOS, Video, find
+from counterfoil.data.videos import FEATURES, VIDEOS, Video, find, video_folder
 from counterfoil.engine.caption_scoring import CaptionInputs
 from counterfoil.engine.plan import Note
 from counterfoil.errors import DataError, InputError
-from counterfoil.places import Location, located, location
+from counterfoil.places import as_path, located
 from counterfoil.report.labels import amount
 
 Policy = Literal["keep", "drop-reference", "drop-item"]
@@ -36,16 +36,17 @@ class MediaFolder:
     sampling: Sampling = ALL
 
     def __post_init__(self) -> None:
+        for name in ("images", "videos"):
+            if (path := getattr(self, name)) is not None:
+                object.__setattr__(self, name, as_path(path))
         if self.images is not None and self.videos is not None:
             raise InputError("captions are of images or of videos", given="--images and --videos")
         if self.videos is None and self.sampling != ALL:
             raise InputError("frames are those of videos", given="--frames or --rate without --videos")
         if self.images is not None and not is_image_folder(self.images):
-            raise DataError("no such folder", where=located(self.images), hint="check --images")
-        if self.videos is not None and not self.videos.is_dir():
-            distant = isinstance(location(self.videos), Location)
-            hint = "mount it, or copy them: videos are read from a disk" if distant else "check --videos"
-            raise DataError("no such folder", where=located(self.videos), hint=hint)
+            raise DataError("no such folder", where=self.images, hint="check --images")
+        if self.videos is not None and not self.videos.is_dir() and not video_folder(self.videos):
+            raise DataError("no such folder", where=self.videos, hint="check --videos")
 
     def items(self, candidates: Written, note: Note) -> tuple[Image, ...] | None:
         """What each candidate is of, in their order; None where no folder is named.
@@ -67,14 +68,13 @@ class MediaFolder:
         )
 
     def _videos(self, candidates: Written, folder: Path, note: Note) -> tuple[Image, ...]:
-        endings = (*VIDEOS, *FEATURES)
-        there = [
-            path.name
-            for path in sorted(folder.iterdir())
-            if (path.is_dir() or path.suffix.lower() in endings) and not path.name.startswith(".")
-        ]
+        there = {
+            name: is_folder
+            for name, is_folder in sorted(video_folder(folder).items())
+            if (is_folder or name.lower().endswith((*VIDEOS, *FEATURES))) and not name.startswith(".")
+        }
         # One video may be there as a file, as frames and as features; `find` knows which one is taken.
-        stems = dict.fromkeys(name if (folder / name).is_dir() else Path(name).stem for name in there)
+        stems = dict.fromkeys(name if is_folder else Path(name).stem for name, is_folder in there.items())
         names = _matched(candidates, Named(stems), folder, "a video")
         sources = find(folder, names)
         _say_left_out(len(stems) - len(set(names)), "video", folder, note)
@@ -267,7 +267,7 @@ def _say_several(written: Written, note: Note) -> None:
 def _say_left_out(number: int, what: str, place: Path, note: Note) -> None:
     if number:
         verb = "is" if number == 1 else "are"
-        note(f"{place}: {amount(number, what)} that no candidate names {verb} left out")
+        note(f"{located(place)}: {amount(number, what)} that no candidate names {verb} left out")
 
 
 def same_items(all_asked: Sequence[CaptionInputs]) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import InputError
+from counterfoil.places import located
 from counterfoil.report import figures
 from counterfoil.report.markup import Cell, Column, Row, Table
 from counterfoil.store import check_writable
@@ -146,7 +147,7 @@ def prepare(recipe: Recipe, options: TrainOptions, *, feedback: Feedback = SILEN
     assert options.model is not None
     _check_devices(recipe, options)
     guarded = inputs.guard(options, note=feedback.note)
-    with feedback.busy(f"reading {options.data}"):
+    with feedback.busy(f"reading {located(options.data)}"):
         rows = inputs.data(options, recipe)
     with feedback.busy(f"loading {options.model}"):
         backbone = inputs.model(options.model, rows.training, recipe, regions=options.regions)

@@ -16,7 +16,8 @@ from counterfoil.data.training_rows import Missing, TrainingSet
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.limits import RANGES
 from counterfoil.outputs import Folder, existing_paths
-from counterfoil.places import Location, local_folder, location
+from counterfoil.places import Location, as_path, is_distant, local_folder, located, location
+from counterfoil.places.files import names_in
 from counterfoil.scorers import checkpoint
 from counterfoil.train.recipes import Detection, Recipe
 from counterfoil.train.recipes.reading import overridden, parsed
@@ -64,6 +65,11 @@ class TrainOptions:
     cache: Path | None = None
     tensorboard: bool = False
 
+    def __post_init__(self) -> None:
+        for name in ("data", "images", "validation"):
+            if (path := getattr(self, name)) is not None:
+                object.__setattr__(self, name, as_path(path))
+
     @property
     def reads(self) -> list[Path]:
         """What is read, in whichever place it was named."""
@@ -84,8 +90,8 @@ class TrainOptions:
             ("regions", "file or folder"),
         ):
             path: Path | None = getattr(self, name)
-            # A pattern of shards, train-{000..015}.tar, names files that are.
-            at_distance = name == "images" and path is not None and isinstance(location(path), Location)
+            # A pattern of shards, train-{000..015}.tar, names files that are. A URL is looked at when read.
+            at_distance = name != "regions" and path is not None and is_distant(path)
             if (
                 path is None
                 or at_distance
@@ -177,7 +183,7 @@ def data(wanted: TrainOptions, recipe: Recipe) -> Data:
     whole = read(path)
     held: TrainingSet | None
     if wanted.validation is not None:
-        held, words = read(wanted.validation), str(wanted.validation)
+        held, words = read(wanted.validation), located(wanted.validation)
     elif share is None and _has_validation(path):
         held, words = read(path, split="validation"), "the data's own split"
     elif share == 0:
@@ -194,9 +200,13 @@ def data(wanted: TrainOptions, recipe: Recipe) -> Data:
 
 def _has_validation(path: Path) -> bool:
     """Whether files or folders of both splits lie in a folder, as the hub and COCO name them."""
-    if not path.is_dir():
-        return False
-    names = [found.name for each in (path, path / "data", path / "annotations") for found in each.glob("*")]
+    if isinstance(where := location(path), Location):
+        names = [] if path.suffix.lower() == ".tar" else sorted(names_in(where))
+    elif path.is_dir():
+        places = (path, path / "data", path / "annotations")
+        names = [found.name for each in places for found in each.glob("*")]
+    else:
+        names = []
     splits = [name.removeprefix("captions_") for name in names]
     return all(any(name.startswith(kind) for name in splits) for kind in ("train", "val"))
 

@@ -1,0 +1,98 @@
+"""`counterfoil train` on shards in a bucket: the weights of a training on a disk, also after a kill."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from bucket_servers import new_bucket, s3_at, s3_server
+from counterfoil.places import open_place
+from counterfoil.places.files import open_file
+from tar_shards import pair, write_tar
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.models
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    """Three shards of eight rows."""
+    for shard in range(3):
+        members = [member for row in range(8) for member in pair(f"k{row}", 8 * shard + row)]
+        write_tar(tmp_path / "shards" / f"{shard:05d}.tar", members)
+    return tmp_path / "shards"
+
+
+@pytest.fixture
+def bucket(shards: Path) -> Iterator[str]:
+    with s3_server() as server, s3_at(server):
+        url = f"s3://{new_bucket()}/shards"
+        for file in shards.iterdir():
+            open_place(url).write(file.name, file.read_bytes())
+        yield url
+
+
+def _weights(folder: Path) -> dict[str, bytes]:
+    """Every array of a checkpoint, to the last bit; the file's header also names the data."""
+    from safetensors.numpy import load_file
+
+    return {name: values.tobytes() for name, values in load_file(folder / "model.safetensors").items()}
+
+
+def _asked(data: object, out: Path, *more: object) -> list[str]:
+    common = ("--model", "small", "--data", data, "--out", out, "--batch-size", 4, "--device", "cpu")
+    return list(map(str, ("train", "coco", *common, *more)))
+
+
+def test_weights_are_those_of_a_disk_and_shards_are_streamed_once(
+    counterfoil, shards: Path, bucket: str, tmp_path: Path
+) -> None:
+    asked = ("--steps", 4, "--workers", 0, "--quiet")
+    assert counterfoil(*_asked(shards / "{00000..00002}.tar", tmp_path / "near", *asked)).code == 0
+    with patch("counterfoil.data.training_shards.open_file", side_effect=open_file) as streams:
+        for name, data in (("far", f"{bucket}/{{00000..00002}}.tar"), ("again", bucket)):
+            said = counterfoil(*_asked(data, tmp_path / name, *asked))
+            assert (said.code, said.err) == (0, "")
+            assert _weights(tmp_path / name) == _weights(tmp_path / "near")
+            assert streams.call_count == 3
+    # Rows to validate on from one shard, and to train on from the others.
+    held = f"{bucket}/00002.tar"
+    said = counterfoil(
+        *_asked(f"{bucket}/{{00000..00001}}.tar", tmp_path / "held", *asked, "--validation", held)
+    )
+    assert said.code == 0, said.err
+    assert "s3:/tests" not in said.out
+    dry = counterfoil(*_asked(bucket, tmp_path / "dry", "--dry-run", "--validation", held))
+    assert (dry.code, held in dry.out) == (0, True), dry.out
+
+
+@pytest.mark.slow
+def test_a_training_that_was_killed_goes_on_to_the_same_bytes(
+    shards: Path, bucket: str, tmp_path: Path
+) -> None:
+    # Pictures are varied, so that each batch reads its own from the bucket, in processes of their own.
+    more = ("--steps", 40, "--workers", 2, "--set", "augment=crop-flip", "--quiet")
+    surroundings = {**os.environ, "COUNTERFOIL_CACHE": str(tmp_path / "cache")}
+
+    def command(data: object, name: str) -> list[str]:
+        return [sys.executable, "-m", "counterfoil", *_asked(data, tmp_path / name, *more)]
+
+    subprocess.run(command(shards, "near"), env=surroundings, check=True, timeout=300)
+    running = subprocess.Popen(command(bucket, "far"), env=surroundings)
+    for _ in range(600):
+        if running.poll() is not None or (tmp_path / "far" / "resume.pt").exists():
+            break
+        time.sleep(0.1)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    done = subprocess.run(
+        command(bucket, "far"), env=surroundings, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert _weights(tmp_path / "far") == _weights(tmp_path / "near")
