@@ -27,3 +27,4 @@ QUADS = f"evaluate blind:random quads {EVALUATE}"
 TEXTS = f"{SCORE} --metrics rouge-l --references references.json"
 SYSTEMS = "captions systems --predictions systemA.json systemB.json --references references.json"
 LONG = "x" * 300
+CANDIDATES = "captions score --metrics length --out new.csv --candidates"

@@ -1,9 +1,8 @@
 """Files that are sound in themselves and hold what a command cannot use."""
 
-from faults.command_lines import CHOOSE, FILTER, LABELLED, MERGE, PUBLISH, ROUNDS, TRAIN
+from faults.command_lines import CANDIDATES, CHOOSE, FILTER, LABELLED, MERGE, PUBLISH, ROUNDS, TRAIN
 
 GONE = "image,caption\nnowhere.png,a cat\nelsewhere.png,a dog\n"
-CANDIDATES = "captions score --metrics length --out new.csv --candidates"
 
 #: Files that a command reads and cannot, whole: what is in them, the command, and words of the error.
 CONTENTS: dict[str, tuple[str, str, str]] = {

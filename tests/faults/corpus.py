@@ -15,6 +15,7 @@ from faults.contents import CONTENTS
 from faults.damage import damages
 from faults.options import OPTIONS, SCORERS
 from faults.reading import READERS
+from faults.urls import BAD_URLS, Surroundings
 
 #: Damages that leave the file sound for the command that reads it: (class, file or suffix). What such a
 #: command prints is right, so it ends with 0 or with an error; never with a fault.
@@ -57,6 +58,7 @@ HARMLESS |= {
             "missing folder link-loop a-device empty-object first-null first-key-gone wrapped",
         ),
         ("candidates.json", "first-key-gone"),
+        ("sugarcrepe/swap_att.json", "first-key-gone"),
         ("answers.csv", "first-cell-empty"),
         ("judged.csv", "first-cell-empty"),
         ("released/detectors/bivlc_CLIP_baseline.csv", "missing link-loop"),
@@ -171,6 +173,13 @@ def of_benchmarks() -> Iterator[Case]:
             (data, name, "file missing"),
             harmless=name in ("pairs", "gallery"),
         )
+
+
+def of_urls(bucket: str) -> Iterator[tuple[Surroundings, Case]]:
+    """URLs that cannot be read or written, each with what has to be around the command."""
+    for around, command, words in BAD_URLS:
+        line = command.format(bucket=bucket)
+        yield around, Case("url", line.rpartition(" ")[2], tuple(line.split()), (words,))
 
 
 def cases() -> list[Case]:

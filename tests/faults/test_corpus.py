@@ -5,16 +5,23 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from bucket_servers import new_bucket, s3_at, s3_server, surroundings
+from counterfoil.places import open_place
 from faults import sound
 from faults.command import PATIENCE, run, run_apart, states
-from faults.corpus import Case, cases
+from faults.corpus import Case, cases, of_urls
 from faults.damage import damages
 from faults.reading import READERS
+from faults.urls import BAD_URLS
 from made_once import made_once
+from tar_shards import pair, write_tar
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.models
@@ -67,6 +74,11 @@ def test_a_bad_input_is_one_line(case: Case, folder: Path) -> None:
         damages(case.subject)[case.kind](folder / case.subject)
     if case.content is not None:
         (folder / case.subject).write_text(case.content)
+    _check(case, folder)
+
+
+def _check(case: Case, folder: Path) -> None:
+    """Run the command of a case: one line that names what is wrong, and nothing changed or left."""
     before = states(folder)
     # In the process of all these cases, Arrow has ended it (signal 11) over cells that it reads soundly in a
     # fresh one, which is what a command has.
@@ -86,6 +98,45 @@ def test_a_bad_input_is_one_line(case: Case, folder: Path) -> None:
         assert any(words in ended.lines[0] for words in case.expected), ended.lines[0]
         assert len(ended.lines[0]) < LONGEST
         assert set(after) == set(before), "something was left behind"
+
+
+_URLS = range(len(BAD_URLS))
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[tuple[str, str]]:
+    """A server of S3, and a bucket with one sound shard."""
+    with s3_server() as server:
+        with s3_at(server), tempfile.TemporaryDirectory() as folder:
+            bucket = new_bucket()
+            shard = write_tar(Path(folder) / "a.tar", pair("a", 0))
+            open_place(f"s3://{bucket}/shards").write("a.tar", shard.read_bytes())
+        yield server, bucket
+
+
+@pytest.mark.parametrize("number", _URLS, ids=[f"{k}-{BAD_URLS[k].surroundings}" for k in _URLS])
+def test_a_bad_url_is_one_line(
+    number: int, s3: tuple[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, bucket = s3
+    around, case = list(of_urls(bucket))[number]
+    # Requests are tried once, which saves seconds of waiting in between.
+    monkeypatch.setattr("counterfoil.places.remote.TRIES", 1)
+    if around == "server":
+        context = s3_at(server)
+    elif around == "no-credentials":
+        nowhere = str(folder.parent)
+        context = surroundings(AWS_ENDPOINT_URL=server, AWS_EC2_METADATA_DISABLED="true", HOME=nowhere)
+    else:
+        closed = "http://127.0.0.1:9"
+        context = s3_at(closed, STORAGE_EMULATOR_HOST=closed, FSSPEC_GCS_TOKEN="anon")
+    if around == "no-package":
+        monkeypatch.setattr(
+            "counterfoil.places.remote.importlib.util.find_spec",
+            lambda name: None if name in ("s3fs", "gcsfs") else find_spec(name),
+        )
+    with context:
+        _check(case, folder)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from counterfoil.errors import CounterfoilError, DataError
+from counterfoil.errors import URL, CounterfoilError, DataError
 from counterfoil.inputs.limits import check_room
 
 _KINDS = (
@@ -54,6 +54,7 @@ def regular(
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
+        hint = "it is read from a disk: mount it, or copy it" if URL.fullmatch(str(path)) else hint
         raise DataError(missing, where=path, hint=hint) from None
     except OSError as error:
         raise unreadable(path, error) from None

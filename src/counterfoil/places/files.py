@@ -137,6 +137,9 @@ class _Blocks(RawIOBase):
 def _filesystem(where: Location) -> Any:
     if where.scheme not in SCHEMES:
         raise DataError(
-            "unknown scheme of a URL", where=where, given=where.scheme, allowed="a folder, s3, gcs, memory"
+            "unknown scheme of a URL",
+            where=where,
+            given=where.scheme,
+            allowed="a folder, s3, gcs, memory",
         )
     return filesystem(where.scheme)
