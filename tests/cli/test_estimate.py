@@ -49,5 +49,7 @@ def test_a_build_is_estimated_at_its_real_size_and_leaves_nothing(counterfoil, t
     # Four candidates for each row.
     assert (stage["stage"], stage["items"]) == ("drawing", 120)
     assert 0 < stage["seconds"] < whole["seconds"]
+    # Results are thrown away, and with them the folder that they were written to.
+    assert "built" not in found.err
     assert not (tmp_path / "b").exists()
     assert not list((tmp_path / "cache").rglob("*.npz"))

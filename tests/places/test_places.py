@@ -243,6 +243,14 @@ def test_what_is_wrong_at_a_distance_is_one_line(s3: str, tmp_path: Path) -> Non
         pytest.raises(StorageError, match="cannot be reach"),
     ):
         place.read("a")
+    began = time.monotonic()
+    with (
+        gcs_at("http://127.0.0.1:9"),
+        pytest.raises(StorageError, match=r"cannot be reached: .*; check the net"),
+    ):
+        open_place("gs://bucket/cache").read("a")
+    # Two calls, a second apart.
+    assert time.monotonic() - began < 5
     with gcs_server("bucket") as url, gcs_at(url):
         place = open_place("gs://there-is-none/cache")
         for ask in (place.entries, lambda: place.write("a", b"")):

@@ -19,6 +19,8 @@ EPILOG = """Examples:
 
   counterfoil train pcme --model ckpt/ --data shards/ --out pcme/ --dry-run
 
+  counterfoil train coco --model ckpt/ --data 's3://bucket/shards/{00000..00099}.tar' --out more/
+
   counterfoil train trohn-img --model ckpt/ --data TROHN-Img/ --out ckpt/ --batch-size 400 --chunk-size 50
 
   torchrun --nproc-per-node 2 -m counterfoil train coco --model hf:./my-clip --data coco/ --out ckpt/"""
@@ -49,7 +51,8 @@ def command(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on."
+            help="Benchmark folder, Parquet file or folder, table, or WebDataset shards to train on; shards "
+            "also behind a URL."
         ),
     ] = None,
     images: Annotated[
