@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from counterfoil.annotate.campaign import DATABASE, Campaign
-from counterfoil.annotate.statements import write_waiting
+from counterfoil.annotate.statements import doubt_ahead, write_waiting
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 
@@ -87,6 +87,7 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
 def _write_before(connection: sa.Connection, *given: object) -> None:
     """What waits to be written (`annotate.statements`) comes before what is run without it."""
     write_waiting(connection)
+    doubt_ahead(connection)
 
 
 @contextmanager

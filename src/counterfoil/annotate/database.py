@@ -9,18 +9,18 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from counterfoil.annotate import assignment
+from counterfoil.annotate import assignment, statements
 from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.connecting import SERVED, address_of, engine_of, hidden, lock_served, refusals
 from counterfoil.annotate.flushing import SharedFlush
 from counterfoil.annotate.notes import set_value, value_of
-from counterfoil.annotate.statements import PreparedStatement, forget_waiting, write_waiting
 from counterfoil.annotate.tables import answers, block_items, blocks, items, leases, people, sa
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.store import digest
@@ -30,7 +30,7 @@ REVISIONS = ("0001", "0002")
 #: What the plan of a campaign depends on: none of it can change under answers, but the overlap of a queue.
 _PLANNED = ("design", "seed", "overlap", "per_person", "golden_per_block")
 #: What the one who writes holds in PostgreSQL.
-_LOCK = PreparedStatement(sa.text("LOCK TABLE alembic_version IN EXCLUSIVE MODE"))
+_LOCK = statements.PreparedStatement(sa.text("LOCK TABLE alembic_version IN EXCLUSIVE MODE"))
 #: Rows of one statement when tables are filled.
 _CHUNK = 5_000
 
@@ -65,9 +65,9 @@ class Database:
                 try:
                     yield connection
                 except BaseException:
-                    forget_waiting(connection)
+                    statements.forget_waiting(connection)
                     raise
-                write_waiting(connection)
+                statements.write_waiting(connection)
                 changed = self._changes(connection) > before
             if self.flush is None:
                 return
@@ -76,16 +76,23 @@ class Database:
         # Who has changed nothing may have read what another one waits for, and waits for it as well.
         self.flush.wait(written)
 
-    def write_together(self, writes: Sequence[Callable[[sa.Connection], Any]]) -> list[Any]:
+    def write_together(
+        self, writes: Sequence[statements.Write], questions: Sequence[statements.Ask | None] = ()
+    ) -> list[Any]:
         """What each of several writes returns or raises, all done in one transaction where none raises.
 
         Where one does nothing is kept of it, and each has a transaction of its own. So a write may run twice,
-        the first time for nothing. All is on the disk when this returns.
+        the first time for nothing. `questions` are what writes ask first, which is asked ahead. All is on the
+        disk when this returns.
         """
         if len(writes) > 1:
             try:
                 with self.writing() as connection:
-                    found = [write(connection) for write in writes]
+                    found = []
+                    for write, ask in zip_longest(writes, questions[1:]):
+                        statements.ask_ahead(connection, None if ask is None else ask(connection))
+                        found.append(write(connection))
+                    statements.ask_ahead(connection, None)
             except Exception:
                 # Of a commit that failed, too: what became of it each finds out for itself.
                 found = []
@@ -93,7 +100,7 @@ class Database:
                 return found
         return [self._write_alone(write) for write in writes]
 
-    def _write_alone(self, write: Callable[[sa.Connection], Any]) -> Any:
+    def _write_alone(self, write: statements.Write) -> Any:
         try:
             with self.writing() as connection:
                 return write(connection)

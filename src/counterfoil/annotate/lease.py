@@ -59,7 +59,12 @@ _ISSUE = PreparedStatement(
     .inline()
 )
 #: What is written of a lease that is new, and of one that was answered, by the role of its item.
-_NEW = {"work": Together(_ISSUE, _LEASED, _SHOWN), "golden": Together(_ISSUE, _SHOWN), "onboarding": _ISSUE}
+#: What is asked of an answer (`situation.asked_with`) does not depend on leases that it does not know yet.
+_NEW = {
+    "work": Together(_ISSUE, _LEASED, _SHOWN, apart=True),
+    "golden": Together(_ISSUE, _SHOWN, apart=True),
+    "onboarding": _ISSUE,
+}
 _FINISHED = {
     "work": Together(_SET_STATE, _DONE, _ANSWERED),
     "golden": Together(_SET_STATE, _DONE_GOLDEN),

@@ -2,24 +2,31 @@
 
 To build a statement, to look up its text and to wrap its rows takes SQLAlchemy longer than SQLite takes to
 run it. With PostgreSQL the way there and back takes longest: what is written, and gives nothing back, waits
-for the next question, and goes with it in one message (`psycopg`'s pipeline).
+for the next question, and goes with it in one message (`psycopg`'s pipeline). Of several transactions that
+are one, the first question of each goes with the last one of the transaction before it.
 """
 
 from collections import namedtuple
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.annotate.tables import sa
 
 #: Where a connection keeps what waits to be run: (text, values) in order.
 _WAITING = "counterfoil waiting"
+#: Where it keeps the question that was read ahead, and the one that is to be.
+_READ, _AHEAD = "counterfoil read", "counterfoil ahead"
 
 
 class PreparedStatement:
-    """A statement of SQLAlchemy whose values are those of its `bindparam`s, by name."""
+    """A statement of SQLAlchemy whose values are those of its `bindparam`s, by name.
 
-    def __init__(self, statement: Any) -> None:
-        self.statement = statement
+    After one that is `apart` what was read ahead is still true.
+    """
+
+    def __init__(self, statement: Any, *, apart: bool = False) -> None:
+        self.statement, self.apart = statement, apart
         self._compiled: dict[str, tuple[str, Callable[[dict[str, Any]], Any], Callable[[Any], Any]]] = {}
 
     def all(self, connection: sa.Connection, **values: Any) -> list[Any]:
@@ -40,6 +47,13 @@ class PreparedStatement:
             _execute(connection, text, bound(values))
         else:
             connection.info.setdefault(_WAITING, []).append((text, bound(values)))
+            if not self.apart:
+                doubt_ahead(connection)
+
+    def question(self, connection: sa.Connection, **values: Any) -> "Question":
+        """What `first` and `all` ask with these values."""
+        text, bound, _ = self._of(connection)
+        return Question(text, bound(values))
 
     def _of(self, connection: sa.Connection) -> Any:
         """Text, what binds values to it, and what makes a row of a tuple, for the connection's database."""
@@ -63,9 +77,10 @@ class PreparedStatement:
 class Together(PreparedStatement):
     """Several writes to different rows, which PostgreSQL takes as one statement; values by name go to all."""
 
-    def __init__(self, *parts: PreparedStatement) -> None:
+    def __init__(self, *parts: PreparedStatement, apart: bool = False) -> None:
         *others, last = (part.statement for part in parts)
-        super().__init__(last.add_cte(*(each.cte(f"part_{at}") for at, each in enumerate(others))))
+        ctes = (each.cte(f"part_{at}") for at, each in enumerate(others))
+        super().__init__(last.add_cte(*ctes), apart=apart)
         self.parts = parts
 
     def run(self, connection: sa.Connection, **values: Any) -> None:
@@ -77,6 +92,38 @@ class Together(PreparedStatement):
             super().run(connection, **values)
 
 
+@dataclass
+class Question:
+    """A question with its rows, where they were read and nothing was written since that could change them."""
+
+    text: str
+    values: Any
+    rows: list[Any] | None = None
+
+
+#: A write of a transaction, and what it asks first.
+Write = Callable[[sa.Connection], Any]
+Ask = Callable[[sa.Connection], Question]
+
+
+def ask_ahead(connection: sa.Connection, question: Question | None) -> None:
+    """Ask with the next message that brings something to the disk; what was asked before can be used now.
+
+    A question that was read ahead is not asked again, unless anything was written since, but for statements
+    that are `apart`. SQLite is asked when the rows are wanted: it is not far away.
+    """
+    connection.info[_READ] = connection.info.get(_AHEAD)
+    connection.info[_AHEAD] = None if connection.dialect.name == "sqlite" else question
+
+
+def doubt_ahead(connection: sa.Connection) -> None:
+    """Something is written: what was read ahead may not be true any more, and is read again."""
+    for name in (_READ, _AHEAD):
+        question = connection.info.get(name)
+        if question is not None:
+            question.rows = None
+
+
 def write_waiting(connection: sa.Connection) -> None:
     """Run what waits to be run."""
     waiting = connection.info.pop(_WAITING, None)
@@ -86,14 +133,23 @@ def write_waiting(connection: sa.Connection) -> None:
 
 def forget_waiting(connection: sa.Connection) -> None:
     """Run nothing of what waits: the transaction is undone."""
-    connection.info.pop(_WAITING, None)
+    for name in (_WAITING, _READ, _AHEAD):
+        connection.info.pop(name, None)
 
 
 def _fetched(connection: sa.Connection, text: str, values: Any) -> list[Any]:
+    read = connection.info.get(_READ)
+    if read is not None and read.rows is not None and (read.text, read.values) == (text, values):
+        return read.rows
     waiting = connection.info.pop(_WAITING, None)
-    if waiting:
-        return _pipeline(connection, [*waiting, (text, values)]).fetchall()
-    return _execute(connection, text, values).fetchall()
+    if not waiting:
+        return _execute(connection, text, values).fetchall()
+    ahead = connection.info.get(_AHEAD)
+    if ahead is None:
+        return _pipeline(connection, [*waiting, (text, values)])[-1].fetchall()
+    *_, last, more = _pipeline(connection, [*waiting, (text, values), (ahead.text, ahead.values)])
+    ahead.rows = more.fetchall()
+    return last.fetchall()
 
 
 def _execute(connection: sa.Connection, text: str, values: Any) -> Any:
@@ -104,16 +160,15 @@ def _execute(connection: sa.Connection, text: str, values: Any) -> Any:
         raise _wrapped(connection, text, error) from error
 
 
-def _pipeline(connection: sa.Connection, statements: list[tuple[str, Any]]) -> Any:
-    """The cursor of the last of several statements, which go to the server together."""
+def _pipeline(connection: sa.Connection, statements: list[tuple[str, Any]]) -> list[Any]:
+    """The cursors of several statements, which go to the server together."""
     raw: Any = connection.connection.driver_connection
     try:
         with raw.pipeline():
-            for text, values in statements:
-                last = raw.execute(text, values)
+            cursors = [raw.execute(text, values) for text, values in statements]
     except connection.dialect.loaded_dbapi.Error as error:
         raise _wrapped(connection, statements[-1][0], error) from error
-    return last
+    return cursors
 
 
 def _wrapped(connection: sa.Connection, text: str, error: Exception) -> BaseException:

@@ -8,18 +8,17 @@ None gets a result before the transaction that it was in is on the disk.
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.tables import sa
+from counterfoil.annotate.statements import Ask, Write
 
 #: The most that are written together, so that none of them waits for long.
 _MOST = 32
 
-Write = Callable[[sa.Connection], Any]
+_Turn = tuple[Write, Ask | None, asyncio.Future[Any], asyncio.AbstractEventLoop]
 
 
 class Turns:
@@ -27,20 +26,21 @@ class Turns:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._waiting: deque[tuple[Write, asyncio.Future[Any], asyncio.AbstractEventLoop]] = deque()
+        self._waiting: deque[_Turn] = deque()
         self._lock = threading.Lock()
         self._busy = False
         self._thread = ThreadPoolExecutor(1, "counterfoil-writes")
 
-    async def write(self, write: Write) -> Any:
+    async def write(self, write: Write, ask: Ask | None = None) -> Any:
         """What `write` returns, once all that it wrote is on the disk; raises what it raises.
 
-        It may run more than once, of which only the last run is kept, so it changes the database alone.
+        It may run more than once, of which only the last run is kept, so it changes the database alone. `ask`
+        gives what it asks first.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         with self._lock:
-            self._waiting.append((write, future, loop))
+            self._waiting.append((write, ask, future, loop))
             begin, self._busy = not self._busy, True
         if begin:
             self._thread.submit(self._work)
@@ -54,8 +54,9 @@ class Turns:
                 if not taken:
                     self._busy = False
                     return
-            outcomes = self.database.write_together([write for write, _, _ in taken])
-            for (_, future, loop), outcome in zip(taken, outcomes, strict=True):
+            writes, questions = [turn[0] for turn in taken], [turn[1] for turn in taken]
+            outcomes = self.database.write_together(writes, questions)
+            for (*_, future, loop), outcome in zip(taken, outcomes, strict=True):
                 # The loop is gone where the server was stopped: the page sends the answer again.
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(_deliver, future, outcome)

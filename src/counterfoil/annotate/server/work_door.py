@@ -24,6 +24,8 @@ from counterfoil.annotate.server.security import Application, Message, Receive, 
 from counterfoil.annotate.server.turns import Turns
 from counterfoil.annotate.server.work_api import receipt_view
 from counterfoil.annotate.server.work_views import AnswerGiven, Views
+from counterfoil.annotate.situation import question_of
+from counterfoil.annotate.statements import Question
 from counterfoil.annotate.tables import sa
 
 _PATH = re.compile(r"/api/work/([\w-]{1,200})(/answers)?", re.ASCII)
@@ -108,13 +110,15 @@ class WorkDoor:
         try:
             given = AnswerGiven.model_validate(json.loads(body))
             submission = work.Submission(given.lease, given.key, given.raw(), given.seconds)
+            who = entry.who_has(asked.token)
 
             def take(connection: sa.Connection) -> work.Receipt:
-                return work.take(
-                    connection, self.campaign, entry.who_has(asked.token), submission, self.clock()
-                )
+                return work.take(connection, self.campaign, who, submission, self.clock())
 
-            receipt = await self.turns.write(take)
+            def ask(connection: sa.Connection) -> Question:
+                return question_of(connection, who, submission.lease, submission.key)
+
+            receipt = await self.turns.write(take, ask)
             view = receipt_view(self.views, receipt, asked.visit, asked.language)
         except Exception:
             # Also of a receipt that was lost on the way here: the same key gets the same receipt again.
