@@ -123,3 +123,21 @@ def test_a_row_without_a_text_is_named(folder: Path, cells: list, said: str) -> 
     with pytest.raises(DataError, match=said):
         training_files.read(folder / "train.parquet", images=folder / "images", shelf=folder / "shelf")
     assert not list((folder / "shelf").glob("*/*.npy"))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([[1], [2]]),
+        pa.array([{"a": 1}] * 2),
+        pa.array([2**62] * 2, pa.timestamp("us")),
+        pa.array([2**62] * 2, pa.duration("s")),
+        pa.array([1.5, 2.5]),
+    ],
+    ids=lambda cells: str(cells.type),
+)
+def test_a_column_that_holds_no_labels_is_named(folder: Path, cells: pa.Array) -> None:
+    columns = {"image_id": [0, 1], "caption": ["a", "b"], "subset": cells}
+    pq.write_table(pa.table(columns), folder / "train.parquet")
+    with pytest.raises(DataError, match=r"train.parquet.*, column 'subset': not a (column of labels|label)"):
+        training_files.read(folder / "train.parquet", images=folder / "images")

@@ -20,6 +20,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms.base import NO_CANDIDATE
 from counterfoil.data.tables import LARGEST
 from counterfoil.errors import ScoreError
+from counterfoil.places import is_distant, located
 
 
 class Answered:
@@ -224,7 +225,11 @@ def about(benchmark: Benchmark, *, images: Path | None = None) -> dict[str, Any]
         "digest": benchmark.digest,
         "source": benchmark.source,
         "path": str(benchmark.path.resolve()) if benchmark.path is not None else None,
-        "images": str(images.resolve()) if images is not None else None,
+        "images": None
+        if images is None
+        else located(images)
+        if is_distant(images)
+        else str(images.resolve()),
         "revision": benchmark.card.revision,
     }
 

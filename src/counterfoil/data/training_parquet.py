@@ -268,11 +268,23 @@ class Columns:
         return Images(named, cells), places
 
     def labels(self, source: ndarray | None) -> dict[str, tuple[str, ...]]:
-        """The labels of rows, or of the rows `source`; equal ones are one string."""
+        """The labels of rows, or of the rows `source`; equal ones are one string.
+
+        Raises `DataError` for a column of anything but texts, whole numbers, or true and false.
+        """
         found = {}
         for name in LABELS:
             if name not in self.schema.names:
                 continue
+            kind = self.schema.field(name).type
+            # Arrow codes no lists, and has dates that Python has not.
+            if not _plain(kind.value_type if pa.types.is_dictionary(kind) else kind):
+                raise DataError(
+                    "not a column of labels",
+                    where=f"{self.table.source}, column '{name}'",
+                    given=kind,
+                    allowed="texts, whole numbers, true and false",
+                )
             values, codes, first = self._distinct(name)
             spelled = [
                 label(value, self.table.where(row, name))
@@ -327,6 +339,12 @@ class Columns:
     def _read(self, column: str) -> Iterator[pa.Array]:
         for file in self.files:
             yield from read_batches(file, column)
+
+
+def _plain(kind: pa.DataType) -> bool:
+    """Whether a column's cells may be labels."""
+    types = pa.types
+    return _text(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_null(kind)
 
 
 def _text(kind: pa.DataType) -> bool:

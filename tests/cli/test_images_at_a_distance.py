@@ -1,0 +1,49 @@
+"""`counterfoil evaluate` with images behind a URL: the numbers of a disk, and the URL as it was given."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from counterfoil.places import open_place
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    """A table of captions, right and wrong, of pictures in the folder `photos` beside it."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "photos").mkdir()
+    rows = []
+    for number in range(6):
+        pixels = rng.integers(0, 255, (12, 12, 3), dtype=np.uint8)
+        PIL.Image.fromarray(pixels).save(tmp_path / "photos" / f"{number}.png")
+        rows.append(
+            {"image": f"{number}.png", "caption": f"a red {number}", "negative_caption": f"a blue {number}"}
+        )
+    with open(tmp_path / "pairs.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return tmp_path / "pairs.csv"
+
+
+@pytest.mark.parametrize("scheme", ["file", "memory"])
+def test_numbers_are_those_of_a_disk(scheme: str, counterfoil, pairs: Path, tmp_path: Path) -> None:
+    far = f"file://{tmp_path}/far" if scheme == "file" else f"memory://{tmp_path.name}-cli/far"
+    for photo in (tmp_path / "photos").iterdir():
+        open_place(far).write(photo.name, photo.read_bytes())
+
+    def values(images: object, out: str) -> dict[str, object]:
+        asked = ("--data", pairs, "--images", images, "--out", tmp_path / out, "--draws", 100)
+        said = counterfoil("evaluate", "pixels:colours", "pairs", *asked)
+        assert said.code == 0, said.err
+        assert "memory:/" not in (said.out + said.err).replace("memory://", "")
+        result = json.loads((tmp_path / out / "pairs" / "result.json").read_text())
+        return {name: facts["value"] for name, facts in result["measures"].items()}
+
+    assert values(far, "far-run") == values(tmp_path / "photos", "near-run")
+    for file in (tmp_path / "far-run").rglob("*.json"):
+        assert "memory:/" not in file.read_text().replace("memory://", "")
