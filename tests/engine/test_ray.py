@@ -23,7 +23,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data import Caption, Image
-from counterfoil.engine import Session, ray_cluster, ray_executor, run
+from counterfoil.engine import Session, ray_cluster, ray_crew, run
 from counterfoil.engine.executor import RankExecutor, executor_named
 from counterfoil.engine.plan import shards
 from counterfoil.engine.ray_cluster import count_workers
@@ -225,12 +225,12 @@ def test_a_worker_with_another_version_is_refused(tmp_path: Path, name: str) -> 
 def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_executor, "connect", lambda address: lambda: None)
-    monkeypatch.setattr(ray_executor, "count_workers", lambda cpus: (1, {}))
+    monkeypatch.setattr(ray_crew, "connect", lambda address: lambda: None)
+    monkeypatch.setattr(ray_crew, "count_workers", lambda cpus: (1, {}))
     asked: list[Greeting] = []
     actor = SimpleNamespace(meet=SimpleNamespace(remote=lambda greeting: asked.append(greeting) or "answer"))
     first, second = tmp_path / "first", tmp_path / "second"
-    crew, hand = ray_executor._Crew("", None, 60.0), ray_executor._Hand(actor)
+    crew, hand = ray_crew.RayCrew("", None, 60.0), ray_crew.RayHand(actor)
     crew.greet(first)
     assert not crew.meet(hand)
     # The next stage begins before the worker is there, and its cache is another one.
@@ -249,6 +249,13 @@ def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(
     assert not crew.meet(hand)
     with pytest.raises(InputError, match="other versions"):
         crew.met(hand, gone)
+    # Swept away by another process while the worker was not there yet.
+    hand.sees = None
+    assert not crew.meet(hand)
+    assert open_place(second).remove(asked[-1].probe)
+    crew.met(hand, gone)
+    assert not crew.meet(hand)
+    assert open_place(second).read(asked[-1].probe) is not None
     crew.leave()
     assert not list(tmp_path.rglob(".probe-*"))
 

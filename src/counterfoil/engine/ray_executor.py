@@ -7,24 +7,19 @@ is done again by another one, and Ray's own restarts and retries are not used.
 """
 
 import time
-import uuid
-import weakref
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from counterfoil.engine.cache import Cache
-from counterfoil.engine.leases import LEASES
 from counterfoil.engine.pace import AT_ONCE, ShardPace
-from counterfoil.engine.ray_cluster import connect, count_workers
-from counterfoil.engine.ray_worker import ChunkOutcome, Greeting, ShardWorker, versions
+from counterfoil.engine.ray_crew import RayCrew, RayHand
+from counterfoil.engine.ray_worker import ChunkOutcome
 from counterfoil.engine.shard_work import Advance, ShardWork
 from counterfoil.errors import InputError, StorageError
-from counterfoil.places import Place, location, open_place
+from counterfoil.places import location
 from counterfoil.scorers.sources import source_of
 
 #: Chunks that a worker has at a time: the one that it computes, and the next one.
@@ -58,7 +53,7 @@ class RayExecutor:
     cpus: float | None = None
     #: Seconds after which a lease of another machine that is not renewed counts as left behind.
     patience: float = 60.0
-    _crew: "_Crew | None" = field(default=None, init=False, repr=False)
+    _crew: RayCrew | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.cpus is not None and (self.cpus <= 0 or (self.cpus > 1 and self.cpus % 1)):
@@ -69,7 +64,7 @@ class RayExecutor:
     def run(self, work: ShardWork, advance: Advance) -> bool:
         """Have all shards computed by workers; their values are in the cache then."""
         if self._crew is None:
-            self._crew = _Crew(self.address, self.cpus, self.patience)
+            self._crew = RayCrew(self.address, self.cpus, self.patience)
         self._crew.greet(_everywhere(work))
         _Stage(self._crew, work, advance).run()
         work.leases(self.patience).sweep(work.names)
@@ -88,87 +83,10 @@ class RayExecutor:
         self.close()
 
 
-@dataclass(eq=False)
-class _Hand:
-    """One worker, as the driver sees it."""
-
-    actor: Any
-    #: The cache that it was found to see; what it was asked of another one, and the answer that is awaited.
-    sees: Path | None = None
-    asked: Greeting | None = None
-    meeting: Any = None
-    #: The scorer that it has.
-    has: str = ""
-    #: What it was sent and has not answered, oldest first: shards by reference.
-    chunks: dict[Any, tuple[int, ...]] = field(default_factory=dict)
-
-
-class _Crew:
-    """The workers of a cluster, from one stage of a session to the next."""
-
-    def __init__(self, address: str, cpus: float | None, patience: float) -> None:
-        disconnect = connect(address)
-        self.hands: list[_Hand] = []
-        self._probes: list[tuple[Place, str]] = []
-        # Also where the executor is not closed, and at the end of the process.
-        self.leave = weakref.finalize(self, _leave, disconnect, self.hands, self._probes)
-        self.most, self._resources = count_workers(cpus)
-        self._patience = patience
-        self._greeting: Greeting | None = None
-
-    def greet(self, folder: Path) -> None:
-        """Have a file in a cache that workers must see before they get work.
-
-        It stays from stage to stage: a worker that was started in one may come in the next.
-        """
-        if self._greeting is None or self._greeting.cache != folder:
-            token = uuid.uuid4().hex
-            place, probe = open_place(folder), f"{LEASES}/.probe-{token}.part"
-            place.write(probe, token.encode())
-            _remove(self._probes)
-            self._probes.append((place, probe))
-            self._greeting = Greeting(versions(), folder, probe, token)
-
-    def hire(self) -> None:
-        """Start a further worker."""
-        import ray
-
-        actor = ray.remote(ShardWorker).options(
-            max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD", **self._resources
-        )
-        self.hands.append(_Hand(actor.remote(self._patience)))
-
-    def dismiss(self, hand: _Hand) -> None:
-        """End a worker."""
-        import ray
-
-        self.hands.remove(hand)
-        with suppress(Exception):
-            ray.kill(hand.actor)
-
-    def meet(self, hand: _Hand) -> bool:
-        """Whether a worker sees the cache; one that was not asked yet is asked now."""
-        assert self._greeting is not None
-        if hand.sees == self._greeting.cache:
-            return True
-        if hand.meeting is None:
-            hand.asked, hand.meeting = self._greeting, hand.actor.meet.remote(self._greeting)
-        return False
-
-    def met(self, hand: _Hand, problem: Any) -> None:
-        """Take the answer of a worker; raises what is in the way of its work."""
-        assert hand.asked is not None
-        hand.meeting = None
-        if problem is None:
-            hand.sees = hand.asked.cache
-        elif hand.asked is self._greeting:  # else of a cache before, which may be gone: it is asked again
-            raise problem.error()
-
-
 class _Stage:
     """One stage of a session, until all of its shards are in the cache."""
 
-    def __init__(self, crew: _Crew, work: ShardWork, advance: Advance) -> None:
+    def __init__(self, crew: RayCrew, work: ShardWork, advance: Advance) -> None:
         self._work = work
         self._crew, self._advance = crew, advance
         self._name = f"{work.kept.identity.key} {type(work.scorer).__qualname__}"
@@ -233,7 +151,7 @@ class _Stage:
                 hint="is it busy with other work, or has it lost its machines? 'ray status' tells",
             )
 
-    def _send(self, hand: _Hand) -> None:
+    def _send(self, hand: RayHand) -> None:
         """Give a worker chunks, as many as it may have."""
         if not self._crew.meet(hand):
             return
@@ -244,7 +162,7 @@ class _Stage:
             hand.has = self._name
             hand.chunks[ref] = chunk[0]
 
-    def _next(self, hand: _Hand) -> tuple[int, ...]:
+    def _next(self, hand: RayHand) -> tuple[int, ...]:
         """The next shards for a worker.
 
         Where none are left, those that others have and may not have begun: a lease tells, and of a machine
@@ -315,7 +233,7 @@ class _Stage:
     def _under_way(self, shard: int) -> bool:
         return any(shard in shards for hand in self._crew.hands for shards in hand.chunks.values())
 
-    def _lose(self, hand: _Hand, error: Exception) -> None:
+    def _lose(self, hand: RayHand, error: Exception) -> None:
         """Let a worker go that has ended, and do again what it had not finished."""
         self._looked = 0.0
         self._look()
@@ -353,22 +271,3 @@ def _cause(error: Exception) -> str:
 def _itself(scorer: Any) -> Any:
     """A scorer that travels with its weights."""
     return scorer
-
-
-def _remove(probes: list[tuple[Place, str]]) -> None:
-    while probes:
-        place, probe = probes.pop()
-        with suppress(StorageError):
-            place.remove(probe)
-
-
-def _leave(disconnect: Callable[[], None], hands: Sequence[_Hand], probes: list[tuple[Place, str]]) -> None:
-    """End the workers and leave the cluster."""
-    import ray
-
-    _remove(probes)
-    for hand in hands:
-        with suppress(Exception):
-            ray.kill(hand.actor)
-    with suppress(Exception):
-        disconnect()
