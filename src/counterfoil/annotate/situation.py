@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.lease import COLUMNS, Lease
-from counterfoil.annotate.statements import PreparedStatement, Question
+from counterfoil.annotate.statements import DatabaseQuery, PreparedStatement
 from counterfoil.annotate.tables import answers, items, leases, meta, people, sa, tokens
 from counterfoil.errors import InputError
 
@@ -113,7 +113,7 @@ NEXT, EXPIRED = PreparedStatement(_NEXT), PreparedStatement(_OVER)
 GOLDEN = PreparedStatement(sa.select(items.c.position).where(items.c.role == "golden", *_FREE))
 
 
-def question_of(connection: sa.Connection, who: Who, lease: str, key: str) -> Question:
+def question_of(connection: sa.Connection, who: Who, lease: str, key: str) -> DatabaseQuery:
     """What `asked_with` asks, to be asked ahead."""
     return _ASKED.question(connection, **who.values, the_id=lease, the_key=key)
 

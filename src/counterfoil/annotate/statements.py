@@ -50,10 +50,10 @@ class PreparedStatement:
             if not self.apart:
                 doubt_ahead(connection)
 
-    def question(self, connection: sa.Connection, **values: Any) -> "Question":
+    def question(self, connection: sa.Connection, **values: Any) -> "DatabaseQuery":
         """What `first` and `all` ask with these values."""
         text, bound, _ = self._of(connection)
-        return Question(text, bound(values))
+        return DatabaseQuery(text, bound(values))
 
     def _of(self, connection: sa.Connection) -> Any:
         """Text, what binds values to it, and what makes a row of a tuple, for the connection's database."""
@@ -93,7 +93,7 @@ class Together(PreparedStatement):
 
 
 @dataclass
-class Question:
+class DatabaseQuery:
     """A question with its rows, where they were read and nothing was written since that could change them."""
 
     text: str
@@ -103,10 +103,10 @@ class Question:
 
 #: A write of a transaction, and what it asks first.
 Write = Callable[[sa.Connection], Any]
-Ask = Callable[[sa.Connection], Question]
+Ask = Callable[[sa.Connection], DatabaseQuery]
 
 
-def ask_ahead(connection: sa.Connection, question: Question | None) -> None:
+def ask_ahead(connection: sa.Connection, question: DatabaseQuery | None) -> None:
     """Ask with the next message that brings something to the disk; what was asked before can be used now.
 
     A question that was read ahead is not asked again, unless anything was written since, but for statements

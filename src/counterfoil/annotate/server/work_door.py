@@ -25,7 +25,7 @@ from counterfoil.annotate.server.turns import Turns
 from counterfoil.annotate.server.work_api import receipt_view
 from counterfoil.annotate.server.work_views import AnswerGiven, Views
 from counterfoil.annotate.situation import question_of
-from counterfoil.annotate.statements import Question
+from counterfoil.annotate.statements import DatabaseQuery
 from counterfoil.annotate.tables import sa
 
 _PATH = re.compile(r"/api/work/([\w-]{1,200})(/answers)?", re.ASCII)
@@ -115,7 +115,7 @@ class WorkDoor:
             def take(connection: sa.Connection) -> work.Receipt:
                 return work.take(connection, self.campaign, who, submission, self.clock())
 
-            def ask(connection: sa.Connection) -> Question:
+            def ask(connection: sa.Connection) -> DatabaseQuery:
                 return question_of(connection, who, submission.lease, submission.key)
 
             receipt = await self.turns.write(take, ask)
