@@ -47,6 +47,8 @@ SOUGHT = {
     "Ray's workers",
     "a job of many ranks",
     "how long a command would take",
+    "shards of training data, here and at a URL",
+    "files read by ranges",
     "writing to a bucket",
     "GradCache",
     "the error tree",
