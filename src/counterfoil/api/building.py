@@ -43,6 +43,7 @@ def pool(
     Raises `DataError` where the items differ, `InputError` for two models of one name and `ModelError` for a
     device that is not there.
 
+    >>> from counterfoil import evaluate
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
     ...         for name in ("length", "random")]
     >>> found = pool(runs, k=1, direction="t2i", quiet=True)

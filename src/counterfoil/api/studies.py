@@ -100,6 +100,7 @@ def bias(
     `positives` (read from `data`) are held against the judgements. Raises `DataError` for judged items and
     queries that a model does not rank.
 
+    >>> from counterfoil import evaluate, pool
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
     ...         for name in ("length", "random")]
     >>> pairs = pool(runs, k=2, direction="t2i", quiet=True).to_arrow().to_pylist()
