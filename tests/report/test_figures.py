@@ -1,5 +1,6 @@
 """Figures: what they draw, and that the same comparison gives the same bytes."""
 
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,20 @@ def test_each_is_well_formed_names_the_scorers_and_gives_the_same_bytes_again(qu
         assert len(set(ids)) == len(ids)
         assert all(one.startswith(f"{name}-") for one in ids)
         assert all(f"#{one}" in svg for one in ids)
+
+
+def test_a_figure_that_was_written_as_svg_is_what_it_was(quads: Comparison) -> None:
+    figure, again = figures.measures(quads), figures.measures(quads)
+    before = figure.dpi, figure.canvas, figure.patch.get_facecolor(), figure.axes[0].patch.get_facecolor()
+    with drawing.style(**{"svg.hashsalt": "m"}):
+        raw = io.StringIO()
+        again.savefig(raw, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        assert drawing._written(figure) == raw.getvalue()
+        drawing.svg(figure, name="m", title="m")
+        assert drawing._written(figure) == raw.getvalue()
+    after = figure.dpi, figure.canvas, figure.patch.get_facecolor(), figure.axes[0].patch.get_facecolor()
+    assert after == before
+    assert before[2][3] == 1
 
 
 def test_colours_are_variables_so_that_dark_pages_can_turn_them(quads: Comparison) -> None:

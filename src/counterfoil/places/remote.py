@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import logging
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -141,7 +142,7 @@ def _code(error: BaseException) -> object:
 
 
 @dataclass(frozen=True)
-class Bucket:
+class Bucket(ABC):
     """A prefix in a bucket: what `S3Place` and `GcsPlace` share."""
 
     where: Location
@@ -158,9 +159,9 @@ class Bucket:
         below = self.where.path.partition("/")[2]
         return f"{below}/{name}" if below else name
 
+    @abstractmethod
     def part(self, name: str, size: int | None) -> bytes | None:
         """The first `size` bytes of a name, or all; None where there is no such name."""
-        raise NotImplementedError
 
     def opened(
         self, entries: Iterable[PlaceEntry], wanted: Callable[[bytes], bool]
