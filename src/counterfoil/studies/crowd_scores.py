@@ -59,8 +59,8 @@ class CrowdScores:
     `rows` are text, image and group score as measured, beside the truth: the score of endlessly many answers
     of these people to these pairs. `expected` is what so few answers come to on average, exactly. `votes` is
     the mean number of answers of a pair, `stopped` the share of pairs whose more frequent answer has as many
-    as the rule says, `out` how many were disqualified of how many came, by kind of people; `lacking` answers
-    that nobody gave.
+    as the rule says, `out` how many were disqualified of how many came, by kind of people; `lacking` is
+    the number of answers that were never given.
     """
 
     rule: Rule
