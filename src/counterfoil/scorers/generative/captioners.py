@@ -17,7 +17,7 @@ from torch import Tensor
 from counterfoil.errors import ModelError
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.generative.image_text import Opened, stacked
-from counterfoil.scorers.generative.prefixes import UNTOUCHED, Prefix, Seen, TextRow
+from counterfoil.scorers.generative.prefixes import UNTOUCHED, Prefix, Seen, TextRow, cache_argument, cache_of
 from counterfoil.scorers.generative.templates import plain_ids
 from counterfoil.scorers.images import Preparation
 from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
@@ -83,6 +83,11 @@ class CrossCaptioner(Captioner):
 
     wholes: ClassVar[bool] = True
 
+    @property
+    @abstractmethod
+    def writer(self) -> Any:
+        """The text decoder."""
+
     @abstractmethod
     def states(self, pixels: Tensor) -> Tensor:
         """(1, places, width): the picture as the decoder attends to it."""
@@ -119,10 +124,10 @@ class CrossCaptioner(Captioner):
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
             encoder_hidden_states=states,
-            past_key_values=EncoderDecoderCache(DynamicCache(), DynamicCache()),
             use_cache=True,
+            **cache_argument(self.writer, EncoderDecoderCache(DynamicCache(), DynamicCache())),
         )
-        return Prefix(output.past_key_values, ids.shape[1], output.logits[0, -1].float(), states[:, :1])
+        return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float(), states[:, :1])
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt."""
@@ -132,8 +137,8 @@ class CrossCaptioner(Captioner):
             attention_mask=self._mask(ids, lengths),
             # That there is a picture is all it says: its keys and values are in the cache.
             encoder_hidden_states=torch.cat([prefix.more for prefix in prefixes]),
-            past_key_values=stacked([prefix.cache for prefix in prefixes]),
             use_cache=True,
+            **cache_argument(self.writer, stacked([prefix.cache for prefix in prefixes])),
         )
         logits: Tensor = output.logits
         return logits
@@ -142,6 +147,11 @@ class CrossCaptioner(Captioner):
 class BlipCaptioner(CrossCaptioner):
     """BLIP's captioner."""
 
+    @property
+    def writer(self) -> Any:
+        """Its text decoder."""
+        return self.model.text_decoder
+
     def states(self, pixels: Tensor) -> Tensor:
         """The states of all patches."""
         found: Tensor = self.model.vision_model(pixel_values=pixels).last_hidden_state
@@ -149,11 +159,16 @@ class BlipCaptioner(CrossCaptioner):
 
     def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
         """By its text decoder."""
-        return self.model.text_decoder(logits_to_keep=keep, **inputs)
+        return self.writer(logits_to_keep=keep, **inputs)
 
 
 class PairedCaptioner(CrossCaptioner):
     """A vision encoder with a text decoder that was trained to attend to it (`VisionEncoderDecoderModel`)."""
+
+    @property
+    def writer(self) -> Any:
+        """Its decoder."""
+        return self.model.decoder
 
     def states(self, pixels: Tensor) -> Tensor:
         """The encoder's states, as wide as the decoder needs them."""
@@ -166,7 +181,7 @@ class PairedCaptioner(CrossCaptioner):
 
     def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
         """By its decoder, which gives all logits: some kinds cannot be asked for fewer."""
-        output = self.model.decoder(**inputs)
+        output = self.writer(**inputs)
         if isinstance(keep, Tensor):
             output.logits = output.logits.take_along_dim(keep[..., None], dim=1)
         return output
@@ -185,7 +200,7 @@ class GitCaptioner(Captioner):
             use_cache=True,
             logits_to_keep=1,
         )
-        return Prefix(output.past_key_values, ids.shape[1], output.logits[0, -1].float())
+        return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float())
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Captions after the prompt; their positions count from it, not from the picture."""
@@ -194,9 +209,9 @@ class GitCaptioner(Captioner):
             input_ids=ids,
             attention_mask=self._mask(ids, lengths),
             position_ids=places[None].expand(len(ids), -1),
-            past_key_values=stacked([prefix.cache for prefix in prefixes]),
             use_cache=True,
             logits_to_keep=keep,
+            **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
         )
         logits: Tensor = output.logits
         return logits

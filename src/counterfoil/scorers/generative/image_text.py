@@ -5,7 +5,6 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,14 @@ from torch import Tensor
 from counterfoil.errors import ModelError
 from counterfoil.scorers import hf_loading as loading
 from counterfoil.scorers.base import Identity, Options
-from counterfoil.scorers.generative.prefixes import Prefix, Seen, TextRow, log_probabilities
+from counterfoil.scorers.generative.prefixes import (
+    Prefix,
+    Seen,
+    TextRow,
+    cache_argument,
+    cache_of,
+    log_probabilities,
+)
 from counterfoil.scorers.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
 from counterfoil.scorers.runtime import digest_tensors, to_device
 from counterfoil.store import canonical_json
@@ -116,7 +122,7 @@ class ImageTextDecoder:
         )
         # The step from an id's place to its position, where pictures take fewer positions than ids (Qwen-VL).
         step = getattr(self.model.model, "rope_deltas", None)
-        return Prefix(output.past_key_values, ids.shape[1], output.logits[0, -1].float(), step)
+        return Prefix(cache_of(output), ids.shape[1], output.logits[0, -1].float(), step)
 
     def go_on(self, prefixes: Sequence[Prefix], ids: Tensor, lengths: Tensor, keep: Tensor) -> Tensor:
         """Texts after their prefixes, each with the keys and values of its picture."""
@@ -131,10 +137,10 @@ class ImageTextDecoder:
         output = self.model(
             input_ids=ids,
             attention_mask=mask,
-            past_key_values=stacked([prefix.cache for prefix in prefixes]),
             use_cache=True,
             logits_to_keep=keep,
             **positions,
+            **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
         )
         logits: Tensor = output.logits
         return logits
@@ -198,11 +204,12 @@ def joined(outputs: Sequence[Any]) -> Any:
             return torch.cat(list(parts))
         return [each for part in parts for each in part]
 
+    # Of the class of the tower's own outputs, which a model may return with its own.
+    parts = {"pooler_output": both([output.pooler_output for output in outputs])}
     layers = [getattr(output, "deepstack_features", None) for output in outputs]
-    return SimpleNamespace(
-        pooler_output=both([output.pooler_output for output in outputs]),
-        deepstack_features=None if layers[0] is None else [both(part) for part in zip(*layers, strict=True)],
-    )
+    if layers[0] is not None:
+        parts["deepstack_features"] = [both(part) for part in zip(*layers, strict=True)]
+    return type(outputs[0])(**parts)
 
 
 def stacked(caches: Sequence[Any]) -> Any:

@@ -6,6 +6,7 @@ through the model together, those of like length first, padded on the right: und
 depends on what follows.
 """
 
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -69,6 +70,18 @@ class Prefix:
     last: Tensor | None = None
     #: Whatever else the decoder needs to go on.
     more: Any = None
+
+
+def cache_argument(model: Any, cache: Any) -> dict[str, Any]:
+    """Keys and values before a text, under the name that the model takes: since transformers 5.24 `cache`."""
+    known = "cache" in inspect.signature(model.forward).parameters
+    return {"cache" if known else "past_key_values": cache}
+
+
+def cache_of(output: Any) -> Any:
+    """The keys and values of what a model has read, from its output, by either name."""
+    found = getattr(output, "cache", None)
+    return output.past_key_values if found is None else found
 
 
 @runtime_checkable
