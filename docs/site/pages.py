@@ -1,5 +1,6 @@
 """Generated pages of the site: the start page, a page per package and per benchmark, and the navigation."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -69,6 +70,8 @@ def main() -> None:
         _write(f"benchmarks/{card.name}.md", _benchmark(card))
         lines.append(f"    * [{card.title}](benchmarks/{card.name}.md)")
     lines.append("* Reference")
+    _write("reference/counterfoil.md", _public_names())
+    lines.append("    * [import counterfoil as cf](reference/counterfoil.md)")
     for package in PACKAGES:
         modules = _modules(package)
         if modules:
@@ -81,6 +84,20 @@ def main() -> None:
         lines.append(f"* [{title}]({name.lower()})")
     _write("index.md", _outside("README.md"))
     _write("SUMMARY.md", "\n".join(lines) + "\n")
+
+
+def _public_names() -> str:
+    """The page of the Python API: every public name, functions first, from the stub that resolves them."""
+    stub = ast.parse((SOURCE / "__init__.pyi").read_text(encoding="utf-8"))
+    names = [
+        (each.name, f"counterfoil.{node.module}.{each.name}")
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+    ]
+    names.sort(key=lambda found: (found[0][0].isupper(), found[0]))
+    about = "Every name of `import counterfoil as cf`. [From Python](../python.md) shows their use."
+    return "\n".join(["# import counterfoil as cf", "", about, "", *(f"::: {path}\n" for _, path in names)])
 
 
 def _write(path: str, text: str) -> None:

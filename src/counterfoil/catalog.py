@@ -12,6 +12,8 @@ from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.forms import FORMS
 from counterfoil.data.forms.registry import ENTRIES
+from counterfoil.data.memory_tables import memory_table
+from counterfoil.data.readers.own import OWN_TABLES
 from counterfoil.data.readers.rows import is_image_folder
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, InputError, MissingExtraError
@@ -125,11 +127,13 @@ def register(entry: Any) -> None:
 def benchmark(
     name: str,
     *,
-    data: str | Path | None = None,
+    data: Any = None,
     images: str | Path | None = None,
     counts: bool = True,
 ) -> Benchmark:
     """The benchmark called `name`, read from `data`; where that is None, from what was fetched or the hub.
+
+    `data` is a path, or of a table of one's own (`OWN_TABLES`) the table itself (`memory_table`).
 
     `name` may also be a folder in counterfoil's own format (./NAME where a benchmark is called so). With
     `counts` False, data of the same layout may hold another number of questions than the release. Raises
@@ -138,6 +142,8 @@ def benchmark(
     # Evaluation loads SciPy, which names alone (a shell that completes them) do not wait for.
     from counterfoil.evaluation.run import is_run_folder
 
+    if data is not None and not isinstance(data, str | Path):
+        return _in_memory(name, data, images)
     data = fetched_data(name) if data is None else as_path(data)
     images = None if images is None else as_path(images)
     if data is not None and is_distant(data):
@@ -174,6 +180,17 @@ def benchmark(
         title = f"{card.title}, another selection"
         card = card.model_copy(update={"title": title, "size": None, "counts": {}, "also": {}})
     found: Benchmark = resolve(card.reader)(card, data, images)
+    return found
+
+
+def _in_memory(name: str, data: Any, images: str | Path | None) -> Benchmark:
+    """The benchmark of a table of one's own that is in memory; raises `InputError` for any other."""
+    if name not in OWN_TABLES:
+        raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
+    card = benchmark_card(name)
+    found: Benchmark = resolve(card.reader)(
+        card, memory_table(data), None if images is None else as_path(images)
+    )
     return found
 
 

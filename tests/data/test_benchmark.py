@@ -56,6 +56,18 @@ def test_what_is_at_hand(data: st.DataObject) -> None:
     )  # items without a question are gone
 
 
+def test_questions_of_fewer_candidates_show_no_others() -> None:
+    questions = Choice(("a", "b"), query=np.array([0, 1]), candidates=np.array([[0, 1, 2], [3, 4, -1]]))
+    whole = Benchmark(
+        card=Card(name="few", title="Few", form="choice"),
+        images=(Image("i0", None), Image("i1", None)),
+        captions=tuple(Caption(f"c{k}", f"text {k}") for k in range(5)),
+        questions=questions,
+    )
+    assert whole[1]["captions"] == ["text 3", "text 4"]
+    assert whole.to_arrow()["captions"].to_pylist() == [["text 0", "text 1", "text 2"], ["text 3", "text 4"]]
+
+
 def test_all_at_hand_is_the_benchmark_itself() -> None:
     whole = _quads([True] * 3, [True] * 4)
     assert whole.available() is whole

@@ -7,10 +7,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from counterfoil import catalog
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
 from counterfoil.engine.plan import Progress
 from counterfoil.engine.retrieve import Given
-from counterfoil.errors import UnknownNameError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.scorers.base import Classifier, Embedder, Scorer, identity_of
 from counterfoil.scorers.callables import FunctionScorer
 from counterfoil.scorers.captions.base import CaptionMetric
@@ -27,6 +29,8 @@ _Name = TypeVar("_Name", bound=StrEnum)
 Cache = str | Path | None
 #: A path, or a path per benchmark.
 Data = str | Path | Mapping[str, str | Path] | None
+#: Data of one benchmark: a path, or a table in memory (`counterfoil.data.memory_tables.memory_table`).
+TableData = Any
 
 
 def path_of(given: str | Path | None) -> Path | None:
@@ -64,6 +68,24 @@ def cache_for(scorer: object, cache: Cache) -> Path | None:
         told = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
         return cache_of("default") if told else None
     return cache_of(cache)
+
+
+def in_memory(data: object) -> bool:
+    """Whether `data` is a table itself, not a path or paths by benchmark."""
+    if isinstance(data, Mapping):
+        return not all(isinstance(path, str | Path) for path in data.values())
+    return data is not None and not isinstance(data, str | Path)
+
+
+def with_table(benchmark: str | Path | Benchmark, data: Any, images: Data) -> Benchmark:
+    """The benchmark of a table in memory; raises `InputError` where `benchmark` is read already."""
+    if isinstance(benchmark, Benchmark) or isinstance(images, Mapping):
+        raise InputError(
+            "data in memory are of one benchmark that is named",
+            given=str(benchmark),
+            allowed='"pairs", data=frame, images=FOLDER',
+        )
+    return catalog.benchmark(str(benchmark), data=data, images=images)
 
 
 def places_of(paths: Data, option: Literal["--data", "--images"]) -> Places:

@@ -8,12 +8,15 @@ from counterfoil.api.arguments import (
     AnyScorer,
     Cache,
     Data,
+    TableData,
     cache_for,
     cache_of,
     feedback_of,
+    in_memory,
     member_of,
     path_of,
     places_of,
+    with_table,
 )
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.plan import Note, Progress
@@ -32,19 +35,31 @@ from counterfoil.tasks.rankings import rank as rank_task
 from counterfoil.tasks.results import EvaluationRun
 
 
+def list_benchmarks() -> list[str]:
+    """The names of all benchmarks, as `counterfoil list benchmarks` has them with their facts.
+
+    >>> {"bivlc", "winoground", "pairs"} <= set(list_benchmarks())
+    True
+    """
+    return list(catalog.benchmarks())
+
+
 def load_benchmark(
-    name: str | Path, data: str | Path | None = None, images: str | Path | None = None, *, counts: bool = True
+    name: str | Path, data: TableData = None, images: str | Path | None = None, *, counts: bool = True
 ) -> Benchmark:
     """The benchmark called `name`, read from `data`; without it from what was fetched, or the hub.
 
     `name` is one of `counterfoil list benchmarks`, or a folder in counterfoil's own format. Your own table is
-    "pairs" (quads and choices), "gallery", "ratings" or "preferences", with the file as `data`. `images` is
-    the folder of the images, where the data name files. With `counts` False the data may hold another number
-    of questions than the release. Raises `UnknownNameError` for an unknown name and `DataError` for data that
-    do not fit.
+    "pairs" (quads and choices), "gallery", "statements", "ratings" or "preferences", with `data` its file or
+    the table itself: a pandas frame, an Arrow table, a list of dicts or a dict of columns, with images as
+    paths, bytes or pictures. `images` is the folder of the images, where the data name files. With `counts`
+    False the data may hold another number of questions than the release. Raises `UnknownNameError` for an
+    unknown name and `DataError` for data that do not fit.
 
     >>> load_benchmark("world-quads")
     <Benchmark world-quads: 500 questions, 785 images, 1,000 captions>
+    >>> load_benchmark("pairs", [{"image": "a.jpg", "caption": "a cat", "negative_caption": "a dog"}])
+    <Benchmark pairs: 1 questions, 1 images, 2 captions>
     """
     return catalog.benchmark(str(name), data=data, images=images, counts=counts)
 
@@ -98,7 +113,7 @@ def evaluate(
     scorer: str | AnyScorer,
     benchmark: str | Path | Benchmark,
     *,
-    data: Data = None,
+    data: Data | TableData = None,
     images: Data = None,
     limit: int | None = None,
     available: bool = False,
@@ -143,9 +158,11 @@ def evaluate(
     `CounterfoilError` in one line.
 
     >>> run = evaluate("blind:length", "world-quads", limit=50, draws=100, cache=None, quiet=True)
-    >>> run.result["group"].n, run.result["group"].chance
+    >>> run["group"].n, run["group"].chance
     (50, 0.16666666666666666)
     """
+    if in_memory(data):
+        benchmark, data, images = with_table(benchmark, data, images), None, None
     options = EvaluateOptions(
         data=places_of(data, "--data"),
         images=places_of(images, "--images"),

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from counterfoil.api.arguments import AnyScorer, Cache, Data, cache_of, feedback_of, path_of, places_of
+from counterfoil.api.arguments import (
+    AnyScorer,
+    Cache,
+    Data,
+    TableData,
+    cache_of,
+    feedback_of,
+    in_memory,
+    path_of,
+    places_of,
+    with_table,
+)
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.evaluation.result import Run
@@ -22,7 +33,7 @@ from counterfoil.tasks.study import study as study_task
 def audit(
     benchmarks: str | Path | Benchmark | Sequence[str | Path | Benchmark],
     *,
-    data: Data = None,
+    data: Data | TableData = None,
     images: Data = None,
     scorers: str | AnyScorer | Sequence[str | AnyScorer] = (),
     against: str | Path | Sequence[str | Path] = (),
@@ -53,6 +64,8 @@ def audit(
     ('blind:learned', ())
     """
     several = [benchmarks] if isinstance(benchmarks, str | Path | Benchmark) else benchmarks
+    if in_memory(data):
+        several, data, images = [with_table(each, data, images) for each in several], None, None
     named = [each if isinstance(each, Benchmark) else str(each) for each in several]
     extra = scorers if isinstance(scorers, list | tuple) else [scorers]
     options = AuditOptions(

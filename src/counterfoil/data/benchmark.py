@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -27,6 +29,7 @@ from counterfoil.data.forms import (
 )
 from counterfoil.data.forms.base import one_of
 from counterfoil.data.forms.registry import FormName
+from counterfoil.data.forms.release import ReleaseColumn, ReleaseTable
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import check_model, parse_toml
@@ -118,6 +121,43 @@ class Benchmark:
             f"<Benchmark {self.name}: {len(self):,} questions, {len(self.images):,} images, "
             f"{len(self.captions):,} captions>"
         )
+
+    def __getitem__(self, question: int) -> dict[str, Any]:
+        """One question by its place from 0: its id, images (`Image`), captions, what is right, its groups.
+
+        The names are those of `to_arrow`. In a gallery it is a query. Raises `IndexError` for no place.
+
+        >>> from counterfoil import load_benchmark
+        >>> found = load_benchmark("world-quads")[0]
+        >>> found["image"].decode().size, found["caption"], found["negative_caption"]
+        ((192, 192), 'This picture shows three stars.', 'This picture shows three dotted stars.')
+        """
+        row = range(len(self))[question]
+        return {name: self._cells(column, [row])[0] for name, column in self._table.columns.items()}
+
+    def to_arrow(self) -> pa.Table:
+        """A `pyarrow.Table` with a row per question: as `publish` writes it, images by their ids."""
+        columns = {
+            name: self._cells(column, range(len(self))) for name, column in self._table.columns.items()
+        }
+        shown = {
+            name: [each.id if isinstance(each, Image) else each for each in cells]
+            for name, cells in columns.items()
+        }
+        return pa.table(shown)
+
+    def to_frame(self) -> Any:
+        """`to_arrow` as a `pandas.DataFrame`; where pandas is not installed the `pyarrow.Table` itself."""
+        table = self.to_arrow()
+        return table if find_spec("pandas") is None else table.to_pandas()
+
+    @cached_property
+    def _table(self) -> ReleaseTable:
+        """The table of the questions, of those that a release of the benchmark has."""
+        return next(table for table in self.questions.release().tables if table.questions)
+
+    def _cells(self, column: ReleaseColumn, rows: Sequence[int]) -> list[Any]:
+        return column.cells(rows, self.images, self.captions)
 
     @property
     def _place(self) -> str:

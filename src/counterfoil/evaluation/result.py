@@ -141,6 +141,10 @@ class Run:
     result: Result
     manifest: Mapping[str, Any]
 
+    def __getitem__(self, measure: str) -> Estimate:
+        """The estimate of a measure over all questions, as `Result` gives it."""
+        return self.result[measure]
+
     def with_benchmark(self, benchmark: Benchmark) -> "Run":
         """The same run over `benchmark` with its pictures, if that asks all its questions; else itself."""
         place = {name: i for i, name in enumerate(benchmark.questions.ids)}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,11 +19,8 @@ from counterfoil.report.notes import rests_on
 from counterfoil.report.tables import by_group, differences, headline, overview
 from counterfoil.tasks.evaluation_inputs import whereabouts, whole_benchmark
 from counterfoil.tasks.feedback import SILENT, Feedback
-from counterfoil.tasks.outputs import load_runs, write
-from counterfoil.tasks.results import Tabular, measure_rows
-
-#: Which images a page carries: those whose licence lets a report carry them, all, or none.
-Pictures = Literal["auto", "always", "never"]
+from counterfoil.tasks.outputs import load_runs
+from counterfoil.tasks.results import Pictures, Tabular, measure_rows, write_page
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,12 +98,9 @@ class RunComparison(Tabular):
         machine are left out, except with `private`. A page of an earlier comparison is replaced, another file
         only with `overwrite`. Needs matplotlib.
         """
-        from counterfoil.report.drawing import check
-        from counterfoil.report.page import page
-
-        check()
-        html = page(self.comparisons, title=title, pictures=pictures, private=private)
-        write(path, html, command="compare", form="html", overwrite=overwrite)
+        write_page(
+            self.comparisons, path, title=title, pictures=pictures, private=private, overwrite=overwrite
+        )
 
     def plot(self, measures: Sequence[str] | None = None, *, benchmark: str | None = None) -> Any:
         """A matplotlib figure of the measures of one benchmark with intervals and chance.

@@ -4,7 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
@@ -15,6 +16,10 @@ from counterfoil.report import figures, tables
 from counterfoil.report.markup import Cell, Column, Row, Table, to_text
 from counterfoil.report.notes import rests_on
 from counterfoil.report.page_frame import fragment
+from counterfoil.tasks.outputs import write
+
+#: Which images a page carries: those whose licence lets a report carry them, all, or none.
+Pictures = Literal["auto", "always", "never"]
 
 
 class Tabular(ABC):
@@ -83,6 +88,18 @@ class EvaluationRun(Tabular, Run):
         """A matplotlib figure of the measures with intervals and chance, by default of the main ones."""
         return figures.measures(self._alone, measures)
 
+    def to_html(
+        self,
+        path: str | Path,
+        *,
+        title: str = "counterfoil report",
+        pictures: Pictures = "auto",
+        private: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the page of this run alone, as `RunComparison.to_html` writes that of several."""
+        write_page((self._alone,), path, title=title, pictures=pictures, private=private, overwrite=overwrite)
+
     @property
     def _alone(self) -> Comparison:
         return Comparison(self.benchmark.name, (self,), None, ())
@@ -108,6 +125,24 @@ class EvaluationRun(Tabular, Run):
         first = [name for name in tables.main_measures(self._alone) if name in self.result][-1:]
         numbers = ", ".join(f"{name} {self.result[name]}" for name in first)
         return f"<EvaluationRun {self.name} on {self.benchmark.name}: {numbers or 'no main measure'}>"
+
+
+def write_page(
+    comparisons: Sequence[Comparison],
+    path: str | Path,
+    *,
+    title: str,
+    pictures: Pictures,
+    private: bool,
+    overwrite: bool,
+) -> None:
+    """Write the page of these comparisons, with the pictures that are allowed; needs matplotlib."""
+    from counterfoil.report.drawing import check
+    from counterfoil.report.page import page
+
+    check()
+    html = page(comparisons, title=title, pictures=pictures, private=private)
+    write(path, html, command="compare", form="html", overwrite=overwrite)
 
 
 def measure_rows(run: Run) -> list[dict[str, Any]]:

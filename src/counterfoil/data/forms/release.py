@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from counterfoil.data.records import Caption, Image
 from counterfoil.data.references import References
 from counterfoil.errors import DataError
 
@@ -42,6 +43,22 @@ class ReleaseColumn:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def cells(
+        self, rows: Sequence[int] | NDArray[np.int64], images: Sequence[Image], captions: Sequence[Caption]
+    ) -> list[Any]:
+        """What the column holds in `rows`: an `Image`, texts, the id of an item, a value; None for none."""
+        if self.kind == "value":
+            return self.values.take(pa.array(rows, pa.int64())).to_pylist()
+        of_rows = [self.values[row] for row in rows]
+        if self.kind == "captions":
+            return [[captions[at].text for at in several if at >= 0] for several in of_rows]
+        if self.kind == "caption":
+            return [captions[at].text if at >= 0 else None for at in of_rows]
+        if self.kind == "item":
+            items = (*images, *captions)
+            return [items[at].id if at >= 0 else None for at in of_rows]
+        return [images[at] if at >= 0 else None for at in of_rows]
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,28 +108,23 @@ def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], p
     with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
-            columns = [_cells(benchmark, each, part) for each in table.columns.values()]
+            columns = [
+                _cells(benchmark, column, schema.field(name).type, part)
+                for name, column in table.columns.items()
+            ]
             batch = pa.table(columns, schema=schema)
             size += batch.nbytes
             writer.write_table(batch, row_group_size=step)
     return size
 
 
-def _cells(benchmark: Benchmark, column: ReleaseColumn, rows: NDArray[np.int64]) -> pa.Array:
-    if column.kind == "value":
-        return column.values.take(pa.array(rows))
-    if column.kind == "captions":
-        texts = [[benchmark.captions[at].text for at in column.values[row]] for row in rows]
-        return pa.array(texts, pa.list_(pa.string()))
-    positions = column.values[rows].tolist()
-    if column.kind == "caption":
-        return pa.array([benchmark.captions[at].text for at in positions], pa.string())
-    if column.kind == "item":
-        n = len(benchmark.images)
-        items = [benchmark.images[at] if at < n else benchmark.captions[at - n] for at in positions]
-        ids = [item.id if at >= 0 else None for item, at in zip(items, positions, strict=True)]
-        return pa.array(ids, pa.string())
-    return pa.array([image_cell(benchmark.images[at]) for at in positions], _CELL)
+def _cells(
+    benchmark: Benchmark, column: ReleaseColumn, kind: pa.DataType, rows: NDArray[np.int64]
+) -> pa.Array:
+    cells = column.cells(rows, benchmark.images, benchmark.captions)
+    if column.kind in _PICTURED:
+        cells = [None if image is None else image_cell(image) for image in cells]
+    return pa.array(cells, kind)
 
 
 def image_cell(image: Image) -> dict[str, Any] | None:

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Ids
-from counterfoil.data.readers.own import ALIASES, named
+from counterfoil.data.readers.own import own_table, title_of
 from counterfoil.data.readers.questions import gallery, search
-from counterfoil.data.readers.rows import cell_source, not_on_hub, open_rows
+from counterfoil.data.readers.rows import cell_source
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import DataTable, floats, labels, shown, texts
 from counterfoil.errors import DataError
 
 
-def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
     """One row per right pair; the gallery is every image and every caption that a row names.
 
     `relevance` in (0, 1] is the gain of a pair, 1 where there is no such column; a pair of relevance 0 is
@@ -31,10 +31,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     cells are paths relative to `images` (else to the table's folder), or bytes in Parquet. Every item is a
     query in its direction. Raises `DataError` naming file, row and column of what does not fit.
     """
-    if data is None:
-        raise not_on_hub(card)
-    table = named(open_rows(data, ALIASES["image"]), ("image", "caption"))
-    folder = images or (data if data.is_dir() else data.parent)
+    table, folder, path = own_table(card, data, images, ("image", "caption"))
     pictures, image = _images(table, folder)
     captions, caption = _captions(table)
     gains = _gains(table)
@@ -46,7 +43,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     owners = _owners(table, pictures, len(captions), caption, pairs)
     of_image, of_caption = (np.arange(len(each), dtype=np.int64) for each in (pictures, captions))
     return gallery(
-        card.model_copy(update={"title": data.stem}),
+        card.model_copy(update={"title": title_of(path)}),
         pictures,
         captions,
         owners,
@@ -55,7 +52,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
             search(of_caption, pairs[::-1], gains[right], names=[c.id for c in captions], where=table.source),
         ),
         source=table.source,
-        path=data,
+        path=path,
     )
 
 
@@ -73,7 +70,7 @@ class _Named:
         return self.number[key]
 
 
-def _images(table: DataTable, folder: Path) -> tuple[list[Image], Ids]:
+def _images(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
     """Distinct images and the position of each row's."""
     cells = table["image"]
     given = _keys(table, "image_id")

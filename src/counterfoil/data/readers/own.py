@@ -66,10 +66,34 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
     return DataTable(columns, table.source, table.kind, table.parts)
 
 
+#: The benchmarks that are tables of one's own, which may be in memory too.
+OWN_TABLES = ("pairs", "gallery", "statements", "ratings", "preferences")
 _IMAGES = ("image", "negative_image")
 
 
-def read_pairs(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+def own_table(
+    card: Card,
+    data: Path | DataTable | None,
+    images: Path | None,
+    wanted: Sequence[str],
+    *,
+    subsets: bool = False,
+) -> tuple[DataTable, Path | None, Path | None]:
+    """The table in `data` with the columns in `wanted` under these names, the folder of its images, its path.
+
+    `data` is a file or folder as `open_rows` reads it, or a table in memory, whose images are relative to
+    `images` (else to the working folder) and which has no path. Raises `DataError` where there is none.
+    """
+    if data is None:
+        raise not_on_hub(card)
+    if isinstance(data, DataTable):
+        return named(data, wanted), images, None
+    cells = [alias for name in wanted if name in _IMAGES for alias in ALIASES[name]]
+    table = named(open_rows(data, cells, subsets=subsets), wanted)
+    return table, images or (data if data.is_dir() else data.parent), data
+
+
+def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
     """Quads where there is a column `negative_image`, else choices of two captions.
 
     `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one, or with one per subset;
@@ -79,26 +103,23 @@ def read_pairs(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     from 0. Groupings: `type`, `split`, and `subset`, a column or file of that name, or "type_subtype".
     Raises `DataError` naming file, row and column of what does not fit.
     """
-    if data is None:
-        raise not_on_hub(card)
-    aliases = [alias for name in _IMAGES for alias in ALIASES[name]]
-    table = named(open_rows(data, aliases, subsets=True), (*_IMAGES, "caption", "negative_caption"))
+    wanted = (*_IMAGES, "caption", "negative_caption")
+    table, folder, path = own_table(card, data, images, wanted, subsets=True)
     ids = _ids(table)
-    folder = images or (data if data.is_dir() else data.parent)
     sides = [
         _images(table, column, ids, side, folder) for side, column in enumerate(_IMAGES) if column in table
     ]
     if not sides or _IMAGES[0] not in table:
         raise DataError("no column 'image'", where=table.source, given=", ".join(table.columns))
     form, measures = ("quad", ("group", "i2t", "t2i")) if len(sides) == 2 else ("choice", ("accuracy",))
-    own = {"title": data.stem, "form": form, "size": len(table), "measures": measures}
+    own = {"title": title_of(path), "form": form, "size": len(table), "measures": measures}
     card = card.model_copy(update=own)
     captions = texts(table, "caption"), texts(table, "negative_caption")
     if len(sides) == 2:
         return quads(
-            card, ids, captions, (sides[0], sides[1]), _pair_groupings(table), source=table.source, path=data
+            card, ids, captions, (sides[0], sides[1]), _pair_groupings(table), source=table.source, path=path
         )
-    return choices(card, ids, captions, sides[0], _pair_groupings(table), source=table.source, path=data)
+    return choices(card, ids, captions, sides[0], _pair_groupings(table), source=table.source, path=path)
 
 
 def _ids(table: DataTable) -> tuple[str, ...]:
@@ -110,7 +131,7 @@ def _ids(table: DataTable) -> tuple[str, ...]:
     return names(DataTable({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
 
 
-def _images(table: DataTable, column: str, ids: Sequence[str], side: int, folder: Path) -> list[Image]:
+def _images(table: DataTable, column: str, ids: Sequence[str], side: int, folder: Path | None) -> list[Image]:
     """Files are called by the path in the cell, so that rows of one image share it."""
     return [
         Image(
@@ -140,7 +161,7 @@ _RATING = re.compile(r"(rating|score_?human|rater)(_?\d+)?")
 _REFERENCE = re.compile(r"references?(_?\d+)?")
 
 
-def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
     """Captions with ratings, a row each; several columns of ratings are several raters, each rating a point.
 
     A cell of `references` is a text or (in JSON and Parquet) a list of them; further references may stand in
@@ -149,7 +170,7 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     table's folder). Ids are the column `id`, else row numbers from 0; `type` is a grouping. Raises
     `DataError` naming file, row and column of what does not fit.
     """
-    table, folder = _opened(card, data, images)
+    table, folder, path = own_table(card, data, images, ("image", "caption"))
     raters = [name for name in table.columns if _RATING.fullmatch(name)]
     if not raters:
         raise DataError(
@@ -171,7 +192,7 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
         [[_rated(table, row, name) for name in raters] for row in range(len(table))], dtype=np.float64
     )
     return rated(
-        card.model_copy(update={"title": _title(data)}),
+        card.model_copy(update={"title": title_of(path)}),
         RatingRows(
             ids,
             candidates,
@@ -184,17 +205,17 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
         files,
         left=Skipped(),
         source=table.source,
-        path=data,
+        path=path,
     )
 
 
-def read_preferences(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+def read_preferences(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
     """Pairs of captions of one image with how many people preferred each; rows without any vote are refused.
 
     Where both have as many votes the label is drawn, with seed 0. References and images as in `read_ratings`.
     Raises `DataError` naming file, row and column of what does not fit.
     """
-    table, folder = _opened(card, data, images)
+    table, folder, path = own_table(card, data, images, ("image", "caption"))
     ids, (files, pictures) = _ids(table), _pictures(table, folder)
     captions = CaptionTable()
     sides = [
@@ -216,22 +237,16 @@ def read_preferences(card: Card, data: Path | None, images: Path | None) -> Benc
         groupings=_groupings(table),
         references=_references(table, captions),
     )
-    card = card.model_copy(update={"title": _title(data)})
-    return finished(card, captions.items, files, questions, source=table.source, path=data)
+    card = card.model_copy(update={"title": title_of(path)})
+    return finished(card, captions.items, files, questions, source=table.source, path=path)
 
 
-def _opened(card: Card, data: Path | None, images: Path | None) -> tuple[DataTable, Path]:
-    if data is None:
-        raise not_on_hub(card)
-    table = named(open_rows(data, ALIASES["image"]), ("image", "caption"))
-    return table, images or (data if data.is_dir() else data.parent)
+def title_of(path: Path | None) -> str:
+    """What tables call the benchmark: its file; "" where it was in memory, for its name."""
+    return "" if path is None else path.stem
 
 
-def _title(data: Path | None) -> str:
-    return "" if data is None else data.stem
-
-
-def _pictures(table: DataTable, folder: Path) -> tuple[list[Image], Ids]:
+def _pictures(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
     """Distinct images, and the position of each row's."""
     keys = [
         cell if isinstance(cell, str) else f"image of row {row + 1}"

@@ -17,12 +17,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.fetching import serving
-from counterfoil.data.records import BytesSource, FileSource, Source
+from counterfoil.data.records import BytesSource, FileSource, PixelSource, Source
 from counterfoil.data.tables import EXTENSIONS, DataTable, TablePart, check_header, read_table, shown, stack
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.columns import broken, check_size, values
@@ -93,7 +95,7 @@ def image_folder(data: Path | None, images: Path | None) -> Path | None:
 
 
 def cell_source(table: DataTable, column: str, row: int, folder: Path | None) -> Source | None:
-    """The image of one cell: bytes, `{"bytes", "path"}`, or a path relative to `folder`.
+    """The image of one cell: bytes, `{"bytes", "path"}`, a picture, or a path relative to `folder`.
 
     None where the image is not at hand: the cell names a file that is not there, or is how a released result
     table prints an image it does not carry ("<PIL...>"). Raises `DataError` where the cell is empty.
@@ -106,6 +108,8 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | None) ->
         cell = cell["bytes"] if cell.get("bytes") is not None else cell.get("path")
     if isinstance(cell, bytes) and cell:
         return BytesSource(cell, where)
+    if isinstance(cell, PIL.Image.Image):
+        return PixelSource(np.asarray(cell.convert("RGB")), where)
     if not isinstance(cell, str) or not cell.strip():
         raise DataError("no image", where=where, allowed="the path of an image file, or its bytes")
     if cell.startswith("<PIL."):

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Statement
 from counterfoil.data.readers.human_ratings import CaptionTable, placed, unique_ids
-from counterfoil.data.readers.own import named
+from counterfoil.data.readers.own import own_table, title_of
 from counterfoil.data.readers.questions import check_counts
-from counterfoil.data.readers.rows import Photos, cell_source, hub_rows, image_folder, not_on_hub, open_rows
+from counterfoil.data.readers.rows import Photos, cell_source, hub_rows, image_folder
 from counterfoil.data.records import Image, Source
 from counterfoil.data.tables import (
     DataTable,
@@ -117,7 +117,7 @@ def _relations(relations: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
     """A table of statements: columns image, statement (or caption, text) and label (1 or 0, true or false).
 
     `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one; image cells are paths
@@ -127,19 +127,16 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     `dataset_source` (of SeeTRUE), where there are such columns. Columns votes_true and votes_false count what
     people said. Raises `DataError` naming file, row and column of what does not fit.
     """
-    if data is None:
-        raise not_on_hub(card)
-    table = named(open_rows(data, ("image", "filename", "image_path", "img")), ("image",))
+    table, folder, path = own_table(card, data, images, ("image",))
     statement, label = (_one_of(table, among) for among in (_STATEMENT, _LABEL))
     ids = names(table, "id") if "id" in table else tuple(str(row) for row in range(len(table)))
-    folder = images or (data if data.is_dir() else data.parent)
     called = [
         cell if isinstance(cell, str) else f"{ids[row]}_image" for row, cell in enumerate(table["image"])
     ]
     first = {name: row for row, name in reversed(list(enumerate(called)))}
     votes = ("votes_false", "votes_true")
     return _benchmark(
-        card if card.size is not None else card.model_copy(update={"title": data.stem}),
+        card if card.size is not None else card.model_copy(update={"title": title_of(path)}),
         ids,
         texts(table, statement),
         called,
@@ -153,7 +150,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         if all(name in table for name in votes)
         else None,
         source=table.source,
-        path=data,
+        path=path,
     )
 
 
