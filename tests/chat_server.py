@@ -46,6 +46,8 @@ class State:
         self.logprobs: bool = given.get("logprobs", True)
         #: What is answered to every prompt, in place of the truth.
         self.always: str | None = given.get("always")
+        #: Why the model stopped.
+        self.finish: str = given.get("finish", "stop")
         #: Parts of prompts that are refused, or answered with nothing that can be read.
         self.refuse: list[str] = given.get("refuse", [])
         self.babble: list[str] = given.get("babble", [])
@@ -94,7 +96,8 @@ class Handler(BaseHTTPRequestHandler):
             released.wait(60)
             return
         if not self._failed(fault):
-            self._answer(self._parsed(body))
+            entry["asked"] = self._parsed(body)
+            self._answer(entry["asked"])
 
     def _parsed(self, body: bytes) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(body)
@@ -133,6 +136,8 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(429, {"error": {"message": "no money left", "code": "insufficient_quota"}})
             case "401":
                 self._send(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
+            case "context":
+                self._send(500, {"error": {"message": "the request exceeds the available context size"}})
             case "filter":
                 self._send(400, {"error": {"message": "filtered", "code": "content_filter"}})
             case _:
@@ -143,11 +148,11 @@ class Handler(BaseHTTPRequestHandler):
         if asked["model"] != "looker":
             self._send(404, {"error": {"message": f"The model `{asked['model']}` does not exist"}})
             return
-        content = asked["messages"][0]["content"]
+        content = asked["messages"][-1]["content"]
         text = "\n".join(part["text"] for part in content if part["type"] == "text")
         images = [_digest(part["image_url"]["url"]) for part in content if part["type"] == "image_url"]
         message: dict[str, Any] = {"role": "assistant"}
-        choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": message}
+        choice: dict[str, Any] = {"index": 0, "finish_reason": STATE.finish, "message": message}
         if any(words in text for words in STATE.refuse):
             message |= {"content": None, "refusal": "I can't help with that."}
         elif any(words in text for words in STATE.babble):

@@ -18,6 +18,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine import Session, run
 from counterfoil.errors import InputError, ModelError, ScoreError
 from counterfoil.scorers.base import Options
+from counterfoil.scorers.chat import sending_nothing
 from counterfoil.scorers.chat.protocols import option_orders
 
 pytest.importorskip("httpx2")
@@ -302,6 +303,79 @@ def test_unread_picks_are_unanswered(server, quads):
     # Two lists of captions and one caption of each quad hold the words.
     assert (scorer.refused, scorer.unread) == (3, 3)
     assert [right[1] for right in answers.right.values()] == [False, False, False, True]
+
+
+def test_the_answer_of_a_reasoning_model_stands_behind_its_thinking(server, quads):
+    server.set(always="<think>Yes... or yes?</think>\n\nNo.", logprobs=False)
+    np.testing.assert_array_equal(run(quads, load(server)).values, 0)
+    server.set(always="Option A is odd, no.</think> I think it's B")
+    picked = run(quads, load(server, protocol="choose", order="given")).right
+    assert [right.all() for right in picked.values()] == [False, True, False, True]
+
+
+def test_an_answer_that_was_cut_off_in_its_thinking_is_no_answer(server, quads):
+    server.set(always="<think>Yes, there is", finish="length", logprobs=False)
+    with pytest.raises(
+        ModelError, match=r"cut off at 16 tokens.*given: <think>Yes, there is; .*--set max_tokens=2048"
+    ):
+        run(quads, load(server))
+    scorer = load(server, unanswered="wrong")
+    assert run(quads, scorer).unanswered.all()
+    assert (scorer.truncated, scorer.unread) == (24, 0)
+    assert "24 cut off at 16 tokens" in scorer.spent()
+    # What was said before the end counts.
+    server.set(always="Yes, it shows", finish="length", logprobs=False)
+    np.testing.assert_array_equal(run(quads, load(server)).values, 1)
+
+
+def test_a_system_prompt_and_fields_of_the_endpoint_are_sent(server, quads):
+    server.set()
+    given = {"system": "Look twice.", "extra": '{"reasoning_effort": "low", "top_k": 1}'}
+    scorer = load(server, read="logprobs", **given)
+    run(quads, scorer)
+    asked = server.log()[0]["asked"]
+    assert asked["messages"][0] == {"role": "system", "content": "Look twice."}
+    assert (asked["reasoning_effort"], asked["top_k"]) == ("low", 1)
+    assert scorer.identity.options["system"] == "Look twice."
+    assert scorer.identity != load(server, read="logprobs").identity
+    for extra in ("{", "[1]", '{"model": "other"}', '{"max_tokens": 3}'):
+        with pytest.raises(InputError, match="no fields of a request"):
+            load(server, extra=extra)
+
+
+def test_a_model_that_reads_text_alone_is_asked_without_images(server, quads):
+    server.set()
+    values = run(quads, load(server, read="logprobs", images="no")).values
+    kinds = {part["type"] for entry in server.log() for part in entry["asked"]["messages"][0]["content"]}
+    assert kinds == {"text"}
+    np.testing.assert_allclose(values, 0.9)
+    with pytest.raises(InputError, match="nothing to choose among"):
+        run(quads, load(server, protocol="choose", images="no"))
+
+
+def test_a_request_that_is_too_long_is_sent_once(server, quads):
+    server.set(faults=["context"] * 50)
+    with pytest.raises(ModelError, match=r"longer than the model's context; given: status 500"):
+        run(quads, load(server, concurrency="1"))
+    assert sent(server) == 1
+
+
+def test_captions_that_begin_alike_are_no_question(server):
+    choices = shown(forms.choices({"a": 2}))
+    alike = tuple(replace(each, text=f"a cat on a {n}") for n, each in enumerate(choices.captions))
+    with pytest.raises(InputError, match="not one question with different answers; given: a cat on a 0"):
+        run(replace(choices, captions=alike), load(server, protocol="answer"))
+
+
+def test_an_estimate_sends_nothing(server, quads, tmp_path):
+    server.set()
+    with sending_nothing(), pytest.raises(ModelError, match=r"an estimate sends no requests; .*--limit 20"):
+        run(quads, load(server))
+    assert sent(server) == 0
+    run(quads, load(server, tmp_path))
+    # What was answered before is read.
+    with sending_nothing():
+        run(quads, load(server, tmp_path))
 
 
 def test_several_right_candidates_are_no_pick(server):

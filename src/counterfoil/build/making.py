@@ -117,7 +117,7 @@ class ChatMaker:
         replies = self.endpoint.ask([each for batch in batches for each in batch])
         for batch in batches:
             yield [
-                json.dumps({"text": reply.text, "refused": reply.refused}).encode()
+                json.dumps({"text": reply.answer, "refused": reply.refused}).encode()
                 # The batch first: where it ends, no answer of the next one is taken.
                 for _, reply in zip(batch, replies, strict=False)
             ]

@@ -61,6 +61,7 @@ def command(
     from counterfoil.cli import paths, replay
     from counterfoil.engine.estimating import EstimatingExecutor
     from counterfoil.errors import InputError
+    from counterfoil.scorers.chat import sending_nothing
     from counterfoil.tasks.estimate import Costs, WorkEstimate
 
     costs = Costs(
@@ -77,6 +78,7 @@ def command(
     executor, asked = EstimatingExecutor(sample), replay.prepared(words)
     with (
         replay.thrown_away(quiet=quiet) as results,
+        sending_nothing(),
         tempfile.TemporaryDirectory(prefix="counterfoil-") as nothing,
     ):
         # Without a cache everything is to be done: an empty one says the same.

@@ -5,6 +5,7 @@ was sent. Requests that hang when a process is killed were never answered, and a
 """
 
 import json
+import re
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -22,6 +23,7 @@ from typing import Any, Generic, TypeVar
 import httpx2
 
 from counterfoil.errors import ModelError
+from counterfoil.scorers.chat import SILENT
 
 #: What is asked of an endpoint, and what it answers.
 Asked = TypeVar("Asked")
@@ -32,6 +34,8 @@ Other = TypeVar("Other")
 PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 #: Codes of errors by which a filter declines to answer.
 _FILTERED = ("content_filter", "content_policy", "moderation_blocked")
+#: Words by which servers say that a request does not fit, llama.cpp with a status that passes elsewhere.
+_TOO_LONG = re.compile(r"context[ _](?:size|length|window)|maximum context", re.IGNORECASE)
 #: No wait between tries is longer, in seconds; an endpoint that asks for more ends the run.
 _LONGEST = 60.0
 _PATIENCE = 600.0
@@ -96,7 +100,7 @@ class Client(ABC, Generic[Asked, Answer]):
         self.settings, self.spent = settings, Spent()
         self._key = key
         self._lock, self._stop = threading.Lock(), threading.Event()
-        self._next, self._reached = 0.0, False
+        self._next, self._reached, self._silent = 0.0, False, False
         # Jitter changes nothing but when a request is sent.
         self._random = Random()
 
@@ -136,6 +140,7 @@ class Client(ABC, Generic[Asked, Answer]):
         `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or gives no
         answer after all tries. Whatever was answered is kept.
         """
+        self._silent = SILENT.get()
         under_way: dict[str, Future[Answer]] = {}
         self._stop = threading.Event()
         limit = self.settings.concurrency
@@ -169,6 +174,9 @@ class Client(ABC, Generic[Asked, Answer]):
         known = self.known(key)
         if known is not None:
             return known
+        if self._silent:
+            hint = "'counterfoil evaluate --limit 20' sends those of 20 questions and says what they cost"
+            raise self._failed("an estimate sends no requests", hint=hint)
         content, last = payload(), ""
         for tries in range(self.settings.retries + 1):
             self._pace()
@@ -206,6 +214,12 @@ class Client(ABC, Generic[Asked, Answer]):
             except (ValueError, KeyError, TypeError, IndexError, AttributeError):
                 return None, f"status 200 and no {self.what}: {text[:80]}", 0.0
         message = self._shown(_message(text))
+        if status in (400, 413, 500) and _TOO_LONG.search(text):
+            raise self._failed(
+                "the request is longer than the model's context",
+                given=f"status {status}: {message}",
+                hint="start the server with a larger context (llama.cpp: --ctx-size), or send smaller images",
+            )
         if status == 400 and any(word in text for word in _FILTERED):
             # A filter that refuses to look is an answer, counted as a refusal.
             return self.refusal(message), "", 0.0

@@ -6,8 +6,8 @@ Every answer is written to its own file as soon as it arrives, named by the dige
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import decoded, parse_json
 from counterfoil.places import open_place
 from counterfoil.scorers.chat.client import Client, ClientSettings
+from counterfoil.scorers.chat.parsing import after_thinking
 from counterfoil.scorers.chat.protocols import Parts
 from counterfoil.store import digest, digest_value, json_bytes
 
@@ -40,6 +41,9 @@ class ChatSettings(ClientSettings):
     detail: str = ""
     #: The parameter that limits the length of answers; newer models take "max_completion_tokens" alone.
     tokens_field: str = "max_tokens"
+    #: What the model is told before the question, and fields of the endpoint's own that go into the request.
+    system: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,10 @@ class ChatRequest:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. `refused` says that the model or its filter declined; `text` may be empty."""
+    """One answer. `refused` says that the model or its filter declined; `text` may be empty.
+
+    `text` is all that came; `answer` is what stands behind the thinking of a reasoning model.
+    """
 
     text: str
     refused: bool
@@ -66,6 +73,13 @@ class Reply:
     completion_tokens: int
     #: What the endpoint calls the model that answered.
     model: str
+    #: Whether the answer was cut off where it had used up its tokens.
+    truncated: bool = False
+
+    @property
+    def answer(self) -> str:
+        """The text without a reasoning model's thinking; "" where it did not come to its end."""
+        return after_thinking(self.text)
 
 
 class Endpoint(Client[ChatRequest, Reply]):
@@ -101,6 +115,7 @@ class Endpoint(Client[ChatRequest, Reply]):
             "model": settings.model,
             settings.tokens_field: request.max_tokens,
             "temperature": settings.temperature,
+            **settings.extra,
         }
         if request.logprobs:
             facts |= {"logprobs": True, "top_logprobs": _TOP}
@@ -118,7 +133,8 @@ class Endpoint(Client[ChatRequest, Reply]):
                 return {"type": "image_url", "image_url": {"url": written(each), **detail}}
 
             content = [part(each) for each in request.parts]
-            return {**facts, "messages": [{"role": "user", "content": content}]}
+            told = [{"role": "system", "content": settings.system}] if settings.system else []
+            return {**facts, "messages": [*told, {"role": "user", "content": content}]}
 
         def named(image: Image) -> str:
             if image not in self._digests:
@@ -183,6 +199,7 @@ def _reply(body: Any, model: str) -> Reply:
         prompt_tokens=int(usage.get("prompt_tokens") or 0),
         completion_tokens=int(usage.get("completion_tokens") or 0),
         model=str(body.get("model") or model),
+        truncated=choice.get("finish_reason") == "length",
     )
 
 

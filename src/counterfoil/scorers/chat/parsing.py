@@ -18,7 +18,27 @@ _MARKED = re.compile(
 )
 #: Both letters at once, which answers nothing ("(A) or (B)?").
 _BOTH = re.compile(r"^\W*[A-Z]\W*\s(?:or|and)\s\W*[A-Z]\b")
+#: The letter that is given as the answer behind words that may name several.
+_FINAL = re.compile(
+    r"\\boxed\{\W*(?:\\text\{)?\W*([A-Z])\W*\}"
+    r"|\b[Aa]nswer(?:\s+is)?\s*:?\W*\b([A-Z])(?=\W*(?:\n|$)|[.;])"
+    r"|\b(?:[Ii]s|[Ii]t'?s|[Bb]e|[Cc]hoose|[Pp]ick|[Ss]elect)\W+([A-Z])(?=\W*$)"
+)
+#: Where a reasoning model's thinking begins and ends; some servers send the end alone.
+_THINKING = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _MATCH = re.compile(r"\b([12])\W{0,3}([AB])\b", re.IGNORECASE)
+
+
+def after_thinking(text: str) -> str:
+    """What a reasoning model says behind its thinking; "" where that has no end, the text where it has none.
+
+    >>> [after_thinking(text) for text in ("<think>Yes, a cat? No.</think> No.", "<think>Yes", "Yes")]
+    ['No.', '', 'Yes']
+    """
+    marks = list(_THINKING.finditer(text))
+    if not marks:
+        return text
+    return text[marks[-1].end() :].strip() if marks[-1][1] else ""
 
 
 def yes_or_no(text: str) -> bool | None:
@@ -48,19 +68,25 @@ def first_named(text: str, answers: Sequence[str]) -> int | None:
 
 
 def option_letter(text: str, options: Sequence[str]) -> int | None:
-    """The place of the option that an answer names; None where it names none, or several alike.
+    r"""The place of the option that an answer names; None where it names none, or several alike.
 
-    A letter that opens the answer counts first, then one that is marked as a letter and the only one of its
-    kind, then the text of an option written out. The article "A" at the start is no letter.
+    The last letter that is given as the answer counts first ("\boxed{B}", "the answer is B", "I think it's
+    A"), then one that opens the text, then one that is marked as a letter and the only one of its kind, then
+    the text of an option written out. The article "A" at the start is no letter.
 
     >>> two = ["a cat on a mat", "a mat on a cat"]
     >>> [option_letter(text, two) for text in ("B", "(A) a cat", "It shows (B).", "A mat on a cat.")]
     [1, 0, 1, 1]
+    >>> [option_letter(text, two) for text in ("I think it's A", r"So \boxed{B}", "(A) is odd. Answer: B")]
+    [0, 1, 1]
     >>> [option_letter(text, two) for text in ("(A) or (B)?", "A dog", "C", "Both (A) and (B)")]
     [None, None, None, None]
     """
     plain = text.replace("*", "").replace("`", "").strip()
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(options)]
+    final = [next(filter(None, groups)) for groups in _FINAL.findall(plain)]
+    if final:
+        return letters.index(final[-1]) if final[-1] in letters else None
     short = plain.strip("()[].: \n")
     opening = _OPENING.match(short.upper() if len(short) == 1 else plain)
     if _BOTH.match(plain):

@@ -31,6 +31,8 @@ ORDERS = ("seeded", "balanced", "given")
 #: The texts of a prompt, and its images, in order.
 Parts = tuple[str | Image, ...]
 
+#: What a question, or the instruction behind it, ends with.
+_ENDS = ("?", ".", "!", ":", ";")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 #: What each protocol asks where no other words are given; {} is the caption, or the list of captions.
@@ -194,7 +196,8 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
 def question_and_answers(captions: Sequence[Caption]) -> tuple[str, tuple[str, ...]]:
     """The question that captions begin with alike, up to a blank, and the answer behind it of each.
 
-    Raises `InputError` where they have no words in common, or nothing else.
+    Raises `InputError` where they begin with no words in common that end as a question or an instruction
+    does, or have nothing else.
 
     >>> question_and_answers([Caption("0", "Is it red? Yes"), Caption("1", "Is it red? No")])
     ('Is it red?', ('Yes', 'No'))
@@ -204,7 +207,7 @@ def question_and_answers(captions: Sequence[Caption]) -> tuple[str, tuple[str, .
     differing = (place for place, column in enumerate(zip(*words, strict=False)) if len(set(column)) > 1)
     first = next(differing, 0)
     alike, answers = " ".join(words[0][:first]), tuple(" ".join(each[first:]).strip() for each in words)
-    if not alike.strip() or not all(answers):
+    if not alike.strip().endswith(_ENDS) or not all(answers):
         raise InputError(
             "the captions are not one question with different answers",
             given=" | ".join(texts),

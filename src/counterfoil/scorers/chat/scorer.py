@@ -1,5 +1,6 @@
 """Chat models as scorers: pairs one at a time, or whole questions, read from what an endpoint answers."""
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from counterfoil.scorers.base import (
 )
 from counterfoil.scorers.chat.endpoint import ChatRequest, ChatSettings, Endpoint, Reply
 from counterfoil.scorers.chat.parsing import are_logprobs, yes_no_logprobs, yes_or_no
-from counterfoil.scorers.chat.protocols import ORDERS, PROTOCOLS, Prompts, picked, turns
+from counterfoil.scorers.chat.protocols import ORDERS, PROTOCOLS, Parts, Prompts, picked, turns
 from counterfoil.scorers.questions import Picks, QuestionItems, Unanswered
 
 #: How an answer of yes or no is read: `auto` finds out with one small request whether log-probabilities are
@@ -34,7 +35,11 @@ SCORES = ("p-yes", "log-odds")
 
 _PROBE = "Answer with one word, yes or no: is seven larger than three?"
 #: Raised where prompts or readings of the same settings change.
-_REVISION = "1"
+_REVISION = "2"
+#: Fields of a request that have settings of their own.
+_OWN_FIELDS = frozenset(
+    ("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "logprobs", "top_logprobs")
+)
 
 
 def load(argument: str, options: Options = DEFAULT) -> "ChatScorer":
@@ -77,6 +82,8 @@ def load(argument: str, options: Options = DEFAULT) -> "ChatScorer":
         temperature=settings.number("temperature", 0.0, low=0.0, high=2.0),
         detail=settings.one_of("detail", ("", "low", "high", "auto")),
         tokens_field=settings.one_of("tokens_field", ("max_tokens", "max_completion_tokens")),
+        system=settings.get("system"),
+        extra=_extra(settings.get("extra"), where=where),
         concurrency=settings.count("concurrency", 8),
         rpm=settings.number("rpm", 0.0, low=0.0, high=1e6),
         retries=int(settings.number("retries", 6, low=0, high=100)),
@@ -91,12 +98,29 @@ def load(argument: str, options: Options = DEFAULT) -> "ChatScorer":
         order=settings.one_of("order", ORDERS),
         seed=options.seed,
         max_tokens=settings.count("max_tokens", 16),
+        sees=settings.one_of("images", ("yes", "no")) == "yes",
         unanswered=cast(Unanswered, options.unanswered),
         prices=(
             settings.number("input_price", 0.0, low=0.0, high=1e6),
             settings.number("output_price", 0.0, low=0.0, high=1e6),
         ),
     )
+
+
+def _extra(text: str, *, where: str) -> Mapping[str, Any]:
+    """The JSON object of fields that go into each request; raises `InputError` for anything else."""
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not _OWN_FIELDS.isdisjoint(found):
+        raise InputError(
+            "no fields of a request",
+            where=where,
+            given=text,
+            allowed='a JSON object such as {"reasoning_effort": "low"}, without fields that are settings',
+        )
+    return found
 
 
 def address(url: str, *, where: str) -> str:
@@ -145,11 +169,14 @@ class ChatScorer:
     order: str = "seeded"
     seed: int = 0
     max_tokens: int = 16
+    #: Whether images are sent; a model that reads text alone is asked without.
+    sees: bool = True
     unanswered: Unanswered = "refuse"
     #: Of a million tokens that are read, and written.
     prices: tuple[float, float] = (0.0, 0.0)
     refused: int = field(default=0, init=False)
     unread: int = field(default=0, init=False)
+    truncated: int = field(default=0, init=False)
 
     @property
     def does(self) -> tuple[Ability, ...]:
@@ -177,6 +204,9 @@ class ChatScorer:
                 "temperature": asked.temperature,
                 **({"score": self.score_as} if reading == "logprobs" else {"max_tokens": self.max_tokens}),
                 **({"detail": asked.detail} if asked.detail else {}),
+                **({"system": asked.system} if asked.system else {}),
+                **({"extra": json.dumps(asked.extra, sort_keys=True)} if asked.extra else {}),
+                **({} if self.sees else {"images": "no"}),
                 **({"image_question": self.prompts.image_question} if self.prompts.image_question else {}),
                 **({"order": self.order, "seed": self.seed} if ordered else {}),
             },
@@ -186,7 +216,12 @@ class ChatScorer:
     def provenance(self) -> Mapping[str, Any]:
         """What the endpoint calls the models that answered, and how many answers were refused or unread."""
         models = sorted(self.endpoint.spent.models)
-        return {"models": models, "refused": self.refused, "unread": self.unread}
+        return {
+            "models": models,
+            "refused": self.refused,
+            "unread": self.unread,
+            "truncated": self.truncated,
+        }
 
     def kept_in(self, folder: Path) -> "ChatScorer":
         """The same scorer with its answers kept in `folder`."""
@@ -201,7 +236,9 @@ class ChatScorer:
         by_logprobs = self.found_reading() == "logprobs"
         requests = [
             ChatRequest(
-                self.prompts.about_pair(image, caption), 1 if by_logprobs else self.max_tokens, by_logprobs
+                self._sent(self.prompts.about_pair(image, caption)),
+                1 if by_logprobs else self.max_tokens,
+                by_logprobs,
             )
             for image, caption in chain.from_iterable(batches)
         ]
@@ -212,7 +249,7 @@ class ChatScorer:
     def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
         """What the model picks in each question, in order."""
         asked = turns(questions, self.prompts, order=self.order, seed=self.seed)
-        replies = self.endpoint.ask([ChatRequest(turn.parts, self.max_tokens) for turn in asked])
+        replies = self.endpoint.ask([ChatRequest(self._sent(turn.parts), self.max_tokens) for turn in asked])
         coming = iter(asked)
         turn = next(coming, None)
         for number, question in enumerate(questions):
@@ -220,8 +257,9 @@ class ChatScorer:
             while turn is not None and turn.question == number:
                 reply = next(replies)
                 self.refused += reply.refused
-                self.unread += not reply.refused and turn.read(reply.text) is None
-                answers.append((turn, None if reply.refused else reply.text))
+                if not reply.refused and turn.read(reply.answer) is None:
+                    self._not_read(reply)
+                answers.append((turn, None if reply.refused else reply.answer))
                 turn = next(coming, None)
             yield picked(question, answers)
 
@@ -246,16 +284,46 @@ class ChatScorer:
             f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens",
             *([f"cost {cost:,.4f}"] if any(self.prices) else []),
             f"{self.refused:,} refused, {self.unread:,} not readable",
+            *([f"{self.truncated:,} cut off at {self.max_tokens:,} tokens"] if self.truncated else []),
         ]
         return "; ".join(words)
+
+    def _sent(self, parts: Parts) -> Parts:
+        """What of a prompt is sent; raises `InputError` where images that are not sent are the options."""
+        if self.sees:
+            return parts
+        if sum(isinstance(part, Image) for part in parts) > 1:
+            raise InputError(
+                "without images there is nothing to choose among",
+                where=self.endpoint.settings.model,
+                given="images=no",
+                allowed="yes-no, or choices among captions",
+            )
+        return tuple(part for part in parts if not isinstance(part, Image))
+
+    def _not_read(self, reply: Reply) -> None:
+        """Count an answer that says nothing; raises `ModelError` for one that was cut off before it did."""
+        if not reply.truncated:
+            self.unread += 1
+            return
+        self.truncated += 1
+        if self.unanswered == "refuse":
+            asked = self.endpoint.settings
+            raise ModelError(
+                f"an answer was cut off at {self.max_tokens:,} tokens before it said anything",
+                where=f"chat:{asked.url}#{asked.model}",
+                given=reply.text[-80:] or "(empty)",
+                hint="let it write more, a reasoning model thinks first: --set max_tokens=2048",
+            )
 
     def _score(self, reply: Reply, by_logprobs: bool) -> float:
         if reply.refused:
             self.refused += 1
             return math.nan
         if not by_logprobs:
-            found = yes_or_no(reply.text)
-            self.unread += found is None
+            found = yes_or_no(reply.answer)
+            if found is None:
+                self._not_read(reply)
             return math.nan if found is None else float(found)
         if reply.top is None:
             asked = self.endpoint.settings
