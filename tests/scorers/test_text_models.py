@@ -14,6 +14,7 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.engine import Session, run
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.scorers.base import Options
+from counterfoil.tasks.explain import ExplainOptions, explain
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -83,6 +84,34 @@ def test_a_causal_model_is_its_log_likelihood_token_by_token(folder: Path, end: 
     np.testing.assert_allclose(scores(spec, TEXTS, score="mean", **more), sums / counts, atol=2e-6)
     found = scores(spec, TEXTS, score="perplexity", **more)
     np.testing.assert_allclose(found, -np.exp(-sums / counts), rtol=1e-5)
+
+
+def test_a_causal_model_reads_its_context_and_does_not_count_it(folder: Path) -> None:
+    model, tokenizer = loaded(folder / "gpt2", transformers.GPT2LMHeadModel)
+    context = tokenizer("a photo of", add_special_tokens=False).input_ids
+    expected = []
+    for text in TEXTS:
+        ids = [*context, *tokenizer(text, add_special_tokens=False).input_ids]
+        logits = model(torch.tensor([ids])).logits[0].double().log_softmax(-1)
+        expected.append(sum(float(logits[at - 1, ids[at]]) for at in range(len(context), len(ids))))
+    spec = f"lm:{folder / 'gpt2'}"
+    np.testing.assert_allclose(scores(spec, TEXTS, context="a photo of"), expected, atol=2e-5)
+    told = catalog.scorer(spec, Options(device="cpu", settings={"context": "a photo of"}))
+    assert told.provenance["context"] == tokenizer.decode(context)
+    plain = catalog.scorer(spec, Options(device="cpu"))
+    assert plain.provenance["context"] == tokenizer.bos_token
+    assert plain.identity != told.identity
+    with pytest.raises(InputError, match="the context fills the model"):
+        scores(spec, TEXTS, context="a cat " * 2000)
+
+
+def test_a_model_that_sees_no_image_has_no_heatmaps(folder: Path) -> None:
+    spec = f"lm:{folder / 'gpt2'}"
+    found = explain(spec, "world-quads", ExplainOptions(questions=["add_att-00000"]))
+    assert found.methods == ()
+    assert "the scorer sees no image: there is no heatmap" in found.notes
+    assert found.to_arrow(by="word").num_rows > 0
+    assert found.to_arrow(by="cell").num_rows == 0
 
 
 def test_a_masked_model_hides_one_token_at_a_time(folder: Path) -> None:
@@ -164,7 +193,7 @@ def test_captions_that_are_cut_off_are_counted(folder: Path) -> None:
     ("spec", "settings", "kind", "words"),
     [
         ("lm:{}/gpt2", {"score": "pseudo-log-likelihood"}, InputError, "no such score"),
-        ("lm:{}/bert", {"end": "in"}, InputError, "only a causal model has an end token"),
+        ("lm:{}/bert", {"end": "in"}, InputError, "end is a setting of causal models"),
         ("lm:{}/cola", {}, ModelError, "does not fill the model"),
         ("lm:{}/gpt2", {"kind": "masked"}, ModelError, "GPT2Config"),
         ("text-classifier:{}/three", {}, InputError, "which class is the score"),

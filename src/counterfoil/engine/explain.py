@@ -131,7 +131,8 @@ def methods_of(scorer: Any) -> tuple[str, ...]:
 def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
     """The methods asked for, by default those that look inside, or occlusion where none does.
 
-    Raises `UnknownNameError` for a name that is none, `InputError` for a method that the scorer cannot do.
+    None by default of a scorer that sees no image: its words alone are explained. Raises `UnknownNameError`
+    for a name that is none, `InputError` for a method that the scorer cannot do.
     """
     for name in wanted:
         if name not in METHODS:
@@ -145,6 +146,8 @@ def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
                 given=f"--method {name}",
                 allowed=able,
             )
+    if not wanted and "images" not in getattr(scorer, "needs", ("images",)):
+        return ()
     return tuple(dict.fromkeys(wanted)) or able[: max(1, len(able) - 1)]
 
 

@@ -182,7 +182,7 @@ _ENTRIES = (
         "lm:gpt2",
         "counterfoil.scorers.text_models:load_lm",
         "models",
-        ("score", "end", "kind"),
+        ("score", "end", "kind", "context"),
         embeds=False,
     ),
     ScorerEntry(

@@ -80,9 +80,8 @@ class TextGenerator:
             )
             found: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
             return found
-        assert self.model.start is not None
         words: list[int] = tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"]
-        return [self.model.start, *words]
+        return [*self.model.start, *words]
 
 
 def load_generator(argument: str, options: Options = DEFAULT) -> TextGenerator:
@@ -91,7 +90,7 @@ def load_generator(argument: str, options: Options = DEFAULT) -> TextGenerator:
     Raises what the loader of `lm:` raises, and `ModelError` for a model that fills gaps and writes nothing.
     """
     model = load_lm(argument, options)
-    if model.start is None or not model.network.can_generate():
+    if not model.start or not model.network.can_generate():
         raise ModelError(
             "the model writes no text",
             where=f"lm:{argument}",

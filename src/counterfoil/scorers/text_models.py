@@ -2,7 +2,8 @@
 
 * `lm:NAME_OR_FOLDER` is a causal or a masked language model. `score` is `log-likelihood` (the default of a
   causal one), `pseudo-log-likelihood` (of a masked one), `mean` (per token) or `perplexity` (with a minus, so
-  that higher is likelier); `end=in` counts the end token of a causal model too.
+  that higher is likelier); `end=in` counts the end token of a causal model too. A causal model reads a
+  caption behind its begin token, or behind the text `context`: of instruct models the token opens a turn.
 * `text-classifier:NAME_OR_FOLDER` is a classifier of sequences, such as one of grammar (CoLA); `label` names
   the class, by name or number, whose probability (or `score=logit`) is the score.
 * `plausibility:NAME_OR_FOLDER` is laid out as Vera is: a T5 encoder whose linear head and temperature lie in
@@ -67,8 +68,8 @@ class TextModel:
     #: The most tokens that the model reads, marks included.
     length: int
     rule: Rule
-    #: The token before the first word, and the one after the last, of a causal model.
-    start: int | None = None
+    #: The tokens before the first word, which are not counted, and the one after the last, of a causal model.
+    start: tuple[int, ...] = ()
     end: int | None = None
 
     def score_pairs(
@@ -95,23 +96,29 @@ class TextModel:
 
     def read(self, text: str) -> Ids:
         """The tokens of a text, cut to what the model reads."""
-        if self.start is None:
+        if not self.start:
             given = self.tokenizer(
                 text, truncation=True, max_length=self.length, return_special_tokens_mask=True
             )
             return Ids(tuple(given["input_ids"]), tuple(map(bool, given["special_tokens_mask"])))
-        words = self._words(text)[: self.length - 1 - (self.end is not None)]
+        words = self._words(text)[: self.length - len(self.start) - (self.end is not None)]
         ends = () if self.end is None else (self.end,)
-        return Ids((self.start, *words, *ends), (True, *[False] * (len(words) + len(ends))))
+        marks = [True] * len(self.start) + [False] * (len(words) + len(ends))
+        return Ids((*self.start, *words, *ends), tuple(marks))
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
         texts = prompted(self.identity, captions)
-        if self.start is not None:
-            room = self.length - 1 - (self.end is not None)
+        if self.start:
+            room = self.length - len(self.start) - (self.end is not None)
             return sum(len(self._words(text)) > room for text in texts)
         found = self.tokenizer(texts, truncation=False, verbose=False)["input_ids"] if texts else []
         return sum(len(ids) > self.length for ids in found)
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """What a causal model reads before the caption."""
+        return {"context": self.tokenizer.decode(self.start)} if self.start else {}
 
     def _words(self, text: str) -> list[int]:
         found: list[int] = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
@@ -137,7 +144,7 @@ class TextModel:
 
 
 def likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-    """The log-likelihood of each text after its start token, and how many tokens it is of."""
+    """The log-likelihood of each text after its start tokens, and how many tokens it is of."""
     sums, counts = [], []
     for part in model.parts([text.ids for text in texts], model.network.config.vocab_size):
         rows = [text.ids for text in texts[part]]
@@ -146,8 +153,10 @@ def likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, Tensor]:
         longest = max(map(len, rows))
         following = torch.tensor([[*row[1:], *[0] * (longest - len(row))] for row in rows])
         taken = logits.gather(-1, following.to(model.device)[..., None])[..., 0] - logits.logsumexp(-1)
-        sums.append((taken * mask[:, 1:]).double().sum(dim=1).cpu())
-        counts.append(mask[:, 1:].sum(dim=1).cpu())
+        counted = mask[:, 1:].clone()
+        counted[:, : len(model.start) - 1] = 0
+        sums.append((taken * counted).double().sum(dim=1).cpu())
+        counts.append(counted.sum(dim=1).cpu())
     return torch.cat(sums), torch.cat(counts)
 
 
@@ -198,20 +207,21 @@ def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
     """
     where = f"lm:{argument}"
     settings = ScorerSettings(where, options.settings)
-    settings.only("score", "end", "kind")
+    settings.only("score", "end", "kind", "context")
     library, config = loading.configuration_of(argument, where)
     kind = settings.one_of("kind", ("causal", "masked"), _kind(config))
     sum_name = {"causal": "log-likelihood", "masked": "pseudo-log-likelihood"}[kind]
     score = settings.one_of("score", (sum_name, "mean", "perplexity"))
     end = settings.one_of("end", ("out", "in"))
-    if kind == "masked" and "end" in options.settings:
-        raise InputError("only a causal model has an end token to count", where=where, given="end")
+    for name in ("end", "context"):
+        if kind == "masked" and name in options.settings:
+            raise InputError(f"{name} is a setting of causal models", where=where, given=f"kind={kind}")
     auto = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}[kind]
     rule = _summed({"causal": likelihood, "masked": pseudo_likelihood}[kind], score)
-    found = load_model(
-        library, argument, where, options, auto, rule, {"kind": kind, "score": score, "end": end}
-    )
-    return _with_start(found, where, end) if kind == "causal" else _with_mask(found, where)
+    context = settings.get("context")
+    facts = {"kind": kind, "score": score, "end": end, **({"context": context} if context else {})}
+    found = load_model(library, argument, where, options, auto, rule, facts)
+    return _with_start(found, where, end, context) if kind == "causal" else _with_mask(found, where)
 
 
 def _kind(config: Any) -> str:
@@ -220,13 +230,16 @@ def _kind(config: Any) -> str:
     return "masked" if any(part in named for part in ("MaskedLM", "ForPreTraining")) else "causal"
 
 
-def _with_start(found: TextModel, where: str, end: str) -> TextModel:
+def _with_start(found: TextModel, where: str, end: str, context: str) -> TextModel:
     tokenizer = found.tokenizer
     last = tokenizer.eos_token_id
     first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else last
     if first is None or (end == "in" and last is None):
         raise ModelError("its tokenizer has no token to begin or to end with", where=where)
-    return replace(found, start=int(first), end=int(last) if end == "in" else None)
+    start = found._words(context) if context else [int(first)]
+    if len(start) >= found.length:
+        raise InputError("the context fills the model", where=where, given=f"{len(start):,} tokens")
+    return replace(found, start=tuple(start), end=int(last) if end == "in" else None)
 
 
 def _with_mask(found: TextModel, where: str) -> TextModel:

@@ -265,7 +265,7 @@ def explain(
         ),
         methods=names,
         left_out=options.left_out,
-        remarks=options.remarks(names),
+        remarks=options.remarks(names) if names else ("the scorer sees no image: there is no heatmap",),
     )
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine.explain import METHODS, ExplainedPair, Heat, PairToExplain, check_methods
+from counterfoil.engine.explain import METHODS, OCCLUSION, ExplainedPair, Heat, PairToExplain, check_methods
 from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.perturbations import Span, words_of
 from counterfoil.errors import DataError
@@ -177,7 +177,7 @@ def grade_heatmaps(
             where=asked.name,
             allowed="benchmarks that are drawn from scenes: world-quads, world-choices",
         )
-    methods = check_methods(loaded, options.methods)
+    methods = check_methods(loaded, options.methods) or (OCCLUSION.name,)
     cases = list(_cases(asked))
     if not cases:
         raise DataError("no caption with a word that says where to look", where=asked.name)
