@@ -84,7 +84,7 @@ def test_images_that_are_missing_are_refused_where_there_is_a_folder_of_images(
     photos = tmp_path / "photos"
     photos.mkdir()
     PIL.Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(photos / "a.png")
-    with pytest.raises(DataError, match=r"no such image; given: b\.png"):
+    with pytest.raises(DataError, match=r"assemble opens are not at hand; given: 1 of 2, such as b\.png"):
         _built(work, source=str(rows), images=str(photos))
     with pytest.raises(DataError, match=r"no such image; given: a\.png"):
         _built(work, source=str(rows), form="training")

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,8 @@ def test_the_seven_files_of_sugarcrepe_are_rated_refined_and_audited(
     output = run_step(step, rows, work)
     kept = output.kept
     assert output.reasons == {SURPLUS: len(rows) - len(kept)}
+    before, after = (Counter(table["subset"].to_pylist()) for table in (rows, kept))
+    assert output.facts["within"] == {name: [before[name], after[name]] for name in before}
     # Mirrored cells, counted once more from the numbers that were kept.
     scales = output.facts["grid"]["scales"]
     gaps = [(np.array(kept[name]) - np.array(kept[f"negative_{name}"])) / scales[name] for name in scales]
@@ -279,3 +282,23 @@ def test_the_interval_is_that_of_a_bootstrap_of_clusters() -> None:
     assert found.high == pytest.approx(high[0], abs=0.004)
     alone = blind_accuracy(gaps, np.arange(360))
     assert alone.high - alone.low < found.high - found.low
+
+
+def test_a_subset_of_which_no_row_is_left_is_said(tmp_path: Path) -> None:
+    # Of one subset every right caption has the higher score, so that no row has its mirror.
+    rows = pa.table(
+        {
+            "id": [str(at) for at in range(8)],
+            "caption": [f"a cat {at}" for at in range(8)],
+            "negative_caption": [f"a dog {at}" for at in range(8)],
+            "subset": ["swap"] * 4 + ["add"] * 4,
+            "score": [1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0],
+            "negative_score": [0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+        }
+    )
+    told: list[str] = []
+    work = work_in(tmp_path)
+    work = replace(work, session=replace(work.session, note=told.append))
+    output = run_step(Refine(within="subset", scores=("score",)), rows, work)
+    assert output.facts["within"] == {"swap": [4, 4], "add": [4, 0]}
+    assert "subset 'add': none of its 4 rows is left" in told

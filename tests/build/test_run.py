@@ -15,10 +15,11 @@ from counterfoil import catalog
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.run import run_recipe
 from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.build.steps.choose import Choose
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.build.steps.registry import STEPS, StepEntry
-from counterfoil.errors import CounterfoilError, InputError
+from counterfoil.errors import CounterfoilError, DataError, InputError
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,22 @@ def test_every_row_goes_on_or_is_dropped_with_a_reason(work: Work) -> None:
     assert list(build.records[1].dropped.values()) == sorted(build.records[1].dropped.values(), reverse=True)
     assert build.records[1].made == ("words",)
     assert (build.records[1].rows_in, build.records[1].rows_out) == (21, len(kept))
+
+
+def test_images_that_a_later_step_opens_are_looked_for_before_the_first(work: Work, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "rows.csv").write_text("image,caption\na.jpg,a cat\nb.jpg,a dog\n")
+    (tmp_path / "photos" / "a.jpg").write_bytes(b"never opened")
+    read = ReadRows(source=str(tmp_path / "rows.csv"), images=str(tmp_path / "photos"))
+    opening = Choose(image="image", caption="caption", scorer="blind:length")
+    recipe = BuildRecipe("mine", "Mine", "", 0, (read, KeepShort(), opening))
+    with pytest.raises(DataError, match=r"images that step choose opens .*given: 1 of 2, such as b\.jpg"):
+        run_recipe(recipe, work)
+    assert KeepShort.ran == []
+    # Without a step that opens them nobody misses them.
+    (named,) = (replace(read, images=None),)
+    run_recipe(replace(recipe, steps=(named, KeepShort())), replace(work, folder=tmp_path / "other"))
+    assert KeepShort.ran == ["2-keep-short"]
 
 
 def test_finished_steps_are_not_run_again_and_changed_ones_are(work: Work, digests) -> None:

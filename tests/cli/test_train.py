@@ -448,3 +448,13 @@ def test_eight_processes_train_as_one(rows: Path, train, tmp_path: Path) -> None
     assert done.stderr.count("counterfoil: ") == 1
     assert "given: 12 rows, 8 processes" in done.stderr
     assert "exitcode  : 2" in done.stderr
+
+
+def test_a_training_that_made_the_model_worse_says_so(train, tmp_path: Path) -> None:
+    assert train("trohn-text", "--steps", 40, "--lr", "3e-3", "--set", "warmup=0").code == 0
+    more = ("--model", tmp_path / "ckpt", "--out", tmp_path / "worse", "--set", "warmup=0")
+    said = train("trohn-text", "--steps", 3, "--lr", "1", *more)
+    assert said.code == 0, said.err
+    words = " ".join((said.out + said.err).split())
+    assert "the training made the model worse: accuracy was" in words
+    assert "at step 3, whose weights are kept" in words

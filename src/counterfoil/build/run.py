@@ -11,7 +11,7 @@ and where an image that it made is gone.
 
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,24 +66,49 @@ def run_recipe(
     photos = getattr(recipe.steps[0], "images", None)
     work = replace(work, seed=recipe.seed, photos=work.photos if photos is None else Path(photos))
     records: list[StepRecord] = []
-    rows, source = pa.table({"id": pa.array([], pa.string())}), _NOTHING
+    rows, source, checked = pa.table({"id": pa.array([], pa.string())}), _NOTHING, False
     for number, (label, step) in enumerate(zip(recipe.labels, recipe.steps, strict=True)):
         place = StepFolder(work.folder / STEPS_FOLDER / label)
         record = place.finished(step, seed=recipe.seed, rows_from=source)
         if record is None or not has_images(place.rows(), work, step.makes if number else None):
             if records and number:
                 rows = StepFolder(work.folder / STEPS_FOLDER / records[-1].label).rows()
+                if not checked:
+                    check_images(first, recipe.steps[number:], work)
+                    checked = True
             begun(label, len(rows))
             record = _run(step, rows, replace(work, step=label), place, source)
         records.append(record)
         # What rows name lies in the first step's folder of images, which may have got more of them.
         source = digest_value([record.rows, dict(records[0].files)])
         if number == 0:
-            recipe.check_order(place.rows().column_names)
+            first = place.rows()
+            recipe.check_order(first.column_names)
         if record.waits:
             break
     _tidy(work.folder, recipe, records)
     return Build(work.folder, tuple(records))
+
+
+def check_images(rows: pa.Table, steps: Sequence[Step], work: Work) -> None:
+    """Raise `DataError` where images of the first rows are not at hand that one of the steps opens.
+
+    Found before the first of them begins, which may be hours before the last one would have found it. A step
+    that takes images by their names says `opens = False`; where a folder was named, all must be in it.
+    """
+    for step in steps:
+        if not getattr(step, "opens", True) and work.photos is None:
+            continue
+        for column in sorted({*step.reads} & {*IMAGE_ROLES} & {*rows.column_names}):
+            cells = [cell for cell in rows[column].unique().to_pylist() if cell]
+            missing = [cell for cell in cells if work.image(cell, missing=True).source is None]
+            if missing:
+                raise DataError(
+                    f"images that step {step.name} opens are not at hand",
+                    where=work.photos or f"column '{column}'",
+                    given=f"{len(missing):,} of {len(cells):,}, such as {missing[0]}",
+                    hint="name their folder with --images, or leave rows out: --set read.available=yes",
+                )
 
 
 def run_step(step: Step, rows: pa.Table, work: Work) -> Output:

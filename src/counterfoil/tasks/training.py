@@ -222,6 +222,7 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
         note=note,
     )
     guarded_name = "" if guarded is None else guarded.name
+    _warn_of_worse(_curves(fitted.history, ""), fitted.step, recipe.select, note)
     last = max([fitted.step, *(int(entry["step"]) for entry in fitted.history)])
     return Outcome(
         _moments(fitted.history, fitted.step, guarded_name),
@@ -234,6 +235,18 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
         left_out=fitted.left_out,
         curves=_curves(fitted.history, guarded_name),
     )
+
+
+def _warn_of_worse(curves: Mapping[str, Mapping[int, float]], kept: int, measure: str, note: Note) -> None:
+    """Say so where the weights that are kept validate worse than those that the training began with."""
+    from counterfoil.train.validation import better
+
+    curve = curves.get(measure, {})
+    if 0 in curve and kept in curve and better({measure: curve[0]}, measure, curve[kept]):
+        note(
+            f"the training made the model worse: {measure} was {curve[0]:.4f} at the start and is "
+            f"{curve[kept]:.4f} at step {kept:,}, whose weights are kept; try a lower learning rate"
+        )
 
 
 def _train_detector(

@@ -47,6 +47,7 @@ class Assemble:
     name: ClassVar[str] = "assemble"
     summary: ClassVar[str] = "a benchmark or a training set of the rows"
     version: ClassVar[int] = 1
+    opens: ClassVar[bool] = False
 
     form: _FORMS = field(
         default="auto",

@@ -35,6 +35,7 @@ class Dedup:
     name: ClassVar[str] = "dedup"
     summary: ClassVar[str] = "one of all rows with equal or similar captions"
     version: ClassVar[int] = 1
+    opens: ClassVar[bool] = False
 
     fields: tuple[str, ...] = field(
         default=("negative_caption",), metadata={"help": "The columns of texts that are compared."}
@@ -122,6 +123,7 @@ class Clean:
     name: ClassVar[str] = "clean"
     summary: ClassVar[str] = "drop rows shared with other sets or splits, and questions"
     version: ClassVar[int] = 1
+    opens: ClassVar[bool] = False
 
     against: tuple[str, ...] = field(
         default=(),

@@ -38,6 +38,7 @@ class Merge:
     name: ClassVar[str] = "merge"
     summary: ClassVar[str] = "right pairs of several sources in one, with the precision and recall of each"
     version: ClassVar[int] = 1
+    opens: ClassVar[bool] = False
 
     tables: tuple[str, ...] = field(
         default=(),

@@ -1,5 +1,6 @@
 """A step of adversarial refinement: rows are dropped until blind scores give nothing away."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -166,6 +167,12 @@ class Refine:
                         f"{name} still prefers the right caption in {value:.1f} % of rows "
                         f"[{low:.1f}, {high:.1f}], and chance is 50 %"
                     )
+        if self.within is not None:
+            before, after = (Counter(rows[self.within].take(at).to_pylist()) for at in (scored, left))
+            facts["within"] = {str(name): [count, after[name]] for name, count in before.items()}
+            for name, count in before.items():
+                if not after[name]:
+                    work.note(f"{self.within} '{name}': none of its {count:,} rows is left")
         kept, dropped = split_rows(rows, reasons == "", reasons.tolist())
         return Output(kept, dropped, facts)
 

@@ -27,6 +27,7 @@ class Select:
     name: ClassVar[str] = "select"
     summary: ClassVar[str] = "the best rows of every category by their scores"
     version: ClassVar[int] = 1
+    opens: ClassVar[bool] = False
 
     by: tuple[str, ...] = field(
         default=("negative_plausibility",), metadata={"help": "Columns of numbers, which are added up."}
