@@ -134,3 +134,22 @@ def test_each_option_has_the_interval_that_it_has_alone_and_their_mean_a_narrowe
     assert isnan(found.options[3].value)
     assert found.over_people
     assert isnan(options_agreement([1, 2], ["a", "b"], np.ones((2, 2), dtype=bool)).alpha.value)
+
+
+def test_intervals_end_where_kappa_and_alpha_do() -> None:
+    # Two people, nearly all "no": what chance leaves is little, and Wilson's end is far below it.
+    first = np.array([0] * 17 + [1, 0, 0])
+    second = np.array([0] * 17 + [1, 1, 0])
+    for n in (3, 6, 20):
+        a, b = first[-n:], second[-n:]
+        found = people_agreement(
+            np.r_[np.arange(n), np.arange(n)], np.repeat([0, 1], n), np.r_[a, b], draws=200
+        )
+        assert found.cohen is not None
+        for each in (found.fleiss, found.alpha, found.cohen):
+            assert -1 <= each.low <= each.value <= each.high <= 1
+    # Of three answers no two agree: lower than -1 / 2 nothing is.
+    item, said = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
+    lowest = people_agreement(item, np.tile(np.arange(3), 4), said, draws=100)
+    assert lowest.fleiss.low == lowest.fleiss.value == pytest.approx(-0.5)
+    assert lowest.alpha.low >= -0.5

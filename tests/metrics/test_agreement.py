@@ -251,3 +251,57 @@ def test_refuses_words_on_an_interval_scale() -> None:
     assert krippendorff_alpha(data) == 0
     with pytest.raises(InputError, match="needs numbers"):
         krippendorff_alpha(data, Scale.INTERVAL)
+
+
+def exchanged(seed: int, *, none: bool) -> tuple[np.ndarray, ...]:
+    """Items, people, answers 0 to 2, or 3, which is the same thing throughout; and how many are exchangeable."""
+    rng = np.random.default_rng(seed)
+    item = np.repeat(np.arange(25), 3)
+    person = np.argsort(rng.random((25, 6)), axis=1)[:, :3].ravel()
+    value = np.where(rng.random(75) < 0.6, 0, rng.integers(0, 3, 75))
+    value = np.where(none & (rng.random(75) < 0.3), 3, value)
+    return item, person, value, np.where(value < 3, 3, 0)
+
+
+@pytest.mark.parametrize("none", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_alpha_of_exchangeable_options_is_the_packages_of_all_orders_at_once(seed: int, none: bool) -> None:
+    package = pytest.importorskip("krippendorff")
+    item, person, value, alike = exchanged(seed, none=none)
+    found = krippendorff_alpha(ReliabilityData.of(item, person, value, alike))
+    # Each item once in every order of its options: every place is then right equally often.
+    orders = [np.array([*order, 3]) for order in permutations(range(3))]
+    units = np.full((6, 25 * len(orders)), np.nan)
+    for at, order in enumerate(orders):
+        units[person, 25 * at + item] = order[value]
+    counts = np.bincount(units[~np.isnan(units)].astype(int), minlength=4).astype(float)
+    theirs = package.alpha(reliability_data=units, level_of_measurement="nominal", value_domain=[0, 1, 2, 3])
+    # What is seen of disagreement is the same; what chance gives are pairs of two different answers, of any
+    # two of the 75, those that are exchangeable equal once in three.
+    n = counts.sum()
+    seen = (1 - theirs) * (n**2 - (counts**2).sum()) / (n * (n - 1))
+    free, fixed = (value < 3).sum(), (value == 3).sum()
+    equal = free * (free - 1) / 3 + fixed * (fixed - 1)
+    assert found == pytest.approx(1 - seen / (1 - equal / (75 * 74)), abs=1e-12)
+    if not none:
+        assert found == pytest.approx(1 - seen / (1 - 1 / 3), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kappas_of_exchangeable_options_have_chance_one_in_as_many(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    alike = rng.integers(2, 5, 30)
+    first, second = (np.where(rng.random(30) < 0.7, 0, rng.integers(0, alike)) for _ in range(2))
+    rows = np.r_[np.arange(30), np.arange(30)], np.repeat(["a", "b"], 30), np.r_[first, second]
+    data = ReliabilityData.of(*rows, np.r_[alike, alike])
+    agreed, chance = float((first == second).mean()), float((1 / alike).mean())
+    expected = (agreed - chance) / (1 - chance)
+    order = np.lexsort((data.person, data.item))
+    codes = data.category[order].reshape(-1, 2).T
+    for found in (
+        pair_kappas(data)[0][0, 1],
+        weighted_agreement(data, Scale.NOMINAL).kappa[0],
+        krippendorff_alpha(data),
+        cohen_kappa_draws(*codes, np.ones((30, 1)), data.alike[order].reshape(-1, 2).T)[0][0],
+    ):
+        assert found == pytest.approx(expected, abs=1e-12)

@@ -93,7 +93,8 @@ def disputed_items(
     item, person = codes(rows.column("item"))[known], codes(rows.column("person"))[known]
     if not known.any():
         return ()
-    given = Labels.of(item, person, answer[known], n_classes=len(values), n_items=len(names))
+    alike = np.array(field.alike(names), dtype=np.int64)
+    given = Labels.of(item, person, answer[known], n_classes=len(values), n_items=len(names), alike=alike)
     posterior = pooled_one_coin(given).posterior
     entropy = _bits(posterior)
     split = (given.votes > 0).sum(axis=1) > 1
@@ -177,6 +178,8 @@ def adjudicate(
 
 
 def _bits(posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Sorted, so that the order of options moves no last digit.
+    posterior = np.sort(posterior, axis=1)
     logs = np.log2(posterior, out=np.zeros_like(posterior), where=posterior > 0)
     found: NDArray[np.float64] = np.minimum(-(posterior * logs).sum(axis=1), math.log2(posterior.shape[1]))
     return found

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.forms.base import FormField
+from counterfoil.annotate.forms.base import FormField, Option
 from counterfoil.annotate.judgement_table import answer_value
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import PeopleAgreement, people_agreement
@@ -76,21 +76,38 @@ class CampaignAgreement:
 
 
 def fields_of(campaign: Campaign) -> dict[str, FormField]:
-    """The fields of a campaign by name, each with the options of all its items, in order.
+    """The fields of a campaign by name, each with the options of all its items, those that stand last last.
 
     Pages of one form differ in their options, such as numbers of images to choose from.
     """
     found: dict[str, FormField] = {}
+    alike: dict[str, dict[str, int]] = {}
     for item in campaign.items:
         for each in campaign.form.page(item).fields:
             known = found.setdefault(each.name, each)
+            alike.setdefault(each.name, {})[item.id] = len(each.exchangeable_values)
             if known.values != each.values:
-                new = tuple(option for option in each.options if option.value not in known.values)
+                free, last = (
+                    {option.value: option for one in (known, each) for option in part(one)}
+                    for part in (_free, _last)
+                )
                 joined = {
                     name: {**known.coarser.get(name, {}), **parts} for name, parts in each.coarser.items()
                 }
-                found[each.name] = replace(known, options=(*known.options, *new), coarser=joined)
+                options = (*free.values(), *last.values())
+                found[each.name] = replace(known, options=options, last=len(last), coarser=joined)
+    for name, numbers in alike.items():
+        if len(set(numbers.values())) > 1:
+            found[name] = replace(found[name], alike_in=numbers)
     return found
+
+
+def _free(each: FormField) -> tuple[Option, ...]:
+    return each.options[: len(each.options) - each.last]
+
+
+def _last(each: FormField) -> tuple[Option, ...]:
+    return each.options[len(each.options) - each.last :]
 
 
 def campaign_agreement(
@@ -104,10 +121,11 @@ def campaign_agreement(
 ) -> CampaignAgreement:
     """Agreement per question of a table of judgements, with 95 % intervals over items and people.
 
-    `fields` are the form's, by question; of a question without one the answers are compared as they are, by
-    equality. `scale` stands for the questions' own. With `by_kind` each kind of item (a column `kind`) has
-    rows of its own where there are several. Undefined values are NaN (`evaluation.agreement`). Raises
-    `InputError` for a table without answers that count, and answers that have no place on the scale.
+    `fields` are the form's, by question; exchangeable options of one agree by chance once in as many as an
+    item has. Of a question without a field the answers are compared as they are, by equality. `scale` stands
+    for the questions' own. With `by_kind` each kind of item (a column `kind`) has rows of its own where there
+    are several. Undefined values are NaN (`evaluation.agreement`). Raises `InputError` for a table without
+    answers that count, and answers that have no place on the scale.
 
     >>> rows = {"item": list("aabbcc"), "person": list("xyxyxy"), "question": ["best"] * 6,
     ...         "answer": ["0", "1", "none", "none", "2", "2"]}
@@ -128,11 +146,20 @@ def campaign_agreement(
             continue
         kinds = _kinds(rows) if by_kind else []
         for reading, values, own in _readings(rows, question, field, scale):
+            alike = None if reading or field is None or own != Scale.NOMINAL else _alike(rows, field)
             for kind in ["", *kinds]:
                 here = _mask(rows, kind)
                 if here.any():
-                    parts.append(_part(question, reading, kind, rows, values, here, own, draws, seed))
+                    parts.append(_part(question, reading, kind, rows, values, alike, here, own, draws, seed))
     return CampaignAgreement(tuple(parts), left_out)
+
+
+def _alike(rows: pa.Table, field: FormField) -> NDArray[np.int64] | None:
+    """How many exchangeable options each answer is one of, 0 where it is none; None where there are none."""
+    if not field.exchangeable_values:
+        return None
+    chosen = pc.is_in(rows.column("answer"), pa.array(field.exchangeable_values, pa.string())).to_numpy()
+    return np.where(chosen, field.alike(rows.column("item").to_pylist()), 0)
 
 
 def counted(table: pa.Table) -> pa.Table:
@@ -226,24 +253,30 @@ def _part(
     kind: str,
     rows: pa.Table,
     values: NDArray[Any],
+    alike: NDArray[np.int64] | None,
     here: NDArray[np.bool_],
     scale: Scale,
     draws: int,
     seed: int,
 ) -> QuestionAgreement:
     items, people = codes(rows.column("item"))[here], codes(rows.column("person"))[here]
-    found = people_agreement(items, people, values[here], scale=scale, draws=draws, seed=seed)
-    return QuestionAgreement(question, reading, kind, found, _pairwise(items, people, values[here]))
+    values, alike = values[here], None if alike is None else alike[here]
+    found = people_agreement(items, people, values, scale=scale, alike=alike, draws=draws, seed=seed)
+    return QuestionAgreement(question, reading, kind, found, _pairwise(items, people, values, alike))
 
 
 def _pairwise(
-    items: NDArray[np.int64], people: NDArray[np.int64], values: NDArray[Any]
+    items: NDArray[np.int64],
+    people: NDArray[np.int64],
+    values: NDArray[Any],
+    alike: NDArray[np.int64] | None,
 ) -> PairwiseKappa | None:
     """Over pairs of people with `LEAST_SHARED` items or more; people with fewer answers have no such pair."""
     enough = np.bincount(people)[people] >= LEAST_SHARED
     if not enough.any() or len(np.unique(people[enough])) > _MOST_PAIRED:
         return None
-    kappas, shared = pair_kappas(ReliabilityData.of(items[enough], people[enough], values[enough]))
+    alike = None if alike is None else alike[enough]
+    kappas, shared = pair_kappas(ReliabilityData.of(items[enough], people[enough], values[enough], alike))
     upper = np.triu(shared >= LEAST_SHARED, k=1) & ~np.isnan(kappas)
     found = kappas[upper]
     if not len(found):

@@ -123,6 +123,7 @@ def item_labels(
         np.array([place[word] for word in words], dtype=np.int64),
         n_classes=len(field.values),
         n_items=len(names),
+        alike=np.array(field.alike(names), dtype=np.int64),
     )
     if given.votes.sum(axis=1).max() < 2:
         # Without an item of two answers nothing tells how good people are, and a model would make it up.

@@ -96,6 +96,7 @@ def people_quality(
         "seconds": None if np.isnan(seconds).all() else seconds,
         "order": _floats(rows, "submitted") if "submitted" in rows.column_names else None,
         "known": known if (known >= 0).any() else None,
+        "alike": 0 if field is None or field.alike_in else len(field.exchangeable_values),
         "floor": (0.0 if campaign is None else campaign.recipe.least_seconds) or FLOOR,
     }
     found = careless(person, item, labels, **common)

@@ -78,6 +78,7 @@ def label_outcomes(
         codes(rows.column("person")),
         np.array([place[answer] for answer in rows.column("answer").to_pylist()], dtype=np.int64),
         n_classes=len(field.values),
+        alike=np.array(field.alike(names), dtype=np.int64),
     )
     right = np.array([place[truth[name]] for name in names], dtype=np.int64)
     found = []

@@ -16,10 +16,11 @@ Weights are exponential (the Bayesian bootstrap), so that no item loses its pair
 products of weights add little of their own.
 
 A kappa or alpha is 1 - (1 - p) / e with a share p of agreement and the disagreement e that chance gives. The
-interval is Wilson's for p, with as many trials as make p vary as much and Student's quantile, so that it
-never leaves the possible range and has a width where all agree. Coverage of nominal 95 % intervals for alpha
-in a simulation (three categories, random assignment, people's accuracies beta(8, 2) where they differ; 300
-repetitions, so +- 2.5), and their width over that of 3.92 true standard errors:
+interval is Wilson's for p, with as many trials as make p vary as much and Student's quantile, so that it has
+a width where all agree; it ends at the lowest value that kappa and alpha can have of m answers, -1 / (m - 1).
+Coverage of nominal 95 % intervals for alpha in a simulation (three categories, random assignment, people's
+accuracies beta(8, 2) where they differ; 300 repetitions, so +- 2.5), and their width over that of 3.92 true
+standard errors:
 
     items, people, labels per item   200, 20, 3   60, 10, 3   200, 5, 5   1000, 30, 2   200, 20, 3, all alike
     coverage                               96.7        94.0        89.3          91.3                    97.7
@@ -91,12 +92,15 @@ def people_agreement(
     values: NDArray[Any],
     *,
     scale: Scale = Scale.NOMINAL,
+    alike: NDArray[np.int64] | None = None,
     draws: int = 1000,
     seed: int = 0,
     level: float = 0.95,
 ) -> PeopleAgreement:
     """Agreement with intervals over items and people, from one row per answer.
 
+    `alike` is of each answer how many exchangeable options its item has, 0 where it is none of them
+    (`metrics.agreement`); by default options are the same thing throughout.
     Undefined measures (all answers equal; no item with two answers) are NaN with NaN ends. With fewer than
     `FEWEST_PEOPLE` people intervals are over items alone, for just these people. Equal seeds give equal
     intervals. Raises `InputError` as `ReliabilityData.of` and for values that are no numbers on an interval
@@ -110,7 +114,7 @@ def people_agreement(
     >>> found.raw.low < 0.9**2 + 0.1**2 < found.raw.high, found.alpha.low < 0.64 < found.alpha.high
     (True, True)
     """
-    data = _paired(items, people, values)
+    data = _paired(items, people, values, alike)
     if data is None:
         none = _undefined()
         return PeopleAgreement(scale, none, none, none, None, 0, 0, 0, False, draws, seed, level)
@@ -208,16 +212,20 @@ def options_agreement(
 
 
 def _paired(
-    items: Sequence[object] | NDArray[Any], people: Sequence[object] | NDArray[Any], values: NDArray[Any]
+    items: Sequence[object] | NDArray[Any],
+    people: Sequence[object] | NDArray[Any],
+    values: NDArray[Any],
+    alike: NDArray[np.int64] | None = None,
 ) -> ReliabilityData | None:
     """The answers about items with two answers or more; None without any."""
-    every = ReliabilityData.of(items, people, values)
+    every = ReliabilityData.of(items, people, values, alike)
     paired = np.bincount(every.item, minlength=every.n_items)[every.item] >= 2
     if not paired.any():
         return None
     back = np.argsort(every.row)
     back = back[paired[back]]
-    return ReliabilityData.of(every.item[back], every.person[back], every.categories[every.category[back]])
+    values = every.categories[every.category[back]]
+    return ReliabilityData.of(every.item[back], every.person[back], values, every.alike[back])
 
 
 def _undefined() -> Estimate:
@@ -228,12 +236,13 @@ def _cohen(data: ReliabilityData, draws: int, seed: int, level: float) -> Estima
     """Of two people who judged all items of `data`, which is in their order."""
     order = np.lexsort((data.person, data.item))
     first, second = data.category[order].reshape(-1, 2).T
+    alike = data.alike[order].reshape(-1, 2).T
 
     def drawn(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        return cohen_kappa_draws(first, second, weights)[0][None]
+        return cohen_kappa_draws(first, second, weights, alike)[0][None]
 
     n = data.n_items
-    kappa, room = cohen_kappa_draws(first, second, np.ones((n, 1)))
+    kappa, room = cohen_kappa_draws(first, second, np.ones((n, 1)), alike)
     parts = [(_variance(drawn, n, n, draws, seed, 0), n)]
     return _estimates(data, kappa, room, parts, level, (0.0,))[0]
 
@@ -295,10 +304,12 @@ def _estimates(
     spent = np.sum([v**2 / max(n - 1, 1) for v, n in parts[:2]], axis=0)
     freedom = np.maximum(total**2 / np.maximum(spent, 1e-300), 1.0)
     units = np.full(len(value), float(min(n for _, n in parts)))
+    # So far below chance are answers of which no two about an item agree.
+    least = np.where([each is None for each in chance], 0.0, -1 / (np.bincount(data.item).min() - 1))
     share = np.clip(1 - (1 - value) * room, 0.0, 1.0)
     with np.errstate(invalid="ignore"):
         ends = Spread(share, total * room**2, freedom, units).wilson(level)
-        low, high = (1 - (1 - end) / room for end in ends)
+        low, high = (np.maximum(1 - (1 - end) / room, least) for end in ends)
     return [
         Estimate(float(v), float(min(a, v)), float(max(b, v)), data.n_items, by_chance)
         for v, a, b, by_chance in zip(value, low, high, chance, strict=True)

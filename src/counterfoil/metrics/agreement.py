@@ -6,7 +6,9 @@
     weighted_agreement(data, scale, answers=, items=)     # the same in many reweightings, for resampling
 
 All of them look at pairs of answers of two people to one item. Items with one answer have no pair and count
-for nothing; numbers of answers may differ from item to item. Intervals: `counterfoil.evaluation.agreement`.
+for nothing; numbers of answers may differ from item to item. Options that are not the same thing from item to
+item, such as the captions to choose from, are *exchangeable*: two people who guess among k of them agree in
+1 / k of cases, however often any place was right. Intervals: `counterfoil.evaluation.agreement`.
 """
 
 from collections.abc import Sequence
@@ -35,7 +37,9 @@ class ReliabilityData:
     """Answers of people about items, sorted by item and value; positions of items, people and categories.
 
     `categories` are the distinct values, ascending. Items and people are numbered in the ascending order of
-    their names. `row` is where each answer stood in what it was made from.
+    their names. `row` is where each answer stood in what it was made from. `alike` is of each answer how many
+    exchangeable options its item has, 0 where the answer is none of these; their categories, the first ones,
+    are then numbered item by item, by the first person who chose them.
     """
 
     item: Int[ndarray, "answers"]
@@ -45,10 +49,15 @@ class ReliabilityData:
     categories: ndarray
     n_items: int
     n_people: int
+    alike: Int[ndarray, "answers"]
 
     @classmethod
     def of(
-        cls, items: Sequence[object] | ndarray, people: Sequence[object] | ndarray, values: ndarray
+        cls,
+        items: Sequence[object] | ndarray,
+        people: Sequence[object] | ndarray,
+        values: ndarray,
+        alike: Int[ndarray, "_"] | None = None,
     ) -> "ReliabilityData":
         """From one row per answer: the item, the person and what was answered; numbers or strings.
 
@@ -76,6 +85,10 @@ class ReliabilityData:
         (item_names, item), (names, person), (categories, category) = (
             np.unique(column, return_inverse=True) for column in columns
         )
+        alike = np.zeros(len(item), dtype=np.int64) if alike is None else alike
+        if alike.any():
+            category = _renumbered(item, person, category, alike > 0)
+            categories = np.arange(category.max() + 1)
         order = np.lexsort((category, item))
         pair = np.sort(item.astype(np.int64) * len(names) + person)
         if len(twice := pair[1:][pair[1:] == pair[:-1]]):
@@ -84,9 +97,8 @@ class ReliabilityData:
                 given=f"{names[twice[0] % len(names)]}, {item_names[twice[0] // len(names)]}",
                 allowed="one answer of each person about each item",
             )
-        return cls(
-            item[order], person[order], category[order], order, categories, len(item_names), len(names)
-        )
+        columns = [column[order] for column in (item, person, category)]
+        return cls(*columns, order, categories, len(item_names), len(names), alike[order])
 
     @property
     def votes(self) -> Int[ndarray, "items categories"]:
@@ -94,6 +106,24 @@ class ReliabilityData:
         width = len(self.categories)
         counts = np.bincount(self.item * width + self.category, minlength=self.n_items * width)
         return counts.reshape(self.n_items, width)
+
+
+def _renumbered(
+    item: Int[ndarray, "n"], person: Int[ndarray, "n"], category: Int[ndarray, "n"], alike: Bool[ndarray, "n"]
+) -> NDArray[np.int64]:
+    """Exchangeable categories by the first person of the item who chose them, then all others in order."""
+    cells, cell = np.unique(np.stack([item, category]), axis=1, return_inverse=True)
+    cell = cell.reshape(-1)
+    first = np.full(cells.shape[1], person.max() + 1)
+    np.minimum.at(first, cell[alike], person[alike])
+    order = np.lexsort((first, cells[0]))
+    of_item = cells[0][order]
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - np.searchsorted(of_item, of_item)
+    places = place[cell]
+    others = np.unique(category[~alike], return_inverse=True)[1].reshape(-1)
+    places[~alike] = others + int(places[alike].max()) + 1
+    return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +223,14 @@ def pair_kappas(
         agreed += (gave @ gave.T).toarray()
         # How often the row's person gave this answer to what the column's person judged as well.
         habit = (gave @ asked.T).toarray()
-        by_chance += habit * habit.T
+        if not data.alike[rows].any():
+            by_chance += habit * habit.T
+    rows = data.alike > 0
+    if rows.any():
+        # Two exchangeable options are one in as many as the item has.
+        where = data.person[rows], data.item[rows], shape
+        joint, one_in = ((_sparse(*where, each) @ asked.T).toarray() for each in (None, 1 / data.alike[rows]))
+        by_chance += joint * joint.T * (one_in + one_in.T) / np.maximum(joint + joint.T, 1)
     np.fill_diagonal(shared, 0)
     room = shared**2 - by_chance
     kappas = np.divide(
@@ -226,7 +263,7 @@ def weighted_agreement(
     draws = max(weight.shape[1], own.shape[1])
     if not paired.any():
         return WeightedAgreement(*(np.full(draws, np.nan) for _ in range(5)))
-    item, weight = data.item[paired], weight[paired]
+    item, weight, alike = data.item[paired], weight[paired], data.alike[paired]
     present, category = np.unique(data.category[paired], return_inverse=True)
     # A cell is an item's answers of one category; answers are sorted by item and category.
     new_item = np.r_[True, item[1:] != item[:-1]]
@@ -248,13 +285,21 @@ def weighted_agreement(
 
     marginal = into_categories @ (own[item_of] * cell)
     n = marginal.sum(axis=0)
-    by_chance = ((marginal / n) ** 2).sum(axis=0)
+    # Categories that are the same thing throughout; of the others two equal ones are one in so many.
+    fixed = np.ones(len(marginal), dtype=bool)
+    fixed[category[alike > 0]] = False
+    joint = marginal[~fixed].sum(axis=0)
+    rows = alike > 0
+    loose = own[(np.cumsum(new_item) - 1)[rows]] * weight[rows]
+    one_in = (loose / alike[rows, None]).sum(axis=0) / np.maximum(joint, 1e-300)
+    by_chance = ((marginal[fixed] / n) ** 2).sum(axis=0) + one_in * (joint / n) ** 2
     kappa = _over(raw - by_chance, 1 - by_chance)
 
     # Two different answers: all pairs but each answer with itself.
     different = n**2 - (own * own * squares).sum(axis=0)
     if scale == Scale.NOMINAL:
-        distance, expected = pairs - equal, n**2 - (marginal**2).sum(axis=0)
+        distance, expected = pairs - equal, n**2 - (marginal[fixed] ** 2).sum(axis=0)
+        expected = expected - joint**2 * one_in - (1 - one_in) * (loose * loose).sum(axis=0)
     else:
         x = _positions(data.categories[present], marginal, scale)
         placed = cell * x[of_cell]
@@ -291,11 +336,14 @@ def _sums_by(group: Int[ndarray, "n"]) -> Any:
     return _sparse(group, np.arange(len(group)), None)
 
 
-def _sparse(rows: ndarray, columns: ndarray, shape: tuple[int, int] | None) -> Any:
-    """A sparse matrix of ones; commands that measure no agreement do not load SciPy for it."""
+def _sparse(
+    rows: ndarray, columns: ndarray, shape: tuple[int, int] | None, values: ndarray | None = None
+) -> Any:
+    """A sparse matrix, of ones by default; commands that measure no agreement do not load SciPy for it."""
     from scipy.sparse import csr_array
 
-    return csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    values = np.ones(len(rows)) if values is None else values
+    return csr_array((values, (rows, columns)), shape=shape)
 
 
 def _over(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -341,9 +389,14 @@ def cohen_kappa(first: ndarray, second: ndarray) -> float:
 
 
 def cohen_kappa_draws(
-    first: Int[ndarray, "n"], second: Int[ndarray, "n"], weights: Float[ndarray, "n draws"]
+    first: Int[ndarray, "n"],
+    second: Int[ndarray, "n"],
+    weights: Float[ndarray, "n draws"],
+    alike: Int[ndarray, "2 n"] | None = None,
 ) -> tuple[Float[ndarray, "draws"], Float[ndarray, "draws"]]:
     """Cohen's kappa and 1 - p_e in each reweighting of the items, from codes of categories from 0 on.
+
+    `alike` is as in `ReliabilityData`, of both people's answers.
 
     >>> first, second = np.array([1, 1, 0, 0]), np.array([1, 0, 0, 0])
     >>> kappa, unequal = cohen_kappa_draws(first, second, np.array([[1.0, 1], [1, 0], [1, 1], [1, 1]]))
@@ -355,7 +408,16 @@ def cohen_kappa_draws(
         width, width, -1
     ) / n
     agreed = np.trace(joint)
-    by_chance = (joint.sum(axis=0) * joint.sum(axis=1)).sum(axis=0)
+    habits = joint.sum(axis=0), joint.sum(axis=1)
+    fixed = np.ones(width, dtype=bool)
+    loose = np.zeros((2, len(first)), dtype=bool) if alike is None else alike > 0
+    fixed[np.stack([first, second])[loose]] = False
+    by_chance = (habits[0][fixed] * habits[1][fixed]).sum(axis=0)
+    if alike is not None and loose.any():
+        one_in = (np.where(loose, 1 / np.maximum(alike, 1), 0.0).sum(axis=0) @ weights) / np.maximum(
+            loose.sum(axis=0) @ weights, 1e-300
+        )
+        by_chance += habits[0][~fixed].sum(axis=0) * habits[1][~fixed].sum(axis=0) * one_in
     return _over(agreed - by_chance, 1 - by_chance), 1 - by_chance
 
 

@@ -83,14 +83,16 @@ def careless(
     seconds: Float[ndarray, "n"] | None = None,
     order: Float[ndarray, "n"] | Int[ndarray, "n"] | None = None,
     known: Int[ndarray, "items"] | None = None,
+    alike: int = 0,
     floor: float = FLOOR,
 ) -> CarelessSigns:
     """The signs of each person 0, 1, ..., from one row per answer.
 
     `seconds` an answer took (NaN where not known), `order` anything that grows along a person's answers (by
-    default rows are in order), `known` the right answer of golden items, -1 elsewhere. Without `seconds` or
-    `known`, and with fewer than `FEWEST` people who can be compared, the sign is NaN throughout. Raises
-    `InputError` as `Labels.of`, and for no answers.
+    default rows are in order), `known` the right answer of golden items, -1 elsewhere, `alike` how many of
+    the first answers are exchangeable (`Labels.alike`). Without `seconds` or `known`, and with fewer than
+    `FEWEST` people who can be compared, the sign is NaN throughout. Raises `InputError` as `Labels.of`, and
+    for no answers.
 
     >>> rng = np.random.default_rng(0)
     >>> people, items = np.tile(np.arange(10), 60), np.repeat(np.arange(60), 10)
@@ -102,7 +104,12 @@ def careless(
     (array([7]), ('straight', 'disagree'))
     """
     given = Labels.of(
-        items, people, answers, n_classes=n_classes, n_items=None if known is None else len(known)
+        items,
+        people,
+        answers,
+        n_classes=n_classes,
+        n_items=None if known is None else len(known),
+        alike=alike,
     )
     if not len(items):
         raise InputError("no answers to look at", given="0 answers", allowed="1 or more")
@@ -219,6 +226,7 @@ def _golden(given: Labels, known: NDArray[np.int64]) -> tuple[NDArray[np.float64
 
 
 def _disagreement(given: Labels) -> tuple[NDArray[np.float64], ...]:
+    given, _ = given.in_one_order()
     model = one_coin(given)
     k, accuracy = given.n_classes, np.diagonal(model.confusion, axis1=1, axis2=2)[:, 0]
     own = np.log(accuracy * (k - 1) / (1 - accuracy))[given.people]

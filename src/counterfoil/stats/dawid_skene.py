@@ -18,10 +18,21 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.stats.label_models import LabelModel, Labels, class_shares, normalised
+from counterfoil.stats.label_models import (
+    LabelModel,
+    Labels,
+    class_shares,
+    mean_accuracy,
+    normalised,
+    one_coin_evidence,
+    whatever_order,
+)
 
 #: No chance is taken to be smaller, so that one surprising answer does not rule a class out.
 _LEAST = 1e-10
+#: Answers of the mean accuracy that are added to each person's about exchangeable classes: that some people
+#: are always wrong and others always right explains few answers too well.
+_POOLED = 10.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -34,6 +45,7 @@ class Confusions(LabelModel):
     confusion: Float[ndarray, "people classes classes"]
 
 
+@whatever_order
 def dawid_skene(
     given: Labels, *, smoothing: float = 0.5, rounds: int = 1000, tolerance: float = 1e-6
 ) -> Confusions:
@@ -41,7 +53,9 @@ def dawid_skene(
 
     `smoothing` answers are added to every cell of every confusion matrix, and as many items to every class;
     0 gives the likelihood's maximum, which is 0 or 1 wherever a person has few answers. Stops when no
-    item's chance moves by more than `tolerance`. Items without an answer get the class shares. Raises
+    item's chance moves by more than `tolerance`. Items without an answer get the class shares. Exchangeable
+    classes are confused with each other in one way, as in `one_coin`, and people's confusions of them are
+    drawn together by ten answers of the mean accuracy, so that few answers of each person do. Raises
     `InputError` for no answers and for a negative `smoothing`.
 
     Source: A. Dawid, A. Skene, Maximum likelihood estimation of observer error-rates using the EM
@@ -54,23 +68,46 @@ def dawid_skene(
     (array([0, 1, 0, 2]), True)
     """
 
+    most, k = int(given.alike.max(initial=0)), given.n_classes
+    rest = [*range(most, k)]
+    before = np.full((k, k), smoothing)
+    if most:
+        # One answer more to any other of the exchangeable classes, not to each.
+        before[:most, :most] = np.where(np.eye(most, dtype=bool), smoothing, smoothing / max(most - 1, 1))
+        before[most:, :most] /= most
+        right, wrong = _pool(given)
+        before += np.where(np.eye(k, dtype=bool), right, wrong / (k - 1))
+
     def confusion(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        counts = np.maximum(counts + smoothing, _LEAST)
+        if most:
+            return _alike_confusion(counts, before, most)
+        counts = np.maximum(counts + before, _LEAST)
         return counts / counts.sum(axis=2, keepdims=True)
 
     def density(confusion: NDArray[np.float64]) -> float:
-        return float(np.log(confusion).sum())
+        rows = [0, *rest] if most else rest
+        return float((before[rows] * np.log(confusion[:, rows])).sum())
 
-    return _expectation_maximisation(given, confusion, density, smoothing, rounds, tolerance)
+    own = np.maximum(given.alike, 1)[:, None]
+    alike = given.votes[:, :most].sum(axis=1, keepdims=True)
+    # Of an item with fewer exchangeable classes errors fall on fewer.
+    fewer = np.hstack(
+        [
+            (alike - given.votes[:, :most]) * np.log(max(most - 1, 1) / np.maximum(own - 1, 1)),
+            np.repeat(alike * np.log(max(most, 1) / own), len(rest), axis=1),
+        ]
+    )
+    return _expectation_maximisation(given, confusion, density, fewer, smoothing, rounds, tolerance)
 
 
+@whatever_order
 def one_coin(
     given: Labels, *, smoothing: float = 0.5, rounds: int = 1000, tolerance: float = 1e-6
 ) -> Confusions:
     """`dawid_skene` where a person has one accuracy, and errors are spread evenly over the other classes.
 
-    `smoothing` right answers and as many wrong ones are added to those of every person. It needs fewer
-    answers per person than a whole confusion matrix.
+    `smoothing` right answers and as many wrong ones are added to those of every person, and of exchangeable
+    classes ten of the mean accuracy. It needs fewer answers per person than a whole confusion matrix.
 
     Source: Y. Zhang, X. Chen, D. Zhou, M. Jordan, Spectral methods meet EM, 2014, section 2 (the one-coin
     model).
@@ -82,10 +119,12 @@ def one_coin(
     (array([0, 1, 0, 1]), [[0.3, 0.7], [0.7, 0.3]])
     """
 
+    before = np.full(2, smoothing) + (_pool(given) if given.alike.any() else 0.0)
+
     def confusion(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        right = np.trace(counts, axis1=1, axis2=2) + smoothing
+        right = np.trace(counts, axis1=1, axis2=2) + before[0]
         accuracy = np.clip(
-            right / np.maximum(counts.sum(axis=(1, 2)) + 2 * smoothing, _LEAST), _LEAST, 1 - _LEAST
+            right / np.maximum(counts.sum(axis=(1, 2)) + before.sum(), _LEAST), _LEAST, 1 - _LEAST
         )
         same = np.eye(given.n_classes, dtype=bool)
         wrong = (1 - accuracy) / (given.n_classes - 1)
@@ -93,15 +132,46 @@ def one_coin(
 
     def density(confusion: NDArray[np.float64]) -> float:
         right = confusion[:, 0, 0]
-        return float(np.log(right).sum() + np.log1p(-right).sum())
+        return float(before[0] * np.log(right).sum() + before[1] * np.log1p(-right).sum())
 
-    return _expectation_maximisation(given, confusion, density, smoothing, rounds, tolerance)
+    others = given.votes.sum(axis=1, keepdims=True) - given.votes
+    fewer = others * np.log((given.n_classes - 1) / np.maximum(given.options - 1, 1))[:, None]
+    return _expectation_maximisation(given, confusion, density, fewer, smoothing, rounds, tolerance)
+
+
+def _pool(given: Labels) -> NDArray[np.float64]:
+    """How many of the answers that join people about exchangeable classes are right, and wrong."""
+    mean = min(mean_accuracy(given), 0.99)
+    return _POOLED * np.array([mean, 1 - mean])
+
+
+def _alike_confusion(
+    counts: NDArray[np.float64], before: NDArray[np.float64], most: int
+) -> NDArray[np.float64]:
+    """Confusions where the first `most` classes are exchangeable: the same, another of them, or any other."""
+    n, k, _ = counts.shape
+    inside = counts[:, :most, :most]
+    same = np.trace(inside, axis1=1, axis2=2)
+    # The row of the first class stands for all of them.
+    rows = np.concatenate([np.empty((n, 1, k)), counts[:, most:]], axis=1)
+    rows[:, 0, :most] = ((inside.sum(axis=(1, 2)) - same) / max(most - 1, 1))[:, None]
+    rows[:, 0, 0] = same
+    rows[:, 0, most:] = counts[:, :most, most:].sum(axis=1)
+    rows[:, 1:, :most] = rows[:, 1:, :most].mean(axis=2, keepdims=True)
+    rows = np.maximum(rows + before[[0, *range(most, k)]], _LEAST)
+    rows /= rows.sum(axis=2, keepdims=True)
+    found = rows[:, np.maximum(np.arange(k) - most + 1, 0)]
+    if most > 1:
+        eye = np.eye(most, dtype=bool)
+        found[:, :most, :most] = np.where(eye, rows[:, :1, :1], rows[:, :1, 1:2])
+    return found
 
 
 def _expectation_maximisation(
     given: Labels,
     confusion_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     density: Callable[[NDArray[np.float64]], float],
+    fewer: NDArray[np.float64],
     smoothing: float,
     rounds: int,
     tolerance: float,
@@ -115,8 +185,8 @@ def _expectation_maximisation(
     for _ in range(rounds):
         confusion = confusion_of(_counts(given, posterior))
         prior = np.maximum(class_shares(given, posterior, smoothing), _LEAST)
-        new, likelihood = _posterior(given, prior, confusion)
-        trace.append(likelihood + smoothing * (density(confusion) + float(np.log(prior).sum())))
+        new, likelihood = _posterior(given, prior, confusion, fewer)
+        trace.append(likelihood + density(confusion) + smoothing * float(np.log(prior).sum()))
         moved, posterior = np.abs(new - posterior).max(initial=0.0), new
         if converged := bool(moved <= tolerance):
             break
@@ -138,10 +208,11 @@ def _counts(given: Labels, posterior: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _posterior(
-    given: Labels, prior: NDArray[np.float64], confusion: NDArray[np.float64]
+    given: Labels, prior: NDArray[np.float64], confusion: NDArray[np.float64], fewer: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], float]:
+    """`fewer` is what answers speak for classes beyond that, of items with fewer classes than others."""
     table = np.log(confusion).transpose(0, 2, 1).reshape(-1, given.n_classes)
-    return normalised(given, np.log(prior) + given.table @ np.ascontiguousarray(table))
+    return normalised(given, given.log_shares(prior) + given.table @ np.ascontiguousarray(table) + fewer)
 
 
 def _accuracy(
@@ -190,6 +261,8 @@ def accuracy_draws(
     >>> bool(low[2] < 0.6 < high[2] < low[0] < 0.9 < high[0])
     True
     """
+    if given.alike.any():
+        given, _ = given.in_one_order()
     start = one_coin(given)
     k, many = given.n_classes, given.weights.astype(np.int64)
     classes = rng.multinomial(many, _whole(start.posterior)).astype(np.float64)
@@ -198,14 +271,10 @@ def accuracy_draws(
         # Of an item that stands for several, each answer is right as often as the class is the label's.
         hits = np.bincount(given.people, weights=classes[given.items, given.labels], minlength=given.n_people)
         accuracy = np.clip(rng.beta(hits + 0.5, given.asked - hits + 0.5), _LEAST, 1 - _LEAST)
-        share = np.maximum(rng.dirichlet(classes.sum(axis=0) + 0.5), _LEAST)
+        share = given.tied(np.maximum(rng.dirichlet(classes.sum(axis=0) + 0.5), _LEAST))
         if k == 2 and float(accuracy @ given.asked) < 0.5 * given.asked.sum():
             accuracy, share = 1 - accuracy, share[::-1]
-        # What a label speaks for its class beyond all others.
-        weight = np.log(accuracy / ((1 - accuracy) / (k - 1)))[given.people]
-        codes = given.items * k + given.labels
-        log = np.bincount(codes, weights=weight, minlength=given.n_items * k).reshape(given.n_items, k)
-        posterior, _ = normalised(given, log + np.log(share))
+        posterior, _ = normalised(given, one_coin_evidence(given, accuracy) + given.log_shares(share))
         classes = rng.multinomial(many, _whole(posterior)).astype(np.float64)
         if step >= burn:
             kept.append(accuracy)

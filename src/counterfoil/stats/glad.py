@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from counterfoil.errors import InputError
-from counterfoil.stats.label_models import LabelModel, Labels, normalised
+from counterfoil.stats.label_models import LabelModel, Labels, normalised, whatever_order
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,6 +29,7 @@ class Abilities(LabelModel):
     ease: Float[ndarray, "items"]
 
 
+@whatever_order
 def glad(
     given: Labels,
     *,
@@ -58,7 +59,8 @@ def glad(
     shares = np.full(k, 1 / k) if prior is None else np.asarray(prior, dtype=np.float64)
     if shares.shape != (k,) or not (shares > 0).all():
         raise InputError("class shares", given=shares.tolist(), allowed=f"{k} numbers above 0")
-    shares = shares / shares.sum()
+    shares = given.tied(shares / shares.sum())
+    log_shares, spread = given.log_shares(shares), np.log(np.maximum(given.options - 1, 1))[given.items]
     items, people, codes = given.items, given.people, given.items * k + given.labels
     weights = given.weights[items]
 
@@ -66,10 +68,10 @@ def glad(
         """Products of ability and ease, the posterior, and the log-likelihood."""
         product = x[people] * np.exp(x[n:])[items]
         # log sigma(-x) = log sigma(x) - x
-        wrong = log_expit(-product) - np.log(k - 1)
+        wrong = log_expit(-product) - spread
         log = np.bincount(codes, weights=log_expit(product) - wrong, minlength=given.n_items * k)
         base = np.bincount(items, weights=wrong, minlength=given.n_items)
-        joint = log.reshape(given.n_items, k) + base[:, None] + np.log(shares)
+        joint = log.reshape(given.n_items, k) + base[:, None] + log_shares
         return product, *normalised(given, joint)
 
     def loss(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

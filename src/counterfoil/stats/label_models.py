@@ -9,11 +9,16 @@
 
 Every model has `posterior` (items, classes), `accuracy` (people), `labels` (items), `trace` and `converged`.
 They find what they find from the same start every time: equal answers give equal labels.
+
+Options that are not the same thing from item to item, such as the captions to choose from, are *exchangeable*
+(`Labels.alike`): which of them stands first is chance, so that shares of classes, confusions and habits are
+held equal among them, and a model finds the same, to the last digit, in whatever order an item has them.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -25,13 +30,18 @@ from counterfoil.errors import InputError
 #: Chances of two classes that are nearer to each other than this are a tie.
 TIE = 1e-9
 
+P = ParamSpec("P")
+M = TypeVar("M", bound="LabelModel")
+
 
 @dataclass(frozen=True, eq=False)
 class Labels:
     """Answers, one per row: person `people[a]` gave item `items[a]` the label `labels[a]`, all from 0 on.
 
     `known` has an item's true label where it is known (golden items), -1 elsewhere. `weights` is how many
-    items, answered alike, each item stands for.
+    items, answered alike, each item stands for. The first `alike[i]` classes of item i are exchangeable (see
+    the module); the most that any item has are the same for all, and an item with fewer cannot be of those
+    between. 0 of all items where every class is the same thing throughout.
     """
 
     items: Int[ndarray, "answers"]
@@ -42,6 +52,7 @@ class Labels:
     n_classes: int
     known: Int[ndarray, "items"]
     weights: Float[ndarray, "items"]
+    alike: Int[ndarray, "items"]
 
     @classmethod
     def of(
@@ -55,11 +66,12 @@ class Labels:
         n_people: int | None = None,
         known: Int[ndarray, "_"] | None = None,
         weights: Float[ndarray, "_"] | None = None,
+        alike: Int[ndarray, "_"] | int = 0,
     ) -> "Labels":
         """Checked answers; numbers of items and people are by default one more than the largest.
 
-        Raises `InputError` for numbers outside their range, columns of different lengths and fewer than two
-        classes.
+        `alike` is of each item, or one number for all. Raises `InputError` for numbers outside their range,
+        columns of different lengths, fewer than two classes, and labels that an item does not have.
 
         >>> given = Labels.of(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([2, 2, 0]), n_classes=3)
         >>> given.n_items, given.n_people, given.known.tolist()
@@ -96,7 +108,60 @@ class Labels:
                 given=known[(known < -1) | (known >= n_classes)][0],
                 allowed=f"0 to {n_classes - 1}, -1 where it is not known",
             )
-        return cls(items, people, labels, n_items, n_people, n_classes, known, weights)
+        alike = np.full(n_items, alike) if isinstance(alike, int) else alike
+        most = int(alike.max(initial=0))
+        if len(alike) != n_items or most > n_classes or (most and alike.min(initial=1) < 1):
+            raise InputError(
+                "exchangeable classes of an item",
+                given=f"{alike.min(initial=0)} to {most} of {len(alike)} items",
+                allowed=f"1 to {n_classes} of each of {n_items}, or 0 of all",
+            )
+        given = cls(items, people, labels, n_items, n_people, n_classes, known, weights, alike)
+        if not given.possible[items, labels].all():
+            raise InputError("an answer that its item does not have", allowed="its own exchangeable classes")
+        return given
+
+    @cached_property
+    def possible(self) -> Bool[ndarray, "items classes"]:
+        """Which classes an item can be of: all but exchangeable ones that other items alone have."""
+        places = np.arange(self.n_classes)
+        return (places < self.alike[:, None]) | (places >= self.alike.max(initial=0))
+
+    @cached_property
+    def options(self) -> Int[ndarray, "items"]:
+        """How many classes each item can be of."""
+        return np.asarray(self.possible.sum(axis=1))
+
+    def tied(self, shares: Float[ndarray, "classes"]) -> Float[ndarray, "classes"]:
+        """Something of each class with the mean in place of each exchangeable one's own."""
+        most = int(self.alike.max(initial=0))
+        if most == self.n_classes:
+            return np.full(most, shares.sum() / most)
+        return np.r_[np.full(most, shares[:most].sum() / max(most, 1)), shares[most:]]
+
+    def log_shares(self, shares: Float[ndarray, "classes"]) -> Float[ndarray, "items classes"]:
+        """The logarithm of tied shares for each item: those of exchangeable classes are shared by its own."""
+        most = int(self.alike.max(initial=0))
+        own = np.where(np.arange(self.n_classes) < most, most / np.maximum(self.alike, 1)[:, None], 1.0)
+        with np.errstate(divide="ignore"):
+            return np.log(np.where(self.possible, own * shares, 0.0))
+
+    def in_one_order(self) -> "tuple[Labels, Int[ndarray, 'items classes']]":
+        """The same with the exchangeable classes of each item in an order that its answers alone give.
+
+        First the known label, then by the first person who chose a class. Also the place of each class there.
+        """
+        rank = np.full((self.n_items, self.n_classes), self.n_people)
+        np.minimum.at(rank, (self.items, self.labels), self.people)
+        rows = np.flatnonzero(self.known >= 0)
+        rank[rows, self.known[rows]] = -1
+        # What an item does not have comes after what it has, and what is not exchangeable stays.
+        places, most = np.arange(self.n_classes), int(self.alike.max(initial=0))
+        rank = np.where(self.possible, rank, self.n_people + 1)
+        rank = np.where(places < most, rank, self.n_people + 2 + places)
+        place = np.argsort(np.argsort(rank, axis=1, kind="stable"), axis=1)
+        known = np.where(self.known >= 0, place[np.arange(self.n_items), self.known], -1)
+        return replace(self, labels=place[self.items, self.labels], known=known), place
 
     @cached_property
     def table(self) -> Any:
@@ -132,7 +197,7 @@ class Labels:
         """Shares of an item's votes, equal ones without any vote: where every model starts."""
         many = self.votes.sum(axis=1, keepdims=True)
         return self.pinned(
-            np.divide(self.votes, many, out=np.full(self.votes.shape, 1 / self.n_classes), where=many > 0)
+            np.divide(self.votes, many, out=self.possible / self.options[:, None], where=many > 0)
         )
 
     def per_person(self, values: Float[ndarray, "answers"]) -> Float[ndarray, "people"]:
@@ -169,6 +234,24 @@ class LabelModel:
         return np.where(self.tied, -1, self.posterior.argmax(axis=1))
 
 
+def whatever_order(model: Callable[Concatenate[Labels, P], M]) -> Callable[Concatenate[Labels, P], M]:
+    """The model run on `Labels.in_one_order`, and its chances in the order given."""
+
+    @wraps(model)
+    def run(given: Labels, *args: P.args, **settings: P.kwargs) -> M:
+        if not given.alike.any():
+            return model(given, *args, **settings)
+        ordered, place = given.in_one_order()
+        found = model(ordered, *args, **settings)
+        chances = {name: getattr(found, name) for name in ("posterior", "error") if hasattr(found, name)}
+        return replace(
+            found, **{name: np.take_along_axis(each, place, axis=1) for name, each in chances.items()}
+        )
+
+    return run
+
+
+@whatever_order
 def majority_vote(given: Labels) -> LabelModel:
     """The share of votes that each class has; a known label has all.
 
@@ -194,9 +277,38 @@ def majority_vote(given: Labels) -> LabelModel:
 def class_shares(
     given: Labels, posterior: Float[ndarray, "items classes"], smoothing: float
 ) -> Float[ndarray, "classes"]:
-    """How often each class comes, with `smoothing` items more of each."""
-    counts = given.weights @ posterior + smoothing
+    """How often each class comes, with `smoothing` items more of each; exchangeable ones equally often."""
+    counts = given.tied(given.weights @ posterior + smoothing)
     return counts / max(counts.sum(), 1e-300)
+
+
+def mean_accuracy(given: Labels) -> float:
+    """The mean accuracy of people that makes pairs of answers to an item agree as often as they do.
+
+    Two people of accuracy a give one label of k with chance a² + (1 - a)² / (k - 1). Not below 1 / k; 0.8
+    where no item has two answers.
+
+    >>> given = Labels.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([1, 1, 0, 0]), n_classes=2)
+    >>> mean_accuracy(given)
+    1.0
+    """
+    votes, k = given.votes, given.n_classes
+    many = votes.sum(axis=1)
+    pairs = float(given.weights @ (many * (many - 1)))
+    if not pairs:
+        return 0.8
+    agree = float(given.weights @ (votes * (votes - 1)).sum(axis=1)) / pairs
+    return float(1 / k + np.sqrt(max(0.0, agree - 1 / k) * (k - 1) / k))
+
+
+def one_coin_evidence(given: Labels, accuracy: Float[ndarray, "people"]) -> Float[ndarray, "items classes"]:
+    """What answers speak for each class beyond all others, where errors fall evenly on an item's others."""
+    k = given.n_classes
+    right, others = accuracy[given.people], np.maximum(given.options - 1, 1)[given.items]
+    weight = np.log(right / ((1 - right) / others))
+    codes = given.items * k + given.labels
+    log = np.bincount(codes, weights=weight, minlength=given.n_items * k)
+    return log.reshape(given.n_items, k)
 
 
 def normalised(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from counterfoil.errors import InputError
-from counterfoil.stats.label_models import LabelModel, Labels, normalised
+from counterfoil.stats.label_models import LabelModel, Labels, normalised, whatever_order
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,6 +30,7 @@ class Competence(LabelModel):
     spam: Float[ndarray, "people classes"]
 
 
+@whatever_order
 def mace(
     given: Labels,
     *,
@@ -42,10 +43,10 @@ def mace(
     """Variational Bayes from equal chances of knowing and guessing and even habits.
 
     Competence has the prior beta(`knowing`, `guessing`), a habit a symmetric Dirichlet of `habit` per label;
-    the defaults are the paper's. The paper starts at random and keeps the best of many runs; the even start
-    is always the same, and people are told apart from the first round on. Stops when no item's chance moves
-    by more than `tolerance`. `trace` is the variational bound. Raises `InputError` for no answers and priors
-    that are not above 0.
+    the defaults are the paper's. A habit takes exchangeable labels alike. The paper starts at random and
+    keeps the best of many runs; the even start is always the same, and people are told apart from the first
+    round on. Stops when no item's chance moves by more than `tolerance`. `trace` is the variational bound.
+    Raises `InputError` for no answers and priors that are not above 0.
 
     Source: D. Hovy, T. Berg-Kirkpatrick, A. Vaswani, E. Hovy, Learning whom to trust with MACE, 2013,
     sections 2 and 3.
@@ -61,17 +62,24 @@ def mace(
     if not (knowing > 0 and guessing > 0 and habit > 0):
         raise InputError("priors", given=f"{knowing}, {guessing}, {habit}", allowed="above 0")
     people, n, k = given.people, given.n_people, given.n_classes
-    before_state, before_habit = np.array([knowing, guessing]), np.full(k, habit)
+    # Exchangeable classes are one habit, which falls on each of an item's as often.
+    most = int(given.alike.max(initial=0))
+    habit_of = np.maximum(np.arange(k) - max(most - 1, 0), 0)
+    own, width = habit_of[given.labels], int(habit_of[-1]) + 1
+    among = np.where((own == 0) & (most > 0), given.alike[given.items], 1)
+    before_state, before_habit = np.array([knowing, guessing]), habit * np.bincount(habit_of)
     states, habits = np.tile(before_state, (n, 1)), np.tile(before_habit, (n, 1))
-    know, guess = np.full(n, 0.5), np.full((n, k), 0.5 / k)
+    know, guess = np.full(n, 0.5), np.tile(0.5 * np.bincount(habit_of) / k, (n, 1))
+    log_shares = given.log_shares(np.full(k, 1 / k))
     weights, codes = given.weights[given.items], given.items * k + given.labels
     posterior, trace, converged = given.shares(), [], False
     for step in range(rounds):
-        right, wrong = know[people] + guess[people, given.labels], guess[people, given.labels]
+        wrong = guess[people, own] / among
+        right = know[people] + wrong
         # Every answer is a guess for all classes but the label's.
         log = np.bincount(codes, weights=np.log(right) - np.log(wrong), minlength=given.n_items * k)
         base = np.bincount(given.items, weights=np.log(wrong), minlength=given.n_items)
-        new, likelihood = normalised(given, log.reshape(given.n_items, k) + base[:, None] - np.log(k))
+        new, likelihood = normalised(given, log.reshape(given.n_items, k) + base[:, None] + log_shares)
         if step:  # The start is no distribution of states and habits, and has no bound.
             apart = _divergence(states, before_state) + _divergence(habits, before_habit)
             trace.append(likelihood - apart)
@@ -79,8 +87,8 @@ def mace(
         if converged := bool(moved <= tolerance):
             break
         knew = weights * posterior[given.items, given.labels] * know[people] / right
-        guessed = np.bincount(people * k + given.labels, weights=weights - knew, minlength=n * k)
-        habits = guessed.reshape(n, k) + before_habit
+        guessed = np.bincount(people * width + own, weights=weights - knew, minlength=n * width)
+        habits = guessed.reshape(n, width) + before_habit
         states = (
             np.stack(
                 [np.bincount(people, weights=each, minlength=n) for each in (knew, weights - knew)], axis=1
@@ -89,8 +97,8 @@ def mace(
         )
         know, guess = _expected(states)[:, 0], _expected(states)[:, 1:] * _expected(habits)
     competence = states[:, 0] / states.sum(axis=1)
-    spam = habits / habits.sum(axis=1, keepdims=True)
-    prior = given.weights @ posterior / max(given.weights.sum(), 1e-300)
+    spam = (habits / habits.sum(axis=1, keepdims=True))[:, habit_of] / np.bincount(habit_of)[habit_of]
+    prior = given.tied(given.weights @ posterior) / max(given.weights.sum(), 1e-300)
     return Competence(
         posterior=posterior,
         prior=prior,

@@ -17,7 +17,15 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
-from counterfoil.stats.label_models import TIE, LabelModel, Labels, normalised
+from counterfoil.stats.label_models import (
+    TIE,
+    LabelModel,
+    Labels,
+    mean_accuracy,
+    normalised,
+    one_coin_evidence,
+    whatever_order,
+)
 
 #: No chance is taken to be smaller, so that one surprising answer does not rule a class out.
 _LEAST = 1e-10
@@ -51,15 +59,16 @@ class SampledLabels(LabelModel):
         return np.asarray(apart <= np.maximum(2 * doubt, TIE))
 
 
+@whatever_order
 def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int = 100) -> SampledLabels:
     """Each item's chances by Gibbs sampling of the one-coin model with a population of people.
 
     A person is right with one chance for all items and errs evenly over the other classes. That chance is a
     draw of a beta distribution, whose mean is anything above guessing (people are better than that on the
     whole, the likelier the more) and whose weight is from 2 to 128 answers; class shares are uniform
-    beforehand. `posterior` is the mean of `draws` draws (10 or more) after `burn`, equal for equal `seed`;
-    `accuracy` is each person's posterior mean, NaN for one without an answer. Weights must be whole numbers.
-    Raises `InputError` for no answers.
+    beforehand, those of exchangeable classes equal. `posterior` is the mean of `draws` draws (10 or more)
+    after `burn`, equal for equal `seed`; `accuracy` is each person's posterior mean, NaN for one without an
+    answer. Weights must be whole numbers. Raises `InputError` for no answers.
 
     Source: B. Carpenter, Multilevel Bayesian models of categorical data annotation, 2008 (its beta-binomial
     by item and annotator, here with one accuracy per person).
@@ -85,7 +94,7 @@ def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int
         mean, weight = population.draw(log, rng)
         right, wrong = mean * weight + hits, (1 - mean) * weight + given.asked - hits
         accuracy = np.clip(rng.beta(right, wrong), _LEAST, 1 - _LEAST)
-        share = np.maximum(rng.dirichlet(classes.sum(axis=0) + 1.0), _LEAST)
+        share = given.tied(np.maximum(rng.dirichlet(classes.sum(axis=0) + 1.0), _LEAST))
         posterior = _posterior(given, accuracy, share)
         if step >= burn:
             stretches[(step - burn) * _STRETCHES // draws] += posterior
@@ -100,25 +109,6 @@ def pooled_one_coin(given: Labels, *, seed: int = 0, draws: int = 300, burn: int
         trace=np.empty(0),
         converged=True,
     )
-
-
-def mean_accuracy(given: Labels) -> float:
-    """The mean accuracy of people that makes pairs of answers to an item agree as often as they do.
-
-    Two people of accuracy a give one label of k with chance a² + (1 - a)² / (k - 1). Not below 1 / k; 0.8
-    where no item has two answers.
-
-    >>> given = Labels.of(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([1, 1, 0, 0]), n_classes=2)
-    >>> mean_accuracy(given)
-    1.0
-    """
-    votes, k = given.votes, given.n_classes
-    many = votes.sum(axis=1)
-    pairs = float(given.weights @ (many * (many - 1)))
-    if not pairs:
-        return 0.8
-    agree = float(given.weights @ (votes * (votes - 1)).sum(axis=1)) / pairs
-    return float(1 / k + np.sqrt(max(0.0, agree - 1 / k) * (k - 1) / k))
 
 
 class _Population:
@@ -161,17 +151,22 @@ def _exchanged(
     they are drawn anew afterwards; shares do not mind an exchange. Known labels say which class is which, so
     that nothing is exchanged beside them.
     """
-    k = classes.shape[1]
-    order = np.arange(k)
-    one, two = rng.choice(k, 2, replace=False)
-    order[[one, two]] = two, one
+    # Of classes some of which are exchangeable only these are: shares mind the exchange of others.
+    k = int(given.alike.min(initial=classes.shape[1]) or classes.shape[1])
+    ways = [classes]
+    if k > 1 and not (given.known >= 0).any():
+        order = np.arange(classes.shape[1])
+        one, two = rng.choice(k, 2, replace=False)
+        order[[one, two]] = two, one
+        ways.append(classes[:, order])
     found = []
-    for each in (classes,) if (given.known >= 0).any() else (classes, classes[:, order]):
+    for each in ways:
         # Of an item that stands for several, each answer is right as often as the class is the label's.
         hits = _hits(given, each)
-        misses = given.asked - hits
-        log = population.density(hits, misses)
-        found.append((np.logaddexp.reduce(log) - misses.sum() * np.log(k - 1), each, hits, log))
+        log = population.density(hits, given.asked - hits)
+        right = each[given.items, given.labels]
+        spread = (given.weights[given.items] - right) @ np.log(np.maximum(given.options - 1, 1))[given.items]
+        found.append((np.logaddexp.reduce(log) - spread, each, hits, log))
     kept = found[-1] if np.log(rng.random()) < found[-1][0] - found[0][0] else found[0]
     return kept[1:]
 
@@ -183,7 +178,7 @@ def _start(given: Labels) -> NDArray[np.float64]:
     for _ in range(_FIRST_ROUNDS):
         hits = _hits(given, given.weights[:, None] * posterior)
         accuracy = (hits + mean * _FIRST_WEIGHT) / (given.asked + _FIRST_WEIGHT)
-        share = (given.weights @ posterior + 1.0) / (given.weights.sum() + k)
+        share = given.tied((given.weights @ posterior + 1.0) / (given.weights.sum() + k))
         posterior = _posterior(given, np.clip(accuracy, _LEAST, 1 - _LEAST), share)
     return posterior
 
@@ -196,9 +191,4 @@ def _hits(given: Labels, classes: NDArray[np.float64]) -> Float[ndarray, "people
 def _posterior(
     given: Labels, accuracy: NDArray[np.float64], share: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    k = given.n_classes
-    # What a label speaks for its class beyond all others.
-    weight = np.log(accuracy / ((1 - accuracy) / (k - 1)))[given.people]
-    codes = given.items * k + given.labels
-    log = np.bincount(codes, weights=weight, minlength=given.n_items * k).reshape(given.n_items, k)
-    return normalised(given, log + np.log(share))[0]
+    return normalised(given, one_coin_evidence(given, accuracy) + given.log_shares(share))[0]

@@ -75,10 +75,13 @@ class FormField:
     """One field of an answer.
 
     `options` of kind `one` and `many`, and the labels of `spans`. Where `shuffled`, each person sees the
-    options in an order of their own, except those that stand `last` ("none of them"). The field is open only
-    where, for each field named in `when`, the answer has one of the values named there. `level` says how near
-    two answers are, options in order; agreement and aggregation use it. `coarser` names readings that join
-    options, each with the part of every value, for agreement. `text` names the text of spans.
+    options in an order of their own, except those that stand `last` ("none of them"). Where `exchangeable`
+    these options are not the same thing from item to item, so that which stands first says nothing: labels
+    and agreement treat them alike. `alike_in` is how many each item has, of a field joined over items that
+    differ in this. The field is open only where, for each field named in `when`, the answer has one of the
+    values named there. `level` says how near two answers are, options in order; agreement and aggregation use
+    it. `coarser` names readings that join options, each with the part of every value, for agreement. `text`
+    names the text of spans.
     """
 
     name: str
@@ -86,6 +89,7 @@ class FormField:
     kind: Kind = "one"
     options: tuple[Option, ...] = ()
     shuffled: bool = False
+    exchangeable: bool = False
     last: int = 0
     required: bool = True
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -93,6 +97,16 @@ class FormField:
     coarser: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     longest: int = LONGEST_TEXT
     text: str = ""
+    alike_in: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def exchangeable_values(self) -> tuple[str, ...]:
+        """The values of the exchangeable options, in order."""
+        return self.values[: len(self.options) - self.last] if self.exchangeable else ()
+
+    def alike(self, items: Sequence[str]) -> list[int]:
+        """How many exchangeable options each of these items has; 0 of all where no option is."""
+        return [self.alike_in.get(item, len(self.exchangeable_values)) for item in items]
 
     @property
     def values(self) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ class BestOfK:
             "Which image fits the description?",
             options=options,
             shuffled=True,
+            exchangeable=True,
             last=int(self.none),
             coarser=coarser,
         )

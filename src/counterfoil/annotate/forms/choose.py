@@ -46,7 +46,9 @@ class ChooseOne:
             shown = Shown("text", captions[0], "Description")
             prompt = "Which image fits the description best?"
             options = tuple(Option(str(at), images=(image,)) for at, image in enumerate(images))
-        return WorkPage((shown,), (FormField("best", prompt, options=options, shuffled=True),))
+        return WorkPage(
+            (shown,), (FormField("best", prompt, options=options, shuffled=True, exchangeable=True),)
+        )
 
     def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
         """Every answer of sound fields is sound."""

@@ -62,7 +62,12 @@ class PreferRanking:
         if self.same:
             options.append(Option(SAME, "No preference"))
         better = FormField(
-            "better", "Which results are better?", options=tuple(options), shuffled=True, last=int(self.same)
+            "better",
+            "Which results are better?",
+            options=tuple(options),
+            shuffled=True,
+            exchangeable=True,
+            last=int(self.same),
         )
         return WorkPage(tuple(shown), (better,))
 

@@ -67,7 +67,9 @@ class AuthorQuad:
         for which in ("first", "second"):
             if images:
                 options = tuple(Option(str(at), images=(image,)) for at, image in enumerate(images))
-                found.append(FormField(f"{which}_image", f"The {which} image", options=options))
+                found.append(
+                    FormField(f"{which}_image", f"The {which} image", options=options, exchangeable=True)
+                )
             found.append(FormField(f"{which}_caption", f"The {which} caption", "text", longest=_LONGEST))
         found += [
             FormField("swap", "What is exchanged?", options=tuple(Option(tag, tag) for tag in self.swaps)),

@@ -48,7 +48,12 @@ class ValidateQuad:
         )
         found = [
             FormField(
-                name, f"Which caption fits image {letter} better?", options=options, shuffled=True, last=1
+                name,
+                f"Which caption fits image {letter} better?",
+                options=options,
+                shuffled=True,
+                exchangeable=True,
+                last=1,
             )
             for name, letter in (("first_image", "A"), ("second_image", "B"))
         ]

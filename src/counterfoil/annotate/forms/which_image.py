@@ -43,6 +43,7 @@ class WhichImage:
             "Which image fits the description better?",
             options=tuple(options),
             shuffled=True,
+            exchangeable=True,
             last=len(options) - 2,
         )
         return WorkPage((Shown("text", needed(item, "caption"), "Description"),), (fits,))

@@ -1,0 +1,122 @@
+"""Labels and agreement of every form do not depend on the order in which a table has an item's options."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from counterfoil.annotate.adjudication import disputed_items
+from counterfoil.annotate.agreement import campaign_agreement
+from counterfoil.annotate.forms.base import FormField, WorkItem
+from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.labels import MODELS, item_labels
+from counterfoil.annotate.simulated_labels import label_outcomes
+
+CELLS = {"image": "a", "text": "a", "images": list("abc"), "texts": list("abc")}
+OWN: dict[str, dict[str, Any]] = {
+    "choose": {"images": ["a"]},
+    "preference": {"second": "b", "first_captions": [], "second_captions": []},
+}
+#: The questions of each form whose options are not the same thing from item to item.
+EXCHANGEABLE = {
+    "best-of-k": {"best"},
+    "which-image": {"fits"},
+    "choose": {"best"},
+    "match": set(),
+    "yes-no": set(),
+    "preference": {"better"},
+    "rating": set(),
+    "quad-authoring": {"first_image", "second_image"},
+    "quad-validation": {"first_image", "second_image"},
+    "error-spans": set(),
+}
+
+
+def questions(name: str) -> dict[str, FormField]:
+    """The questions of a form that are answered by one option."""
+    form = WORK_FORMS[name].form({}, where=name)
+    cells = {each: CELLS[kind] for each, kind in form.columns.items()} | OWN.get(name, {})
+    page = form.page(WorkItem("1", cells))
+    return {each.name: each for each in page.fields if each.kind == "one"}
+
+
+def answered(field: FormField, seed: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    """Answers of eight people to 40 items, the first option mostly, and a new order of each item's options."""
+    rng = np.random.default_rng(seed)
+    rows, orders = [], []
+    for item in range(40):
+        free = np.array(field.exchangeable_values)
+        turned = dict(zip(free.tolist(), rng.permutation(free).tolist(), strict=True))
+        orders.append({value: turned.get(value, value) for value in field.values})
+        for person in rng.choice(8, 3, replace=False).tolist():
+            at = 0 if rng.random() < 0.65 else int(rng.integers(len(field.values)))
+            rows.append({"item": str(item), "person": f"p{person}", "answer": field.values[at]})
+    return rows, orders
+
+
+def table(rows: list[dict[str, Any]], question: str) -> pa.Table:
+    return pa.Table.from_pylist(
+        [{**row, "question": question, "seconds": 4.0, "golden": None} for row in rows]
+    )
+
+
+@pytest.mark.parametrize("name", EXCHANGEABLE)
+def test_a_form_says_which_options_are_not_the_same_thing_throughout(name: str) -> None:
+    assert {each.name for each in questions(name).values() if each.exchangeable} == EXCHANGEABLE[name]
+
+
+def test_every_form_is_here() -> None:
+    assert set(EXCHANGEABLE) == set(WORK_FORMS)
+
+
+@pytest.mark.parametrize("name", [name for name, own in EXCHANGEABLE.items() if own])
+def test_no_figure_depends_on_the_order_of_options(name: str) -> None:
+    for question in sorted(EXCHANGEABLE[name]):
+        field = questions(name)[question]
+        rows, orders = answered(field)
+        again = [{**row, "answer": orders[int(row["item"])][row["answer"]]} for row in rows]
+        assert rows != again
+        one, two = table(rows, question), table(again, question)
+        found, other = (
+            campaign_agreement(each, {question: field}, draws=50).to_json() for each in (one, two)
+        )
+        assert found == other
+        for model in MODELS:
+            mine, theirs = item_labels(one, field, model=model), item_labels(two, field, model=model)
+            back = np.array(
+                [[field.values.index(order[value]) for value in field.values] for order in orders]
+            )
+            assert (
+                np.take_along_axis(theirs.posterior, back[[int(n) for n in mine.items]], 1) == mine.posterior
+            ).all()
+            assert theirs.labels == tuple(
+                orders[int(n)].get(label, "") for n, label in zip(mine.items, mine.labels, strict=True)
+            )
+        truth = {str(at): field.values[0] for at in range(40)}
+        turned = {item: orders[int(item)][value] for item, value in truth.items()}
+        # As texts, so that the majority's missing promise equals itself.
+        assert repr(label_outcomes(one, field, truth)) == repr(label_outcomes(two, field, turned))
+        disputes = [[(d.item, d.entropy) for d in disputed_items(each, field)] for each in (one, two)]
+        assert disputes[0] == disputes[1]
+
+
+def test_two_people_have_one_kappa_in_any_order() -> None:
+    field = questions("best-of-k")["best"]
+    rows, orders = answered(field)
+    both = [row for row in rows if row["person"] in ("p1", "p2")]
+    again = [{**row, "answer": orders[int(row["item"])][row["answer"]]} for row in both]
+    found = [
+        campaign_agreement(table(each, "best"), {"best": field}, draws=50).to_json() for each in (both, again)
+    ]
+    assert found[0] == found[1]
+    assert found[0]["questions"][0]["alpha"]["value"] is not None
+
+
+def test_guessing_is_chance_though_one_place_is_right_throughout() -> None:
+    # Both always right, and the right one first: without the form's word nobody could agree beyond chance.
+    field = questions("choose")["best"]
+    rows = [{"item": str(at), "person": who, "answer": "0"} for at in range(40) for who in ("a", "b")]
+    (found,) = campaign_agreement(table(rows, "best"), {"best": field}, draws=50).questions
+    assert found.people.alpha.value == found.people.fleiss.value == 1.0
+    assert found.people.alpha.low > 0.7

@@ -1,0 +1,179 @@
+"""Exchangeable classes: the order in which an item has its options says nothing, in no label model."""
+
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from counterfoil.errors import InputError
+from counterfoil.stats.careless import careless
+from counterfoil.stats.dawid_skene import accuracy_draws, dawid_skene, one_coin
+from counterfoil.stats.glad import glad
+from counterfoil.stats.label_models import TIE, LabelModel, Labels, majority_vote, mean_accuracy
+from counterfoil.stats.mace import mace
+from counterfoil.stats.pooled_one_coin import pooled_one_coin
+
+MODELS = {
+    "pooled": pooled_one_coin,
+    "majority": majority_vote,
+    "dawid-skene": dawid_skene,
+    "one-coin": one_coin,
+    "mace": mace,
+    "glad": glad,
+}
+
+
+def right_first(
+    seed: int,
+    *,
+    accuracy: float = 0.63,
+    items: int = 83,
+    people: int = 20,
+    per_item: int = 2,
+    classes: int = 2,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Items, people and labels of people who err evenly; the right class is always the first."""
+    rng = np.random.default_rng(seed)
+    who = np.argsort(rng.random((items, people)), axis=1)[:, :per_item].ravel()
+    right = rng.random(len(who)) < accuracy
+    return np.repeat(np.arange(items), per_item), who, np.where(right, 0, rng.integers(1, classes, len(who)))
+
+
+def share_right(found: LabelModel, truth: np.ndarray) -> float:
+    """The share of items whose label is right, tied ones by the chance of a coin."""
+    top = found.posterior >= found.posterior.max(axis=1, keepdims=True) - TIE
+    return float((top[np.arange(len(truth)), truth] / top.sum(axis=1)).mean())
+
+
+def mixed(seed: int) -> tuple[Labels, Labels, np.ndarray]:
+    """Items of two to four exchangeable options and "none", some golden, once more with options permuted."""
+    rng = np.random.default_rng(seed)
+    n, people = 40, 9
+    alike = rng.integers(2, 5, n)
+    item = np.repeat(np.arange(n), 3)
+    who = np.argsort(rng.random((n, people)), axis=1)[:, :3].ravel()
+    label = np.where(rng.random(len(item)) < 0.2, 4, rng.integers(0, alike[item]))
+    label = np.where(rng.random(len(item)) < 0.6, 0, label)
+    known = np.where(rng.random(n) < 0.1, 0, -1)
+    places = np.tile(np.arange(5), (n, 1))
+    for row, many in zip(places, alike, strict=True):
+        row[:many] = rng.permutation(many)
+    given = Labels.of(item, who, label, n_classes=5, n_people=people, known=known, alike=alike)
+    turned = Labels.of(
+        item,
+        who,
+        places[item, label],
+        n_classes=5,
+        n_people=people,
+        known=np.where(known < 0, -1, places[np.arange(n), known]),
+        alike=alike,
+    )
+    return given, turned, places
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("seed", range(3))
+def test_any_order_of_options_gives_the_same_to_the_last_digit(name: str, seed: int) -> None:
+    given, turned, places = mixed(seed)
+    found, again = MODELS[name](given), MODELS[name](turned)
+    assert (np.take_along_axis(again.posterior, places, axis=1) == found.posterior).all()
+    assert (again.accuracy == found.accuracy).all()
+    assert (again.prior == found.prior).all()
+    assert (again.trace == found.trace).all()
+    labels = np.where(found.labels < 0, -1, places[np.arange(len(places)), found.labels])
+    assert (again.labels == labels).all()
+    # An option that an item does not have is no label of it, and the exchangeable ones are equally frequent.
+    assert (found.posterior[~given.possible] == 0).all()
+    assert np.ptp(found.prior[:4]) < 1e-15
+    np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
+
+
+def test_draws_and_signs_of_carelessness_do_not_mind_the_order_either() -> None:
+    given, turned, _ = mixed(0)
+    draws = [accuracy_draws(each, np.random.default_rng(0), draws=20) for each in (given, turned)]
+    assert (draws[0] == draws[1]).all()
+    item, who, label = right_first(0, people=12, items=60, per_item=4, classes=3)
+    turn = np.random.default_rng(1).integers(0, 3, 60)[item]
+    signs = [careless(who, item, each, n_classes=3, alike=3).p[:, 3] for each in (label, (label + turn) % 3)]
+    assert (signs[0] == signs[1]).all()
+
+
+@pytest.mark.parametrize("name", ["dawid-skene", "one-coin", "mace"])
+def test_no_round_makes_answers_less_likely(name: str) -> None:
+    trace = MODELS[name](mixed(1)[0]).trace
+    assert len(trace) > 3
+    assert (np.diff(trace) > -1e-9).all()
+
+
+def slow_one_coin(item, who, label, alike, people: int, rounds: int = 400) -> list[list[float]]:
+    """EM in plain loops: equally likely classes, half an answer and ten of the pool beside each's."""
+    votes = [
+        [(int(p), int(y)) for i, p, y in zip(item, who, label, strict=True) if i == n]
+        for n in range(len(alike))
+    ]
+    mean = mean_accuracy(Labels.of(item, who, label, n_classes=max(alike), alike=np.array(alike)))
+    chance = [
+        [sum(y == k for _, y in each) / len(each) for k in range(m)]
+        for each, m in zip(votes, alike, strict=True)
+    ]
+    for _ in range(rounds):
+        right, asked = [0.5 + 10 * mean] * people, [11.0] * people
+        for each, row in zip(votes, chance, strict=True):
+            for p, y in each:
+                right[p] += row[y]
+                asked[p] += 1
+        accuracy = [a / b for a, b in zip(right, asked, strict=True)]
+        chance = []
+        for each, m in zip(votes, alike, strict=True):
+            logs = [
+                sum(log(accuracy[p] if y == k else (1 - accuracy[p]) / (m - 1)) for p, y in each)
+                for k in range(m)
+            ]
+            total = sum(exp(each) for each in logs)
+            chance.append([exp(each) / total for each in logs])
+    return chance
+
+
+def test_dawid_skene_of_exchangeable_options_is_one_accuracy_per_person_and_equal_shares() -> None:
+    rng = np.random.default_rng(5)
+    alike = rng.integers(2, 5, 30)
+    item, who = np.repeat(np.arange(30), 3), np.argsort(rng.random((30, 7)), axis=1)[:, :3].ravel()
+    label = np.where(rng.random(90) < 0.7, 0, rng.integers(0, alike[item]))
+    twin = slow_one_coin(item, who, label, alike.tolist(), 7)
+    given = Labels.of(item, who, label, n_classes=4, n_people=7, alike=alike)
+    for model in (dawid_skene, one_coin):
+        found = model(given, tolerance=1e-12)
+        for row, slow in zip(found.posterior, twin, strict=True):
+            np.testing.assert_allclose(row[: len(slow)], slow, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("accuracy", [0.63, 0.9])
+def test_a_right_option_that_stands_first_makes_nobody_better(name: str, accuracy: float) -> None:
+    gaps = []
+    for seed in range(6):
+        item, who, label = right_first(seed, accuracy=accuracy)
+        found = MODELS[name](Labels.of(item, who, label, n_classes=2, n_people=20, alike=2))
+        gaps.append(share_right(found, np.zeros(83, dtype=int)) - float((label == 0).mean()))
+    # Two answers to an item are right as often as one; the mean of six campaigns is known to 2 points.
+    assert abs(np.mean(gaps)) < 0.05
+
+
+@pytest.mark.parametrize(("accuracy", "per_item"), [(0.6, 2), (0.7, 3), (0.95, 2)])
+@pytest.mark.parametrize("name", ["pooled", "dawid-skene"])
+def test_chances_hold_whatever_stands_first(name: str, accuracy: float, per_item: int) -> None:
+    promised, right = [], []
+    for seed in range(5):
+        item, who, label = right_first(seed, accuracy=accuracy, per_item=per_item, classes=4)
+        found = MODELS[name](Labels.of(item, who, label, n_classes=4, n_people=20, alike=4))
+        promised.append(float(found.posterior.max(axis=1).mean()))
+        right.append(share_right(found, np.zeros(83, dtype=int)))
+    assert abs(np.mean(promised) - np.mean(right)) < 0.07
+
+
+def test_options_that_cannot_be_are_one_line() -> None:
+    rows = np.array([0, 1]), np.array([0, 0]), np.array([0, 2])
+    with pytest.raises(InputError, match="exchangeable classes of an item; given: 0 to 2"):
+        Labels.of(*rows, n_classes=3, alike=np.array([0, 2]))
+    with pytest.raises(InputError, match="an answer that its item does not have"):
+        Labels.of(*rows, n_classes=3, alike=np.array([3, 2]))
