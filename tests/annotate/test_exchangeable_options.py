@@ -42,7 +42,7 @@ def questions(name: str) -> dict[str, FormField]:
 
 
 def answered(field: FormField, seed: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
-    """Answers of eight people to 40 items, the first option mostly, and a new order of each item's options."""
+    """Answers of eight people to 40 items, the first option mostly, and new orders of the options."""
     rng = np.random.default_rng(seed)
     rows, orders = [], []
     for item in range(40):

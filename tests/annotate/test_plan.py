@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
+from counterfoil.evaluation.agreement import people_agreement
 from counterfoil.tasks.annotate_plan import PlanOptions, annotate_plan
 from faults.command import run
 
@@ -57,3 +59,29 @@ def test_the_command_prints_time_and_cost(tmp_path: Path) -> None:
     odd = run([*line.split()[:5], "--accuracy", "high"], tmp_path)
     assert odd.code == 2
     assert "--accuracy: no rates; given: high" in odd.err
+
+
+def test_of_exchangeable_options_none_is_more_frequent(tmp_path: Path) -> None:
+    found = annotate_plan("choose", PlanOptions(items=40, labels=3, accuracy=(0.9,)))
+    # Neither a share of one class, nor wrong labels as two classes of their own frequency tell them.
+    assert set(found.estimates) == {"score", "answers", "agreement", "alpha"}
+    assert "positive" in annotate_plan("best-of-k", PlanOptions(items=40, labels=3)).estimates
+    for words in (
+        "choose --share 0.2",
+        "preference --accuracy 0.9,0.8",
+        "choose --half-width 0.1 --of positive",
+    ):
+        ended = run(f"annotate plan {words} --items 40".split(), tmp_path)
+        assert ended.code == 2
+        assert "not the same thing from item to item" in ended.err
+
+
+def test_what_the_plan_promises_for_a_choice_comes_out_though_the_right_one_stands_first() -> None:
+    plan = annotate_plan("choose", PlanOptions(items=400, labels=2, accuracy=(0.9,))).plan
+    rng = np.random.default_rng(0)
+    item = np.repeat(np.arange(400), 2)
+    who = np.argsort(rng.random((400, 20)), axis=1)[:, :2].ravel()
+    said = (rng.random(800) > 0.9).astype(int)
+    found = people_agreement(item, who, said, alike=np.full(800, 2), draws=100)
+    assert found.alpha.value == pytest.approx(plan.alpha.value, abs=2 * plan.alpha.half_width)
+    assert found.alpha.high - found.alpha.low == pytest.approx(2 * plan.alpha.half_width, rel=0.3)

@@ -254,7 +254,7 @@ def test_refuses_words_on_an_interval_scale() -> None:
 
 
 def exchanged(seed: int, *, none: bool) -> tuple[np.ndarray, ...]:
-    """Items, people, answers 0 to 2, or 3, which is the same thing throughout; and how many are exchangeable."""
+    """Items, people, answers 0 to 2, or 3, the same thing throughout; and how many are exchangeable."""
     rng = np.random.default_rng(seed)
     item = np.repeat(np.arange(25), 3)
     person = np.argsort(rng.random((25, 6)), axis=1)[:, :3].ravel()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS, WorkFormEntry
 from counterfoil.errors import InputError
 from counterfoil.report.labels import amount
@@ -56,13 +56,16 @@ class AnnotationPlan(Tabular):
     pay_per_item: float | None
     fee: float
     currency: str
+    #: Whether every option is exchangeable, so that there is no class to count.
+    exchangeable: bool = False
 
     rows_by = ("estimate",)
 
     @property
     def estimates(self) -> dict[str, PlannedEstimate]:
         """What will be estimated, by name."""
-        found = {name: getattr(self.plan, name) for name in _ESTIMATES if name != "noise"}
+        left_out = {"noise", *(["positive"] if self.exchangeable else [])}
+        found = {name: getattr(self.plan, name) for name in _ESTIMATES if name not in left_out}
         if self.noise is not None:
             found["noise"] = self.noise
         return {name: each for name, each in found.items() if each.value == each.value}
@@ -181,9 +184,23 @@ def annotate_plan(form: str, options: PlanOptions) -> AnnotationPlan:
             "labels per item are given or worked out",
             allowed="one of --labels, --half-width, --label-accuracy",
         )
-    rates = options.accuracy
+    rates, main = options.accuracy, usual_question(entry)
     if not 1 <= len(rates) <= 2:
         raise InputError("accuracy", given=rates, allowed="one rate, or two of two classes")
+    exchangeable = main is not None and bool(main.exchangeable_values)
+    if exchangeable:
+        for name, given in (
+            ("--share", options.share),
+            ("--accuracy of two classes", rates if len(rates) > 1 else None),
+            ("--of", "positive" if options.of == "positive" and not main.last else None),
+        ):
+            if given is not None:
+                raise InputError(
+                    "options of this form are not the same thing from item to item, so none is more frequent "
+                    "or easier",
+                    where=f"{name}, {form}",
+                    given=given,
+                )
     design = LabelDesign(
         items=options.items,
         labels=options.labels or 3,
@@ -200,7 +217,7 @@ def annotate_plan(form: str, options: PlanOptions) -> AnnotationPlan:
     else:
         plan = plan_labels(design, seed=options.seed)
     found = plan.design
-    tellable = found.n_classes == 2 and found.labels in _NOISE
+    tellable = found.n_classes == 2 and found.labels in _NOISE and not exchangeable
     seconds = entry.kind.seconds if options.seconds is None else options.seconds
     hours = labelling_hours(found.items, found.labels, seconds)
     pay = 3600 * options.pay_per_item / seconds if options.pay_per_item is not None else options.pay
@@ -215,6 +232,7 @@ def annotate_plan(form: str, options: PlanOptions) -> AnnotationPlan:
         options.pay_per_item,
         options.fee,
         options.currency,
+        exchangeable=exchangeable and not main.last,
     )
 
 
@@ -224,12 +242,26 @@ def usual_classes(entry: WorkFormEntry) -> int:
     >>> usual_classes(WORK_FORMS["yes-no"]), usual_classes(WORK_FORMS["match"])
     (2, 4)
     """
+    main = usual_question(entry)
+    return 2 if main is None else max(2, len(main.options))
+
+
+def usual_question(entry: WorkFormEntry) -> FormField | None:
+    """The main question of a form with its default settings; None of a form that wants other samples.
+
+    >>> usual_question(WORK_FORMS["choose"]).exchangeable_values
+    ('0', '1')
+    """
     made = entry.form({}, where=entry.name)
-    samples = {"image": "a", "text": "a", "images": list("abcd"), "texts": list("abcd")}
-    try:
-        page = made.page(WorkItem("1", {name: samples[kind] for name, kind in made.columns.items()}))
-    except InputError:
-        # A form that wants other things of an item: its user names the classes.
-        return 2
-    main = next((each for each in page.fields if each.name == made.main), None)
-    return max(2, len(main.options)) if main is not None else 2
+    # Four of everything, one image and two texts, or images alone.
+    for images, texts in (("abcd", "abcd"), ("a", "ab"), ("a", "")):
+        cells = {
+            name: {"image": "a", "text": name, "images": [*images], "texts": [*texts]}[kind]
+            for name, kind in made.columns.items()
+        }
+        try:
+            page = made.page(WorkItem("1", cells))
+        except InputError:
+            continue
+        return next((each for each in page.fields if each.name == made.main), None)
+    return None

@@ -321,10 +321,10 @@ def _plan(
         return None
     rates = [person.chance_right(options) for person in people]
     truths, share = Counter(found.truth.values()), None
-    if options == 2 and len(truths) == 2:
+    main = fields_of(campaign)[campaign.form.main]
+    if options == 2 and len(truths) == 2 and not main.exchangeable_values:
         # The plan's last class is the form's second option.
-        values = fields_of(campaign)[campaign.form.main].values
-        share = truths[values[-1]] / found.counts.items
+        share = truths[main.values[-1]] / found.counts.items
     design = LabelDesign(
         items=found.counts.items,
         labels=recipe.overlap,
