@@ -28,6 +28,7 @@ from counterfoil.cli import app
 from counterfoil.data.judgements import gain_of, read_judgements, read_votes
 from counterfoil.data.tables import read_table
 from counterfoil.errors import InputError, UnknownNameError
+from counterfoil.evaluation.run import load_run
 from counterfoil.scorers.base import Options
 from counterfoil.tasks.annotate_create import CreateOptions, create_campaign
 from counterfoil.tasks.annotate_export import annotate_export
@@ -409,8 +410,68 @@ def test_people_answer_quads_by_single_directions(here: Path) -> None:
     again = counterfoil.evaluate("people:campaign/export", "world-quads", draws=100)
     assert again.result["group"] == found.result["group"]
     assert catalog.scorer("people:campaign/export").described == "40 answers of 4 people (choose)"
-    with pytest.raises(InputError, match=r"by another model of labels; given: mace; allowed: majority"):
+    with pytest.raises(InputError, match="an export has the mean over answers alone; given: model=mace"):
         catalog.scorer("people:campaign/export", Options(settings={"model": "mace"}))
+
+
+def asked_twice(here: Path, **more: str) -> Campaign:
+    """Twelve choices with the right caption first; one person is always right, another one in half of them."""
+    rows = [{"id": f"q{at}", "images": "0.png", "captions": ["a", "b"], **more} for at in range(12)]
+    campaign = made(here, "choose", rows, recipe={"overlap": 2})
+    return answered(campaign, 2, lambda item, n: {"best": "1" if n and int(item.id[1:]) % 2 else "0"})
+
+
+def test_several_answers_to_a_query_count_as_their_mean(here: Path) -> None:
+    campaign = asked_twice(here, truth="0")
+    share = [0.5 if at % 2 else 1.0 for at in range(12)]
+    said = "24 answers of 2 people (choose); a query counts the mean of its answers, and 6 of 12 (50.0 %) are ties"
+    annotate_export(campaign.folder)
+    for name in ("campaign", "campaign/export"):
+        found = catalog.scorer(f"people:{name}")
+        values = dict(zip(found.ids, found.right["accuracy"].tolist(), strict=True))
+        assert [values[f"q{at}"] for at in range(12)] == share
+        assert found.described == said
+    # The exported table is one that `given:` takes, and labels by a model count a tie by its chances.
+    given = catalog.scorer("given:campaign/export/outcomes.csv")
+    assert sorted(given.right["accuracy"].tolist()) == sorted(share)
+    labelled = catalog.scorer("people:campaign", Options(settings={"model": "majority"}))
+    assert labelled.right["accuracy"].mean() == pytest.approx(0.75)
+    assert "a query counts the label by majority, and 6 of 12 (50.0 %) are ties" in labelled.described
+
+
+def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here: Path) -> None:
+    campaign = made(here, "choose", "world-quads", sample=10, recipe={"overlap": 2})
+    name = min(item.instance for item in campaign.items)
+    seen: list[str] = []
+
+    def says(item: WorkItem, n: int) -> Mapping[str, Any]:
+        seen.append(item.id)
+        late = item.instance == name and seen.count(item.id) == 2
+        return {"best": str(1 - int(item.truth)) if late else item.truth}
+
+    answered(campaign, 10, says)
+    found = counterfoil.evaluate("people:campaign", "world-quads", draws=100, out=here / "run")
+    # Of one question each query is a tie: two of them both right in a quarter of cases, four in a sixteenth.
+    assert found.result["ipos2t"].value == pytest.approx(0.95)
+    assert found.result["i2t"].value == pytest.approx(0.9 + 0.1 / 4)
+    assert found.result["group"].value == pytest.approx(0.9 + 0.1 / 16)
+    assert catalog.scorer("people:campaign").described.endswith("4 of 40 (10.0 %) are ties")
+    stored = load_run(here / "run")
+    assert stored.result["group"] == found.result["group"]
+    assert set(stored.answers.outcomes.right["ipos2t"].tolist()) == {0.5, 1.0}
+
+
+def test_judgements_without_a_known_truth_are_exported(here: Path) -> None:
+    campaign = asked_twice(here)
+    found = annotate_export(campaign.folder)
+    assert {"judgements", "labels"} <= set(found.written)
+    assert "outcomes" not in found.written
+    assert any("12 items have no known right answer" in line for line in found.notes)
+    for name in ("campaign", "campaign/export"):
+        with pytest.raises(InputError, match="'truth'"):
+            catalog.scorer(f"people:{name}")
+    created = create_campaign("choose", "items.json", here / "again", CreateOptions(images=here / "photos"))
+    assert any("12 of 12 items have no known right answer" in line for line in created.notes)
 
 
 def test_the_share_of_yes_is_a_score_of_every_pair(here: Path) -> None:

@@ -168,9 +168,32 @@ def test_golden_items_of_a_table(tmp_path: Path, photos: Path) -> None:
     assert [(item.id, item.role) for item in mixed] == [("0", "work"), ("onboarding-1", "onboarding")]
 
 
+def test_right_answers_are_values_or_what_one_option_shows(tmp_path: Path, photos: Path) -> None:
+    texts = {"images": ["red.png"], "captions": ["a | b", "a blue square", "a blue square"]}
+    pictures = {"captions": ["c"], "images": ["red.png", "blue.png"]}
+    rows = [
+        {**texts, "truth": "0", "golden": "a | b", "role": "golden"},
+        {**texts, "truth": "a | b"},
+        {**texts, "truth": "1|2"},
+        {**pictures, "truth": "blue.png"},
+        {**pictures, "truth": 1},
+    ]
+    items = made(tmp_path, photos, "choose", rows).items
+    assert [item.truth for item in items] == ["0", "0", "1|2", "1", "1"]
+    assert items[0].golden == {"best": ["0"]}
+
+
 @pytest.mark.parametrize(
     ("form", "row", "message"),
     [
+        (
+            "choose",
+            {"images": ["red.png"], "captions": ["a", "b"], "truth": "c"},
+            "row 1, column 'truth': no option of this item; given: c; allowed: 0, 1; places count from 0",
+        ),
+        ("choose", {"images": ["red.png"], "captions": ["a", "a"], "truth": "a"}, "given: a; allowed: 0, 1"),
+        ("choose", {"images": ["red.png"], "captions": ["a", "b"], "truth": "2"}, "given: 2; allowed: 0, 1"),
+        ("yes-no", {"image": "red.png", "caption": "c", "truth": "true"}, "given: true; allowed: yes, no"),
         ("match", {"image": "red.png", "caption": "c", "golden": "yes"}, "of another form; given: yes"),
         ("match", {"image": "red.png", "caption": "c", "golden": {"best": ["1"]}}, "given: best"),
         ("match", {"image": "red.png"}, "no caption; the table has no column caption"),

@@ -5,7 +5,7 @@
     quad-validation  answers.csv    the same, yes where each caption fits its own image better
     match            judged.csv     `bias --judgements`: the pool's rows with answer and annotator
                      gains.csv      the same rows once, with the gain of their label
-    choose           outcomes.csv   `evaluate given:`: right or wrong, by direction
+    choose           outcomes.csv   `evaluate given:`: the share of right answers, by direction
     preference       votes.csv      `preferences`: winner, loser, judge
     rating           ratings.csv    `evaluate SCORER ratings --data`: image, caption, rating_1, rating_2, …
     quad-authoring   rows.csv       `evaluate SCORER pairs --data`: captions, images, tags, author
@@ -18,7 +18,7 @@ campaign has; without people even these are left out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -33,7 +33,6 @@ from counterfoil.annotate.forms.which_image import OWN
 from counterfoil.annotate.judgement_table import answer_value
 from counterfoil.annotate.labels import ItemLabels, Partly, item_labels, merged_gains
 from counterfoil.data.judgements import gain_of
-from counterfoil.errors import DataError
 
 #: What says that a folder is an export, and of which campaign; what says who the people were.
 ABOUT, DATA_SHEET = "export.json", "data_sheet.md"
@@ -64,13 +63,13 @@ class JudgedCampaign:
         campaign: Campaign,
         table: pa.Table,
         *,
-        model: str = "one-coin",
+        model: str | None = "one-coin",
         decided: Mapping[tuple[str, str], str] | None = None,
     ) -> "JudgedCampaign":
-        """With labels by a model; raises `InputError` for no answers that count."""
+        """With labels by a model, if any; raises `InputError` for no answers that count."""
         main = fields_of(campaign)[campaign.form.main]
         labels = None
-        if main.kind == "one" and campaign.form.name != "quad-authoring":
+        if model is not None and main.kind == "one" and campaign.form.name != "quad-authoring":
             labels = item_labels(table, main, model=model, decided=decided)
         return cls(campaign, counted(table), labels)
 
@@ -210,22 +209,56 @@ def mean_scores(judged: JudgedCampaign) -> pa.Table:
     return _table(rows, ("id", "score", "answers"))
 
 
-def outcomes(judged: JudgedCampaign, partly: Partly = "half") -> dict[str, pa.Table]:
-    """Right or wrong by the label of each query; a tie between answers is wrong."""
-    items, labels = judged.campaign.places, judged.labels
-    assert labels is not None
+@dataclass(frozen=True, eq=False)
+class QuestionOutcomes:
+    """The share of right answers to each query, by question: `table` has `id` and a column per direction.
+
+    `tied` of `queries` have no answer that most people gave. `unknown` more have no known right answer, and
+    are not in the table.
+    """
+
+    table: pa.Table
+    queries: int
+    tied: int
+    unknown: int
+
+
+def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
+    """What people's answers to `choose` come to: of each query the mean over its answers.
+
+    Where the campaign has labels these decide, a tie by the chances of what is right.
+    """
+    found: dict[str, list[str]] = {}
+    for item, _, _, answer in judged.main_answers():
+        found.setdefault(item, []).append(answer)
     by_question: dict[str, dict[str, Any]] = {}
-    directed = True
-    for name, label in zip(labels.items, labels.labels, strict=True):
-        item = judged.campaign.items[items[name]]
+    directed, tied, unknown, labels = True, 0, 0, judged.labels
+    places = {} if labels is None else {name: at for at, name in enumerate(labels.items)}
+    for name, answers in found.items():
+        item = judged.campaign.items[judged.campaign.places[name]]
         if not item.truth:
-            raise DataError("no right answer is known", where=f"item '{name}'", hint="give a column 'truth'")
+            unknown += 1
+            continue
+        right = item.truth.split("|")
+        share = sum(answer in right for answer in answers) / len(answers)
+        if labels is not None:
+            label, chances = labels.labels[places[name]], labels.posterior[places[name]].tolist()
+            chance = sum(p for value, p in zip(labels.values, chances, strict=True) if value in right)
+            share = float(label in right) if label else chance
+        most = sorted(map(answers.count, set(answers)))[-2:]
+        tied += len(most) == 2 and most[0] == most[1]
         directed = directed and item.kind in _DIRECTIONS
         column = _DIRECTIONS.get(item.kind, "accuracy")
-        row = by_question.setdefault(item.apart, {"id": item.apart})
-        row[column] = "true" if label in item.truth.split("|") else "false"
+        by_question.setdefault(item.apart, {"id": item.apart})[column] = share
     columns = tuple(_DIRECTIONS.values()) if directed else ("accuracy",)
-    return {"outcomes": _table([*by_question.values()], ("id", *columns))}
+    table = _table([*by_question.values()], ("id", *columns))
+    return QuestionOutcomes(table, len(found) - unknown, tied, unknown)
+
+
+def outcomes(judged: JudgedCampaign, partly: Partly = "half") -> dict[str, pa.Table]:
+    """The outcomes of a campaign whatever its labels; none where no right answer is known."""
+    found = question_outcomes(replace(judged, labels=None)).table
+    return {"outcomes": found} if len(found) else {}
 
 
 def _votes(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:

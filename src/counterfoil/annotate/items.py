@@ -4,7 +4,9 @@ A table (CSV, TSV, JSON, JSON Lines, Parquet) has the columns of the form (`coun
 called so or as other tables call them (`filename` for `image`, `text` for `caption`). A column of several
 images or texts is a list, texts with "|" between them, or numbered columns (`image_1`, `image_2`). Beside
 these: `id` (else the number of the row), `golden` (values of the form's main question with "|" between them,
-or a JSON object of question to values), `role`, `instance`, `kind` and `truth`, as `WorkItem` has them.
+or a JSON object of question to values), `truth` (the right values of that question, by which people are
+scored), `role`, `instance` and `kind`, as `WorkItem` has them. The text or the image of exactly one option
+stands for its value.
 
 Two kinds of table have a layout of their own: a pool of candidate pairs (`data.judgements.pool_table`), of
 which each pair becomes one item, and candidates of a build (`of`, from `build imagine`), of which those of
@@ -13,7 +15,7 @@ one row become one item.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ import pyarrow as pa
 
 from counterfoil.annotate.assignment import plan_blocks
 from counterfoil.annotate.campaign import CampaignRecipe
-from counterfoil.annotate.forms.base import ROLES, Role, WorkForm, WorkItem
+from counterfoil.annotate.forms.base import ROLES, FormField, Role, WorkForm, WorkItem
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.data.readers.own import named
 from counterfoil.data.readers.rows import Photos
@@ -100,7 +102,7 @@ def items_of_table(
             kind=texts["kind"][row],
             truth=texts["truth"][row],
         )
-        found.append(_with_golden(item, form, table, row))
+        found.append(_with_answers(item, form, table, row, cells["images"][row] if "images" in cells else ()))
     return CampaignItems(tuple(found), source_rows(found, groups, source))
 
 
@@ -227,8 +229,10 @@ def _of_candidates(table: DataTable) -> tuple[DataTable, list[list[int]]]:
     return DataTable(columns, table.source, table.kind), list(groups.values())
 
 
-def _with_golden(item: WorkItem, form: WorkForm, table: DataTable, row: int) -> WorkItem:
-    """The item with its right answer, held against the page that shows it."""
+def _with_answers(
+    item: WorkItem, form: WorkForm, table: DataTable, row: int, images: Sequence[Any] = ()
+) -> WorkItem:
+    """The item with its right answers, held against its page; `images` as the table names them."""
     try:
         page = form.page(item)
     except InputError as error:
@@ -238,6 +242,13 @@ def _with_golden(item: WorkItem, form: WorkForm, table: DataTable, row: int) -> 
             where=table.where(row),
             hint=f"the table has no column {', '.join(lacking)}" if lacking else None,
         ) from None
+    asked = {each.name: each for each in page.fields if each.kind in ("one", "many")}
+    truth: list[str] = []
+    if item.truth and form.main in asked:
+        main, where = asked[form.main], table.where(row, "truth")
+        # A caption may hold what stands between values.
+        whole = [item.truth] if _named(main, item.truth, images) else item.truth.split(SEPARATOR)
+        truth = _values(main, [part.strip() for part in whole], images, "no option of this item", where)
     cell = table["golden"][row] if "golden" in table else None
     where = table.where(row, "golden")
     if cell in (None, ""):
@@ -245,27 +256,48 @@ def _with_golden(item: WorkItem, form: WorkForm, table: DataTable, row: int) -> 
             raise DataError(
                 f"no right answer of an item for {item.role}", where=where, hint="give its column 'golden'"
             )
-        return item
+        return replace(item, truth=SEPARATOR.join(truth) or item.truth)
     if isinstance(cell, str) and cell.lstrip().startswith("{"):
         cell = parse_json(cell, where=where)
     if not isinstance(cell, dict):
-        values = cell if isinstance(cell, list) else [p.strip() for p in str(cell).split(SEPARATOR)]
-        cell = {form.main: values}
+        main_named = form.main in asked and _named(asked[form.main], str(cell), images)
+        several = [str(cell)] if main_named else [part.strip() for part in str(cell).split(SEPARATOR)]
+        cell = {form.main: cell if isinstance(cell, list) else several}
     golden: dict[str, list[str]] = {}
-    asked = {each.name: each for each in page.fields if each.kind in ("one", "many")}
     for name, values in cell.items():
         if name not in asked:
             raise DataError("golden answer of another form", where=where, given=name, allowed=sorted(asked))
-        golden[name] = [str(value) for value in (values if isinstance(values, list) else [values])]
-        odd = next((value for value in golden[name] if value not in asked[name].values), None)
-        if odd is not None:
-            raise DataError(
-                "golden answer of another form",
-                where=where,
-                given=odd,
-                allowed=asked[name].values,
-            )
-    return WorkItem(item.id, item.cells, item.role, golden, item.instance, item.kind, item.truth)
+        given = [str(value) for value in (values if isinstance(values, list) else [values])]
+        golden[name] = _values(asked[name], given, images, "golden answer of another form", where)
+    return replace(item, golden=golden, truth=SEPARATOR.join(truth) or item.truth)
+
+
+def _named(field: FormField, given: str, images: Sequence[Any]) -> list[str]:
+    """The values of the options that a value, a text or an image in a table names."""
+    if given in field.values:
+        return [given]
+    pictures = dict(zip(field.values, images, strict=False))
+    return [
+        option.value
+        for option in field.options
+        if given in (*option.texts, *([pictures.get(option.value)] if option.images else []))
+    ]
+
+
+def _values(
+    field: FormField, given: Sequence[str], images: Sequence[Any], wrong: str, where: str
+) -> list[str]:
+    found = [_named(field, each, images) for each in given]
+    odd = next((each for each, values in zip(given, found, strict=True) if len(values) != 1), None)
+    if odd is not None:
+        raise DataError(
+            wrong,
+            where=where,
+            given=odd,
+            allowed=field.values,
+            hint="places count from 0" if field.exchangeable and "0" in field.values else None,
+        )
+    return [value for (value,) in found]
 
 
 def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:

@@ -1,6 +1,7 @@
 """People as a scorer: the answers of a campaign to the questions of the benchmark that it was made from.
 
-    choose                        right or wrong in each single direction (BiVLC section 4, the human row)
+    choose                        the share of right answers in each single direction (BiVLC section 4, the
+                                  human row); a tie of two is a half
     yes-no, error-spans           a score per pair, the share of people who say yes, or that all is right
                                   (Winoground section 4.3)
     match, rating                 a score per pair, the mean gain or the mean rating
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
-from counterfoil.annotate.export import ABOUT, WORTH, JudgedCampaign, mean_scores, outcomes
+from counterfoil.annotate.export import ABOUT, WORTH, JudgedCampaign, mean_scores, question_outcomes
 from counterfoil.annotate.judgement_table import read_judgement_table
 from counterfoil.data.tables import DataTable, read_table
 from counterfoil.errors import DataError, InputError
@@ -37,36 +38,58 @@ class _Exported(Stored):
     form: str
     people: int
     answers: int
-    model: str | None
+    queries: int = 0
+    tied: int = 0
 
 
 @dataclass(frozen=True)
 class _Answered:
-    """Outcomes or scores of a form of work by column, whose answers they are, and the model of labels."""
+    """Outcomes or scores of a form of work by column, whose answers they are, and the model of labels.
+
+    `tied` of `queries` of `choose` have no answer that most people gave.
+    """
 
     work: str
     columns: Mapping[str, list[Any]]
     people: int
     answers: int
     campaign: str
-    model: str
+    model: str = ""
+    queries: int = 0
+    tied: int = 0
+
+    @property
+    def described(self) -> str:
+        """Whose answers they are, and how several to one query count."""
+        words = f"{self.answers:,} answers of {self.people:,} people ({self.work})"
+        if self.answers <= self.queries or not self.queries:
+            return words
+        how = f"the label by {self.model}" if self.model else "the mean of its answers"
+        share = f"{100 * self.tied / self.queries:.1f} %"
+        return f"{words}; a query counts {how}, and {self.tied:,} of {self.queries:,} ({share}) are ties"
 
 
 def load(argument: str, options: Options = DEFAULT) -> GivenTable:
     """`people:CAMPAIGN`, `people:EXPORT` or `people:JUDGEMENTS.csv`, with settings:
 
-    `model`, by which answers to one query become one (`labels.MODELS`; the default is the majority, by which
-    of two answers that are equally likely neither is right; an export has that by which it was made);
-    `database`, the address of a campaign's database that is not in its folder; `campaign`, the folder of the
-    campaign that a table of judgements answers. Raises `DataError` for a folder with neither a campaign nor
-    an export, `InputError` for forms whose answers are no scores, for a campaign without answers, and for a
-    setting that the argument has no use for.
+    `model`, by which answers to one query become one label first (`labels.MODELS`; without it a query counts
+    the mean over its answers, and an export has that alone); `database`, the address of a campaign's database
+    that is not in its folder; `campaign`, the folder of the campaign that a table of judgements answers.
+    Raises `DataError` for a folder with neither a campaign nor an export, `InputError` for forms whose
+    answers are no scores, for a campaign without answers, and for a setting that the argument has no use for.
     """
     where = f"people:{argument}"
     reject_unused_options(where, options, "settings", "whole_rows", "unanswered")
     settings, path = ScorerSettings(where, options.settings), Path(argument)
     if (path / ABOUT).is_file():
         settings.only("model")
+        if settings.get("model"):
+            raise InputError(
+                "an export has the mean over answers alone",
+                where=where,
+                given=f"model={settings.get('model')}",
+                hint="name the campaign's folder, or a table of judgements with --set campaign=DIR",
+            )
         found = _exported(path, settings)
     else:
         settings.only("model", "campaign" if path.is_file() else "database")
@@ -82,8 +105,7 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable:
     weights = digest_value([found.campaign, columns, found.model])
     own = replace(options, settings={}, whole_rows=whole or options.whole_rows)
     given = from_table(DataTable(columns, where), where, weights, own)
-    described = f"{found.answers:,} answers of {found.people:,} people ({found.work})"
-    return replace(given, partial=True, described=described)
+    return replace(given, partial=True, described=found.described)
 
 
 def _judged(path: Path, settings: ScorerSettings) -> _Answered:
@@ -114,20 +136,29 @@ def _judged(path: Path, settings: ScorerSettings) -> _Answered:
             decided = {key: each.answer for key, each in adjudicated(db, campaign).items()}
     if not len(table):
         raise unanswered(path)
-    model = settings.get("model", "majority")
-    judged = JudgedCampaign.of(campaign, table, model=model, decided=decided)
+    model = settings.get("model")
+    judged = JudgedCampaign.of(campaign, table, model=model or None, decided=decided)
     people = len(set(judged.judgements.column("person").to_pylist()))
     return _answered(campaign, judged, people, model)
 
 
 def _answered(campaign: Campaign, judged: JudgedCampaign, people: int, model: str) -> _Answered:
+    queries = tied = 0
     if campaign.form.name == "choose":
-        found = outcomes(judged)["outcomes"].drop_null()
+        asked = question_outcomes(judged)
+        if not asked.queries:
+            raise DataError(
+                "no right answer is known, so people's answers score nothing",
+                where=campaign.folder,
+                hint="give a column 'truth' to the table that a campaign is made from; 'annotate export' "
+                "writes judgements and labels without",
+            )
+        queries, tied, found = asked.queries, asked.tied, asked.table.drop_null()
     else:
         found = mean_scores(judged).drop_columns(["answers"])
     columns = {name: found.column(name).to_pylist() for name in found.column_names}
     answers = len(judged.main_answers())
-    return _Answered(campaign.form.name, columns, people, answers, campaign.digest, model)
+    return _Answered(campaign.form.name, columns, people, answers, campaign.digest, model, queries, tied)
 
 
 def _exported(folder: Path, settings: ScorerSettings) -> _Answered:
@@ -136,24 +167,20 @@ def _exported(folder: Path, settings: ScorerSettings) -> _Answered:
     work = about.form
     _check_form(work, settings.where)
     name = "scores" if work in WORTH else "outcomes"
-    model = about.model or "majority"
-    if settings.get("model", model) != model:
-        raise InputError(
-            "the export was made by another model of labels",
-            where=settings.where,
-            given=settings.get("model"),
-            allowed=model,
-            hint="export anew with --model",
-        )
     files = [path for path in (folder / f"{name}{end}" for end in (".csv", ".parquet")) if path.is_file()]
     if not files:
-        raise DataError(f"no table '{name}'", where=folder, hint="export the campaign anew")
+        raise DataError(
+            f"no table '{name}'",
+            where=folder,
+            hint="export the campaign anew, or see whether its items have a 'truth'",
+        )
     table = read_table(files[0])
     names = [each for each in table.columns if each != "answers"]
     rows = zip(*(table[each] for each in names), strict=True)
     full = [row for row in rows if not any(cell is None or cell == "" for cell in row)]
     columns = {each: [row[at] for row in full] for at, each in enumerate(names)}
-    return _Answered(work, columns, about.people, about.answers, about.campaign, model)
+    asked = about.queries, about.tied
+    return _Answered(work, columns, about.people, about.answers, about.campaign, "", *asked)
 
 
 def _check_form(form: str, where: str) -> None:

@@ -113,11 +113,11 @@ class Scores(Answered):
 class Outcomes(Answered):
     """Right or wrong per question, for each thing asked: what released result tables often keep.
 
-    `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` (quads) or `accuracy` (choices) to (n,) booleans.
-    `ties` says in words how ties were counted.
+    `right` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` (quads) or `accuracy` (choices) to (n,) booleans, or
+    to shares of several answers that are right. `ties` says in words how ties were counted.
     """
 
-    right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    right: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     ties: str = "only right and wrong were given; how ties were counted is decided by the table's maker"
     made: Mapping[str, Any] = field(default_factory=dict, repr=False)
     #: The questions without an answer, which are not right; None where every question has one.

@@ -223,6 +223,21 @@ def booleans(table: DataTable, column: str) -> NDArray[np.bool_]:
     return answers
 
 
+def shares_right(table: DataTable, column: str) -> NDArray[Any]:
+    """A column of right and wrong as `booleans`; (rows,) float where a cell is a share of several answers.
+
+    >>> shares_right(DataTable({"correct": ["true", 0.5]}, "outcomes.csv"), "correct")
+    array([1. , 0.5])
+    """
+    numbers = [_number(cell) for cell in table[column]]
+    parts = {row: number for row, number in enumerate(numbers) if number is not None and 0 < number < 1}
+    cells = [row in parts or cell for row, cell in enumerate(table[column])]
+    whole = booleans(DataTable({column: cells}, table.source, table.kind, table.parts), column)
+    if not parts:
+        return whole
+    return np.array([parts.get(row, float(right)) for row, right in enumerate(whole)])
+
+
 def _number(cell: object) -> float | None:
     if isinstance(cell, bool) or not isinstance(cell, int | float | str):
         return None

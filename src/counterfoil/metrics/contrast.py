@@ -127,12 +127,13 @@ QUAD: Mapping[str, Measure] = by_name(
 
 
 def from_directions(
-    directions: Mapping[str, Bool[ndarray, "n"]],
+    directions: Mapping[str, Bool[ndarray, "n"] | Float[ndarray, "n"]],
 ) -> dict[str, Float[ndarray, "n"]]:
     """All measures that follow from the four single outcomes, where no scores are at hand.
 
     `directions` maps `ipos2t`, `ineg2t`, `tpos2i`, `tneg2i` to true and false per question, or two of them
-    where images alone, or captions alone, were asked about. Group match needs scores and is left out.
+    where images alone, or captions alone, were asked about; of several answers the share of right ones, and
+    then both ways are the chance that one answer to each is right. Group match needs scores and is left out.
 
     >>> one = np.array([True, True])
     >>> from_directions({"ipos2t": one, "ineg2t": one, "tpos2i": one, "tneg2i": ~one})["group"]

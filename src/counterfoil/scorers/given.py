@@ -8,7 +8,7 @@ Embeddings, similarities and rankings of galleries have a module of their own (`
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Int64
@@ -16,7 +16,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.data.forms.base import NO_CANDIDATE
-from counterfoil.data.tables import DataTable, booleans, floats, read_table
+from counterfoil.data.tables import DataTable, floats, read_table, shares_right
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.metrics.detection import by_label, likelier, two_steps
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
@@ -56,6 +56,8 @@ class GivenTable:
       models about one direction the first two alone
     * `choice_outcome`: `right` maps `accuracy` to (n,) booleans
 
+    Outcomes of several answers are (n,) shares of right ones.
+
     Tables of one row per pair ("17_c0_i1") are folded into one entry per question, in order of appearance.
     """
 
@@ -75,7 +77,7 @@ class GivenTable:
     #: Each entry's cell in the column `subset` (in a folder: its file's name); None where there is none.
     subsets: tuple[str, ...] | None = None
     values: NDArray[np.float64] | None = None
-    right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    right: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     #: Of outcomes, which entries hold no answer, and count as wrong; None where all do.
     unanswered: NDArray[np.bool_] | None = None
     #: Whether several rows of the table were folded into one entry.
@@ -198,7 +200,7 @@ class Parsed:
     ids: tuple[str, ...] | None
     subsets: tuple[str, ...] | None
     values: NDArray[np.float64] | None = None
-    right: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    right: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     #: Which entries hold no answer, where some do not and the policy lets them.
     unanswered: NDArray[np.bool_] | None = None
 
@@ -230,7 +232,8 @@ def parse(table: DataTable, layout: TableLayout, *, unanswered: str = "refuse") 
         empty = _unanswered(table, layout.columns, unanswered)
         if empty is not None:
             table = _answered_wrong(table, layout.columns)
-        right = {name: booleans(table, column) for name, column in zip(names, layout.columns, strict=True)}
+        found = [shares_right(table, column) for column in layout.columns]
+        right = dict(zip(names, found, strict=True))
         return Parsed(ids=ids, subsets=subsets, right=right, unanswered=empty)
     if layout.kind == "rated_scores":
         return Parsed(ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))

@@ -216,7 +216,7 @@ def _choice_outcome(table: DataTable, identifier: str | None) -> list[TableLayou
     return [
         _layout("choice_outcome", (column,), identifier, "right or wrong per question")
         for column in table.columns
-        if (column.lower() in OUTCOMES and _is_truth(table.columns[column], empty=True))
+        if (column.lower() in OUTCOMES and _is_truth(table.columns[column], empty=True, parts=True))
         or (
             column.lower() in SCORES
             and _is_truth(table.columns[column])
@@ -383,10 +383,22 @@ def _column(table: DataTable, names: Sequence[str]) -> str | None:
     return next((lower[name] for name in names if name in lower), None)
 
 
-def _is_truth(values: Sequence[object], *, empty: bool = False) -> bool:
-    """Whether every value is true or false (as such, in words, or as 1 and 0); some may be `empty`."""
+def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = False) -> bool:
+    """Whether every value is true or false (as such, in words, or as 1 and 0).
+
+    Some may be `empty`, or `parts`: shares between 0 and 1 of several answers that are right.
+    """
     found = [value for value in values if not (empty and is_empty(value))]
-    return bool(found) and all(str(value).strip().lower() in _TRUTH for value in found)
+    return bool(found) and all(
+        str(value).strip().lower() in _TRUTH or (parts and _is_part(value)) for value in found
+    )
+
+
+def _is_part(value: object) -> bool:
+    try:
+        return isinstance(value, str | float) and 0 < float(value) < 1
+    except ValueError:
+        return False
 
 
 def is_empty(cell: object) -> bool:

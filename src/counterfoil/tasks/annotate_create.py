@@ -132,9 +132,20 @@ class CreatedCampaign(Tabular):
         """What the numbers rest on, and what comes next."""
         form, pay = self.campaign.form, self.campaign.pay
         low = pay.below_least(None)
+        # Of `choose` people are scored by right answers.
+        work = [item for item in self.campaign.items if item.role == "work"]
+        blind = sum(not item.truth for item in work) if form.name == "choose" else 0
         return [
             f"pay is {pay.currency} {pay.terms}",
             *([low] if low else []),
+            *(
+                [
+                    f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
+                    "answers are exported, but score nobody"
+                ]
+                if blind
+                else []
+            ),
             f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}; fees "
             "of platforms, golden items and onboarding are not in them",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.annotate.campaign import open_campaign, unanswered
-from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported
+from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
 from counterfoil.annotate.labels import Partly
 from counterfoil.errors import InputError
 from counterfoil.outputs import Folder
@@ -48,6 +48,8 @@ class CampaignExport(Tabular):
     people: int
     model: str
     tied: int
+    #: Answered items of `choose` without a known right answer, which are not among the outcomes.
+    unknown: int = 0
 
     rows_by = ("table",)
 
@@ -75,6 +77,10 @@ class CampaignExport(Tabular):
         lines = [f"answers of {self.people:,} people"]
         if self.model:
             lines.append(f"labels by {self.model}" + (f"; {self.tied:,} items tie" if self.tied else ""))
+        if self.unknown:
+            lines.append(
+                f"{self.unknown:,} items have no known right answer (column 'truth'): no outcomes of theirs"
+            )
         return lines
 
     def __repr__(self) -> str:
@@ -133,15 +139,19 @@ def annotate_export(
             written[name] = (path, len(each))
         write_text(folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(source, table)))
         labels = judged.labels
+        asked = question_outcomes(judged) if source.form.name == "choose" else None
         made = CampaignExport(
             folder,
             written,
             people=len(pc.unique(judged.judgements.column("person"))),
             model="" if labels is None else labels.model,
             tied=0 if labels is None else labels.labels.count(""),
+            unknown=0 if asked is None else asked.unknown,
         )
         about: dict[str, Any] = {"campaign": source.digest, "form": source.form.name, "people": made.people}
         about |= {"answers": len(judged.main_answers()), "model": made.model or None}
+        if asked is not None:
+            about |= {"queries": asked.queries, "tied": asked.tied}
         write_json(folder / ABOUT, about | {"tables": list(tables)})
     return made
 

@@ -26,6 +26,9 @@ from counterfoil.stats.sharing import Sharing
 
 #: What columns of answers hold, beside the question's id.
 _SCORE, _RIGHT = ColumnSchema("real", low=-LARGEST, high=LARGEST), ColumnSchema("truth")
+#: Columns of right and wrong, which hold shares where a question was answered several times.
+_OUTCOMES = ("ipos2t", "ineg2t", "tpos2i", "tneg2i", "accuracy")
+_SHARE = ColumnSchema("real", low=0.0, high=1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +162,7 @@ class FormEvaluation(ABC):
     def answer_columns(self, benchmark: Benchmark, answers: Answers) -> dict[str, pa.Array]:
         """The columns of a run's answers, a row per question: scores, or what is right and wrong."""
         if not answers.has_scores:
-            return {name: pa.array(right, pa.bool_()) for name, right in answers.outcomes.right.items()}
+            return {name: pa.array(right) for name, right in answers.outcomes.right.items()}
         scores = answers.scores
         flat = scores.reshape(len(scores), -1).T
         names = self.score_columns(scores.shape)
@@ -171,7 +174,9 @@ class FormEvaluation(ABC):
     def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
         """The answers that `answer_columns` gave; raises `DataError` where they do not fit the questions."""
         given = [name for name in table.column_names if name != "question"]
-        right = bool(given) and all(pa.types.is_boolean(table.schema.field(name).type) for name in given)
+        right = bool(given) and all(
+            name in _OUTCOMES or pa.types.is_boolean(table.schema.field(name).type) for name in given
+        )
         shape = self.score_shape(benchmark, given)
         if not right and given != (expected := self.score_columns(shape)):
             raise DataError(
@@ -181,11 +186,17 @@ class FormEvaluation(ABC):
                 allowed=expected[:12],
             )
         filled = None if right else benchmark.listed.filled
-        kind = _RIGHT if right else _SCORE if filled is None else replace(_SCORE, null=True)
-        table = check_answers(table, dict.fromkeys(given, kind), benchmark.questions.ids, where=where)
+        kind = _SCORE if filled is None else replace(_SCORE, null=True)
+        kinds = dict.fromkeys(given, kind)
+        if right:
+            whole = {name: pa.types.is_boolean(table.schema.field(name).type) for name in given}
+            kinds = {name: _RIGHT if whole[name] else _SHARE for name in given}
+        table = check_answers(table, kinds, benchmark.questions.ids, where=where)
         columns = {name: table[name].to_numpy(zero_copy_only=False) for name in given}
         if right:
-            return Outcomes({name: column.astype(bool) for name, column in columns.items()})
+            return Outcomes(
+                {name: column.astype(bool if whole[name] else float) for name, column in columns.items()}
+            )
         scores = np.stack([*columns.values()], axis=1).astype(np.float64).reshape(shape)
         if filled is not None:
             # What is empty elsewhere stays NaN, which no answers may hold.

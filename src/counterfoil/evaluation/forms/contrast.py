@@ -52,7 +52,7 @@ class ContrastEvaluation(FormEvaluation):
         """What the measures are under other customs than the policies of ties."""
         return {}
 
-    def from_outcomes(self, right: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.float64]]:
+    def from_outcomes(self, right: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
         """The measures that right and wrong decide."""
         return {"accuracy": right["accuracy"].astype(np.float64)}
 
@@ -128,7 +128,7 @@ class ContrastEvaluation(FormEvaluation):
                     allowed=str(len(benchmark)),
                 )
 
-    def needed(self, right: Mapping[str, NDArray[np.bool_]]) -> tuple[str, ...]:
+    def needed(self, right: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
         """The outcomes that must be there, beside those that are."""
         return self.outcomes
 
@@ -273,7 +273,7 @@ class QuadEvaluation(ContrastEvaluation):
     def score_columns(self, shape: tuple[int, ...]) -> list[str]:
         return ["c0_i0", "c0_i1", "c1_i0", "c1_i1"]
 
-    def needed(self, right: Mapping[str, NDArray[np.bool_]]) -> tuple[str, ...]:
+    def needed(self, right: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
         """All four, but where one direction alone was asked about, as by released answers of chat models."""
         one_way = (self.outcomes[:2], self.outcomes[2:])
         return next((pair for pair in one_way if set(right) == set(pair)), self.outcomes)
@@ -285,7 +285,7 @@ class QuadEvaluation(ContrastEvaluation):
         """T2I where a tie is a choice of the second image, as MMVP-VLM's official code has it."""
         return {"second": {"t2i": float(contrast.t2i_ties_to_second(scores).mean())}}
 
-    def from_outcomes(self, right: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.float64]]:
+    def from_outcomes(self, right: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
         return contrast.from_directions(right)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
