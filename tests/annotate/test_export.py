@@ -415,7 +415,7 @@ def test_people_answer_quads_by_single_directions(here: Path) -> None:
 
 
 def asked_twice(here: Path, **more: str) -> Campaign:
-    """Twelve choices with the right caption first; one person is always right, another one in half of them."""
+    """Twelve choices with the right caption first; one person is right, another one in half of them."""
     rows = [{"id": f"q{at}", "images": "0.png", "captions": ["a", "b"], **more} for at in range(12)]
     campaign = made(here, "choose", rows, recipe={"overlap": 2})
     return answered(campaign, 2, lambda item, n: {"best": "1" if n and int(item.id[1:]) % 2 else "0"})
@@ -424,13 +424,13 @@ def asked_twice(here: Path, **more: str) -> Campaign:
 def test_several_answers_to_a_query_count_as_their_mean(here: Path) -> None:
     campaign = asked_twice(here, truth="0")
     share = [0.5 if at % 2 else 1.0 for at in range(12)]
-    said = "24 answers of 2 people (choose); a query counts the mean of its answers, and 6 of 12 (50.0 %) are ties"
+    ties = "a query counts the mean of its answers, and 6 of 12 (50.0 %) are ties"
     annotate_export(campaign.folder)
     for name in ("campaign", "campaign/export"):
         found = catalog.scorer(f"people:{name}")
         values = dict(zip(found.ids, found.right["accuracy"].tolist(), strict=True))
         assert [values[f"q{at}"] for at in range(12)] == share
-        assert found.described == said
+        assert found.described == f"24 answers of 2 people (choose); {ties}"
     # The exported table is one that `given:` takes, and labels by a model count a tie by its chances.
     given = catalog.scorer("given:campaign/export/outcomes.csv")
     assert sorted(given.right["accuracy"].tolist()) == sorted(share)
@@ -456,7 +456,7 @@ def test_a_quad_is_right_as_often_as_one_answer_to_each_query_is(here: Path) -> 
     assert found.result["i2t"].value == pytest.approx(0.9 + 0.1 / 4)
     assert found.result["group"].value == pytest.approx(0.9 + 0.1 / 16)
     assert catalog.scorer("people:campaign").described.endswith("4 of 40 (10.0 %) are ties")
-    stored = load_run(here / "run")
+    stored = load_run(here / "run" / "world-quads")
     assert stored.result["group"] == found.result["group"]
     assert set(stored.answers.outcomes.right["ipos2t"].tolist()) == {0.5, 1.0}
 
