@@ -3,6 +3,7 @@
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,25 @@ def test_every_item_gets_its_answers_and_no_more(queue: tuple[Database, Campaign
     assert len(set(rows)) == len(rows)
     found = counts(db)
     assert (found.answers, found.complete, found.wanted, found.leased) == (12, 6, 0, 0)
+
+
+def test_a_queue_goes_round_all_items_before_it_begins_again(tmp_path: Path) -> None:
+    """Where people leave early no item has two answers more than another, also after returns."""
+    campaign = make(tmp_path / "campaign", pairs(12, kinds="ab"), overlap=5)
+    with closing(open_database(campaign, durable=False)) as db:
+        for number in range(1, 8):
+            # What the one before left without an answer has expired.
+            worker = Worker(db, campaign, number, now=1_000.0 * number)
+            for _ in range(4):
+                worker.answer(worker.standing().assigned[0])
+            if number == 3:
+                # Their answers are deleted, and what they had is free again.
+                entry.withdraw(db, campaign, worker.person, worker.now)
+        work.release_expired(db, 1e9)
+        table = judgement_table(db, campaign)
+    of_item = Counter(table["item"].to_pylist())
+    assert sum(of_item.values()) == 24
+    assert set(of_item.values()) == {2}
 
 
 def test_a_repeated_submission_gets_the_same_receipt(queue: tuple[Database, Campaign]) -> None:

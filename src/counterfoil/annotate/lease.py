@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import Role
 from counterfoil.annotate.statements import PreparedStatement, Together
-from counterfoil.annotate.tables import items, leases, people, sa
+from counterfoil.annotate.tables import ROUND, items, leases, people, sa
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,10 @@ _EXTEND = PreparedStatement(
     sa.update(leases).where(leases.c.id == _ID).values(state="live", expires=sa.bindparam("to"))
 )
 _OF_ITEM = sa.update(items).where(items.c.position == _ITEM)
-_LEASED = PreparedStatement(_OF_ITEM.values(leased=items.c.leased + sa.bindparam("more")))
+_MORE = sa.bindparam("more", type_=sa.Integer)
+_LEASED = PreparedStatement(_OF_ITEM.values(leased=items.c.leased + _MORE, rank=items.c.rank + ROUND * _MORE))
 _ANSWERED = PreparedStatement(_OF_ITEM.values(leased=items.c.leased - 1, answered=items.c.answered + 1))
+_ONE_MORE = {"leased": items.c.leased + 1, "rank": items.c.rank + ROUND}
 _OF_PERSON = sa.update(people).where(people.c.id == _PERSON)
 _SHOWN = PreparedStatement(_OF_PERSON.values(pages=people.c.pages + 1))
 _DONE = PreparedStatement(_OF_PERSON.values(done=people.c.done + 1))
@@ -123,7 +125,7 @@ def take_late(connection: sa.Connection, lease: Lease) -> bool:
     """Lease an item that was given back once more for a late answer; False where others have taken it."""
     if lease.role == "work":
         free = sa.update(items).where(items.c.position == lease.item, items.c.open == 1)
-        if not connection.execute(free.values(leased=items.c.leased + 1)).rowcount:
+        if not connection.execute(free.values(**_ONE_MORE)).rowcount:
             return False
     _SET_STATE.run(connection, the_id=lease.id, to="live")
     return True

@@ -18,7 +18,7 @@ from counterfoil.annotate.database import Database
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign
 from counterfoil.annotate.notes import log
 from counterfoil.annotate.status import kept_too_long
-from counterfoil.annotate.tables import answers, blocks, events, items, leases, people, sa, tokens
+from counterfoil.annotate.tables import ROUND, answers, blocks, events, items, leases, people, sa, tokens
 from counterfoil.annotate.work import set_running
 from counterfoil.errors import InputError
 from counterfoil.store import write_csv, write_parquet, write_text
@@ -86,7 +86,9 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
         connection.execute(sa.delete(answers))
         connection.execute(sa.update(blocks).values(person=None, expires=None, done=False))
         connection.execute(sa.delete(leases))
-        connection.execute(sa.update(items).values(answered=0, leased=0, author=None))
+        connection.execute(
+            sa.update(items).values(answered=0, leased=0, author=None, rank=items.c.rank % ROUND)
+        )
         connection.execute(sa.delete(tokens))
         connection.execute(sa.delete(events).where(events.c.person.is_not(None)))
         connection.execute(sa.delete(people))

@@ -10,7 +10,7 @@ from counterfoil.annotate import assignment
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.lease import give_back
 from counterfoil.annotate.situation import EXPIRED
-from counterfoil.annotate.tables import answers, blocks, items, leases, people, sa
+from counterfoil.annotate.tables import ROUND, answers, blocks, items, leases, people, sa
 
 
 def release_expired(connection: sa.Connection, now: float) -> int:
@@ -37,7 +37,7 @@ def set_aside(connection: sa.Connection, campaign: Campaign, person: str, *, blo
         connection.execute(sa.update(answers).where(answers.c.number == row.number).values(counted=False))
         if row.role == "work":
             fewer = sa.update(items).where(items.c.position == row.item)
-            connection.execute(fewer.values(answered=items.c.answered - 1))
+            connection.execute(fewer.values(answered=items.c.answered - 1, rank=items.c.rank - ROUND))
             if campaign.recipe.design == "adaptive":
                 set_target(connection, campaign, row.item)
     own = blocks.c.person == person if block is None else blocks.c.id == block

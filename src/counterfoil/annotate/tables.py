@@ -14,6 +14,7 @@ except ModuleNotFoundError:
 
 __all__ = [
     "METADATA",
+    "ROUND",
     "adjudications",
     "answers",
     "block_items",
@@ -30,6 +31,8 @@ __all__ = [
 METADATA = sa.MetaData()
 #: Whether an item wants more answers than it has or people are at work on: 1 or 0.
 OPEN = "CASE WHEN answered + leased < target THEN 1 ELSE 0 END"
+#: What each answer or lease of an item adds to its rank: a queue goes round all items before it begins again.
+ROUND = 1_000_000
 
 #: What the database belongs to and how it was planned, by key.
 meta = sa.Table(
@@ -69,8 +72,8 @@ tokens = sa.Table(
 )
 
 #: `position` is the place in the campaign's items, `instance` a number that items share which are kept apart,
-#: `target` how many answers are wanted, `leased` how many people have the item before them; its `author`,
-#: where it has one, does not judge it.
+#: `rank` its place in a queue, `target` how many answers are wanted, `leased` how many people have the item
+#: before them; its `author`, where it has one, does not judge it.
 items = sa.Table(
     "items",
     METADATA,
