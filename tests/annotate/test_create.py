@@ -13,7 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from counterfoil import catalog
+from counterfoil.annotate.budget import budget_of
 from counterfoil.annotate.campaign import FILES, SECRETS, TEXTS, Campaign, open_campaign
+from counterfoil.annotate.simulated_people import crowd
+from counterfoil.annotate.simulation import simulate
 from counterfoil.cli import app
 from counterfoil.data.folder import save
 from counterfoil.errors import DataError, InputError
@@ -80,6 +83,28 @@ def test_json_says_what_was_made(here: Path) -> None:
         {"role": "work", "items": 10, "instances": 10, "answers": 30, "hours": 30 * 4 / 3600, "cost": 0.4}
     ]
     assert found["digest"] == open_campaign(here / "new").digest
+
+
+@pytest.mark.parametrize("design", ["queue", "blocks"])
+def test_the_budget_is_what_comes_out(here: Path, design: str) -> None:
+    words = ["--golden", "golden.csv", "--onboarding", "golden.csv", "--overlap", "4", "--pay-per-hour", "9"]
+    words += ["--design", "blocks", "--per-person", "6"] if design == "blocks" else ["--golden-share", "0.25"]
+    found = json.loads(create(*YES_NO, *words, "--json", "-", "--quiet"))
+    campaign = open_campaign(here / "new")
+    simulated = simulate(campaign, crowd({"able": 1.0}, 12, accuracy=1.0))
+    done = Counter(role for role in simulated.judgements.column("role").to_pylist())
+    budget = budget_of(campaign, 12)
+    # Who comes for an item alone may see no golden one: the share is of pages, at random.
+    assert done["work"] == budget.parts["work"].answers == 40
+    assert done["onboarding"] == budget.parts["onboarding"].answers == 12 * 4
+    assert done["golden"] == pytest.approx(budget.parts["golden"].answers, abs=3)
+    least = found["budget"]
+    assert least["parts"]["golden"]["answers"] > 0
+    # Texts of some hundred words are read by each person, at the pay per hour.
+    reading = least["parts"]["reading"]
+    assert reading["answers"] == least["people"]
+    assert 0.1 < reading["hours"] * 60 / least["people"] < 5
+    assert reading["cost"] == pytest.approx(9 * reading["hours"])
 
 
 def test_every_field_of_a_recipe_is_an_option(here: Path) -> None:

@@ -74,17 +74,18 @@ class MissingPairs:
     """Estimates of all right pairs from which models found which: None where a method needs more models.
 
     All rest on overlap. Models that find the same easy pairs overlap more than independent ones do, so that
-    `independent` is too low; `chao` is a lower bound where some pairs are harder than others; `graded`
-    extrapolates how hard they are. Pairs that no list reaches, however deep, are in none of them.
+    `independent` is too low; `chao` is a lower bound where some pairs are harder than others; `graded` is a
+    figure for pairs that differ by one grade that all models share. Pairs that no list reaches, however deep,
+    are in none of them.
     """
 
     independent: Population | None
     chao: Population | None
-    graded: Population | None
+    graded: float | None
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values; an end without bound is null."""
-        return {
+        """As JSON values; an end without bound is null, and `graded` has no ends."""
+        bounded = {
             name: None
             if (of := getattr(self, name)) is None
             else {
@@ -93,8 +94,9 @@ class MissingPairs:
                 "low": of.low,
                 "high": _bounded(of.high),
             }
-            for name in ("independent", "chao", "graded")
+            for name in ("independent", "chao")
         }
+        return {**bounded, "graded": None if self.graded is None else {"total": _bounded(self.graded)}}
 
 
 def _bounded(value: float) -> float | None:

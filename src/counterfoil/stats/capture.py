@@ -5,10 +5,12 @@ from how their finds overlap: capture-recapture, as animals are counted.
 
 * `independent`: every proposer finds each pair with a chance of its own, whatever the others find. Models
   that see the same easy pairs overlap more than chance, so N comes out *too low*: it is a lower bound then.
-* `chao`: a lower bound for chances that differ from pair to pair, from those found once and twice. It is
-  below the truth on average unless all pairs are equally hard.
+* `chao`: a lower bound for chances that differ from pair to pair, from those found once and twice, whatever
+  the rates of the proposers. It is below the truth on average unless all pairs are equally hard.
 * `graded`: chances differ from pair to pair by one grade of difficulty that all proposers share (Darroch).
-  It extrapolates, so its intervals are wide.
+  A figure under assumptions: that no pair is out of every proposer's reach, which nothing that was found can
+  show, and that proposers share no more than this grade, as near copies do. It has no interval, since one
+  that is right under them holds the truth next to never without.
 
 Sources: D. G. Chapman, Some properties of the hypergeometric distribution with applications to zoological
 sample censuses, 1951; A. Chao, Estimating the population size for capture-recapture data with unequal
@@ -98,47 +100,50 @@ def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95)
 def chao(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
     """A lower bound of all there is, where some pairs are harder to find than others.
 
-        N >= S + (t - 1) / t * f1 (f1 - 1) / (2 (f2 + 1)),
+        N >= S + (f1^2 - Z_1^2 - ... - Z_t^2) / (2 (f2 + 1)),
 
-    with S found, f1 by one and f2 by two of t proposers (bias-corrected). The interval is log-normal around
-    what is missing; where f1 is 0 or 1 nothing is missing as far as the bound tells, and `high` is S + f1. It
-    covers the bound, not the truth, which may be above it. Raises `InputError` for fewer than two proposers.
+    with S found, Z_i by proposer i alone, f1 by one (their sum) and f2 by two. Proposers who find pairs
+    independently miss (Z_i Z_j) / f2_ij of them by each two, whatever their rates; what they share makes it
+    less. With equal rates it is Chao's bound. The interval is log-normal around what is missing, with the
+    variance of counts that are Poisson; where no two proposers found a pair alone nothing is missing as far
+    as the bound tells, and `high` is S + f1. It covers the bound, not the truth, which may be above it.
+    Raises `InputError` for fewer than two proposers.
 
-    >>> here = chao(np.array([[1, 0, 0]] * 40 + [[1, 1, 0]] * 20 + [[1, 1, 1]] * 10, dtype=bool))
-    >>> here.found, round(here.total, 1)
-    (70, 94.8)
+    >>> alone = [[1, 0, 0]] * 20 + [[0, 1, 0]] * 10 + [[0, 0, 1]] * 10
+    >>> here = chao(np.array(alone + [[1, 1, 0]] * 20 + [[1, 1, 1]] * 10, dtype=bool))
+    >>> here.found, round(here.total, 1)  # 70 + (40**2 - 20**2 - 10**2 - 10**2) / (2 * 21)
+    (70, 93.8)
     """
     finds = _found(finds)
-    found, t = len(finds), finds.shape[1]
-    times = np.bincount(finds.sum(axis=1), minlength=3)
-    once, twice = float(times[1]), float(times[2])
-    share = (t - 1) / t
-    missing = share * once * (once - 1) / (2 * (twice + 1))
+    found, times = len(finds), finds.sum(axis=1)
+    alone = finds[times == 1].sum(axis=0).astype(np.float64)
+    once, twice = float(alone.sum()), float((times == 2).sum())
+    missing = (once**2 - float(alone @ alone)) / (2 * (twice + 1))
     if missing <= 0:
         return Population(found, float(found), float(found), float(found + once))
-    # Chao 1987 equation 11, in its bias-corrected form.
+    # As Chao 1987 equation 11, with each proposer's own count.
     variance = (
         missing
-        + share**2 * once * (2 * once - 1) ** 2 / (4 * (twice + 1) ** 2)
-        + share**2 * once**2 * twice * (once - 1) ** 2 / (4 * (twice + 1) ** 4)
+        + float(alone @ (once - alone) ** 2) / (twice + 1) ** 2
+        + twice * missing**2 / (twice + 1) ** 2
     )
     wide = np.exp(normal_quantile(level) * np.sqrt(np.log1p(variance / missing**2)))
     return Population(found, found + missing, float(found + missing / wide), float(found + missing * wide))
 
 
-def graded(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
-    """All there is, where pairs differ by one grade of difficulty that all proposers share.
+def graded(finds: Bool[ndarray, "pairs proposers"]) -> float:
+    """All there is, if pairs differ by one grade of difficulty that all proposers share, and by no more.
 
-    The log-linear model of the counts of all patterns of finds with a rate per proposer and a term in
-    k (k - 1) / 2 for pairs found by k of them (Darroch's), its likeliest total and profile-likelihood
-    interval. Raises `InputError` for fewer than three proposers or more than `MOST`.
+    The likeliest total of the log-linear model of the counts of all patterns of finds with a rate per
+    proposer and a term in k (k - 1) / 2 for pairs found by k of them (Darroch's); infinite where unbounded, 0
+    where nothing was found. A figure under assumptions, without an interval (see the module). Raises
+    `InputError` for fewer than three proposers or more than `MOST`.
 
     >>> rng = np.random.default_rng(0)
     >>> hard = rng.beta(1, 1, size=(400, 1))
     >>> finds = rng.random((400, 4)) < hard
-    >>> here = graded(finds)
-    >>> bool(here.low < 400 < here.high), bool(independent(finds).high < 400)
-    (True, True)
+    >>> round(graded(finds) / 400, 1), bool(independent(finds).high < 400)
+    (1.0, True)
     """
     t = finds.shape[1]
     if not 3 <= t <= MOST:
@@ -147,7 +152,7 @@ def graded(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> P
         )
     finds = _found(finds)
     if not len(finds):
-        return Population(0, 0.0, 0.0, inf)
+        return 0.0
     cells = np.array(list(product((0, 1), repeat=t)))
     counts = np.bincount(finds @ (1 << np.arange(t)[::-1]), minlength=len(cells)).astype(np.float64)
     k = cells.sum(axis=1)
@@ -162,7 +167,7 @@ def graded(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> P
         chance = fitted / fitted.sum()
         return float(gammaln(total + 1) - gammaln(every[0] + 1) + xlogy(every, chance).sum())
 
-    return _profiled(found, likelihood, level)
+    return _likeliest(found, likelihood)[0]
 
 
 def _found(finds: Bool[ndarray, "pairs proposers"]) -> Bool[ndarray, "found proposers"]:
@@ -176,8 +181,8 @@ def _found(finds: Bool[ndarray, "pairs proposers"]) -> Bool[ndarray, "found prop
     return kept
 
 
-def _profiled(found: int, likelihood: Callable[[float], float], level: float) -> Population:
-    """The likeliest total from `found` on and those that are not rejected, searched over log missing."""
+def _likeliest(found: int, likelihood: Callable[[float], float]) -> tuple[float, float]:
+    """The likeliest total from `found` on, searched over log missing, and the log missing of its hill."""
     least, most = log(1e-3), log(_BEYOND * (found + 1))
 
     def at(missing: float) -> float:
@@ -189,10 +194,22 @@ def _profiled(found: int, likelihood: Callable[[float], float], level: float) ->
     top = int(np.argmax(values))
     around = grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]
     best = float(minimize_scalar(lambda each: -at(each), bounds=around, method="bounded").x)
+    if top == len(grid) - 1:
+        return inf, best
+    none = likelihood(float(found)) >= at(best)
+    return (float(found) if none else found + float(np.exp(best))), best
+
+
+def _profiled(found: int, likelihood: Callable[[float], float], level: float) -> Population:
+    """The likeliest total from `found` on and those that are not rejected."""
+    least, most = log(1e-3), log(_BEYOND * (found + 1))
+
+    def at(missing: float) -> float:
+        return likelihood(found + float(np.exp(missing)))
+
+    total, best = _likeliest(found, likelihood)
     none = likelihood(float(found))
     floor = max(at(best), none) - float(chi2.ppf(level, 1)) / 2
-    total = float(found) if none >= at(best) else found + float(np.exp(best))
-    total = inf if top == len(grid) - 1 else total
     low = float(found)
     if none < floor and at(least) < floor:
         low = found + float(np.exp(brentq(lambda each: at(each) - floor, least, best)))

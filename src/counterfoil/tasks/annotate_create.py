@@ -1,7 +1,7 @@
 """Campaigns made from tables, pools, benchmarks, builds and other campaigns."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from counterfoil import catalog
 from counterfoil.annotate.benchmark_items import drawn_golden, items_of_benchmark, known_items
+from counterfoil.annotate.budget import READING, BudgetPart, budget_of
 from counterfoil.annotate.campaign import (
     DATABASE,
     FILES,
@@ -80,8 +81,8 @@ class CreatedCampaign(Tabular):
     """A campaign that was made: how many items of which role, and what its work comes to.
 
     Rows by "role" are one per role that items have: `role`, `items`, `instances` (of which a person judges
-    one item each), `answers` that are asked for (null but for work), `hours` and `cost` at the form's usual
-    time per item.
+    one item each), `answers` that are asked for, `hours` and `cost` at the form's usual time per item
+    (`annotate.budget`).
     """
 
     campaign: Campaign
@@ -89,22 +90,18 @@ class CreatedCampaign(Tabular):
     rows_by = ("role",)
 
     def _rows(self, by: str) -> pa.Table:
-        recipe, seconds = self.campaign.recipe, self.campaign.form.seconds
-        rows = []
+        parts, rows = budget_of(self.campaign).parts, []
         for role in ROLES:
             its = [item for item in self.campaign.items if item.role == role]
             if not its:
                 continue
-            answers = len(its) * recipe.overlap if role == "work" else None
-            hours = None if answers is None else answers * seconds / 3600
+            part = parts.get(role, BudgetPart(0, 0.0, 0.0))
             rows.append(
                 {
                     "role": role,
                     "items": len(its),
                     "instances": len({item.apart for item in its}),
-                    "answers": answers,
-                    "hours": hours,
-                    "cost": None if answers is None else answers * self.campaign.pay.per_item,
+                    **asdict(part),
                 }
             )
         return pa.Table.from_pylist(rows)
@@ -118,11 +115,8 @@ class CreatedCampaign(Tabular):
         )
         rows = []
         for each in self.to_arrow().to_pylist():
-            cells = [f"{each['items']:,}", f"{each['instances']:,}"]
-            if each["answers"] is None:
-                cells += ["", "", ""]
-            else:
-                cells += [f"{each['answers']:,}", f"{each['hours']:.1f}", f"{each['cost']:,.2f}"]
+            cells = [f"{each[name]:,}" for name in ("items", "instances", "answers")]
+            cells += [f"{each['hours']:.1f}", f"{each['cost']:,.2f}"]
             rows.append(Row(each["role"], tuple(map(Cell, cells))))
         heading = f"{self.campaign.recipe.title} ({self.campaign.form.name})"
         return (Table(heading, columns, tuple(rows), "role"),)
@@ -130,7 +124,7 @@ class CreatedCampaign(Tabular):
     @property
     def notes(self) -> list[str]:
         """What the numbers rest on, and what comes next."""
-        form, pay = self.campaign.form, self.campaign.pay
+        form, pay, budget = self.campaign.form, self.campaign.pay, budget_of(self.campaign)
         low = pay.below_least(None)
         # Of `choose` people are scored by right answers.
         work = [item for item in self.campaign.items if item.role == "work"]
@@ -146,8 +140,9 @@ class CreatedCampaign(Tabular):
                 if blind
                 else []
             ),
-            f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}; fees "
-            "of platforms, golden items and onboarding are not in them",
+            f"hours and cost are at {form.seconds:g} seconds per item, which is usual for {form.name}",
+            f"in all {budget.hours:.1f} hours and {pay.currency} {budget.cost:,.2f} for {budget.people:,} "
+            f"people or more, who read {budget.parts[READING].hours:.1f} hours; without fees of platforms",
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
         ]
@@ -162,6 +157,7 @@ class CreatedCampaign(Tabular):
             "form": self.campaign.form.name,
             "digest": self.campaign.digest,
             "roles": self.to_arrow().to_pylist(),
+            "budget": asdict(budget_of(self.campaign)),
         }
 
 

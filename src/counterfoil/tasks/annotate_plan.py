@@ -108,7 +108,8 @@ class AnnotationPlan(Tabular):
             at = f"{self.pay_per_item:.4g} per item, which is {at}"
         lines = [
             f"work: {answers:,} answers of {self.seconds:g} s are {self.hours:,.1f} hours",
-            f"cost: {self.currency} {self.cost:,.2f} at {at}{fee}",
+            f"cost: {self.currency} {self.cost:,.2f} at {at}{fee}; golden items, a test before the work and "
+            "reading come on top, and 'annotate create' counts them",
         ]
         if self.plan.tied > 0.0005:
             lines.append(f"{100 * self.plan.tied:.1f} % of items will be tied and decided by a coin")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.annotate.agreement import CampaignAgreement, campaign_agreement, fields_of
+from counterfoil.annotate.budget import READING, BudgetPart, budget_of
 from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campaign
 from counterfoil.annotate.quality import people_quality
 from counterfoil.annotate.simulated_labels import LabelOutcome, label_outcomes
@@ -26,7 +27,7 @@ from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table, text_table
 from counterfoil.stats.label_designs import MOST_LABELS, LabelDesign
-from counterfoil.stats.label_planning import LabelPlan, labelling_hours, plan_labels
+from counterfoil.stats.label_planning import LabelPlan, plan_labels
 from counterfoil.store import check_writable
 from counterfoil.tasks.annotate_create import why_foreign
 from counterfoil.tasks.feedback import SILENT, Feedback
@@ -96,16 +97,19 @@ class SimulatedCampaign(Tabular):
     @property
     def hours(self) -> tuple[float, float]:
         """Hours of work, as the form's usual time promises for the answers asked for, and as they were."""
-        recipe, items = self.campaign.recipe, self.simulation.counts.items
-        promised = labelling_hours(items, recipe.overlap, self.campaign.form.seconds)
-        return promised, self.simulation.hours_worked
+        return sum(part.hours for part in self._budget), self.simulation.hours_worked
 
     @property
     def pay(self) -> tuple[float, float]:
         """Pay in the campaign's currency: for the promised hours, and of all that was answered by item."""
-        promised = self.simulation.counts.items * self.campaign.recipe.overlap
         done = len(Submissions.of(self.simulation.judgements))
-        return promised * self.campaign.pay.per_item, done * self.campaign.pay.per_item
+        return sum(part.cost for part in self._budget), done * self.campaign.pay.per_item
+
+    @property
+    def _budget(self) -> list[BudgetPart]:
+        """What was promised by role; simulated people read nothing."""
+        parts = budget_of(self.campaign, len(self.simulation.people)).parts
+        return [part for role, part in parts.items() if role != READING]
 
     @property
     def estimates(self) -> dict[str, tuple[Estimate | None, Estimate | None]]:
@@ -204,8 +208,8 @@ class SimulatedCampaign(Tabular):
                 f"adaptive: {each:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved"
             )
         lines.append(
-            f"from the first arrival to the last answer {found.seconds / 3600:,.1f} hours; golden items, the "
-            "test before the work and answers set aside are in hours and pay, not in what was promised"
+            f"from the first arrival to the last answer {found.seconds / 3600:,.1f} hours; answers set aside "
+            "are in hours and pay, not in what was promised"
         )
         if self.plan is not None:
             accuracy = float(np.mean(self.plan.design.accuracy))

@@ -87,7 +87,7 @@ class PoolRounds(Tabular):
                 ends = {
                     f"{name}_{end}": None if of is None else of[end]
                     for name, of in missing.items()
-                    for end in ("total", "low", "high")
+                    for end in (("total",) if name == "graded" else ("total", "low", "high"))
                 }
                 found.append({**facts, **ends})
         return pa.Table.from_pylist(found)
@@ -97,7 +97,7 @@ class PoolRounds(Tabular):
         """The rounds, what each model added, and the bias after the last round."""
         known = any(each.total is not None for each in self.rounds)
         names = ["judged", "right", "right of judged", "all right", "cost", "independent", "at least"]
-        names += ["graded"] if any(each.missing.graded for each in self.rounds) else []
+        names += ["graded"] if any(each.missing.graded is not None for each in self.rounds) else []
         names += ["all there are"] if known else []
         rows = []
         for each in self.rounds:
@@ -111,7 +111,8 @@ class PoolRounds(Tabular):
                 _written(of.independent),
                 _written(of.chao),
             ]
-            cells += [_written(of.graded)] if "graded" in names else []
+            if "graded" in names:
+                cells.append("–" if of.graded is None else _count(of.graded))
             cells += ["–" if each.total is None else f"{each.total:,}"] if known else []
             rows.append((str(each.number), *cells))
         caption = f"Rounds of pooling: the next {self.k} of {len(self.models)} models for each query."
@@ -143,7 +144,8 @@ class PoolRounds(Tabular):
         """What was decided, and what the estimates rest on."""
         rests = (
             "estimates of all right pairs are from how the models' finds overlap: 'independent' is too low "
-            "where models find the same easy pairs, 'at least' is a lower bound, 'graded' extrapolates",
+            "where models find the same easy pairs, 'at least' is a lower bound, and 'graded' holds if no "
+            "pair is out of every model's reach and no models are near copies, which the finds cannot show",
         )
         learned = (
             "models that were trained again learned from each other's finds, which makes them overlap: all "
@@ -180,8 +182,11 @@ class PoolRounds(Tabular):
 def _written(of: Population | None) -> str:
     if of is None:
         return "–"
-    total, low, high = ("∞" if each == np.inf else f"{each:,.0f}" for each in (of.total, of.low, of.high))
-    return f"{total} [{low}, {high}]"
+    return f"{_count(of.total)} [{_count(of.low)}, {_count(of.high)}]"
+
+
+def _count(number: float) -> str:
+    return "∞" if number == np.inf else f"{number:,.0f}"
 
 
 def pool_rounds(

@@ -1,0 +1,68 @@
+"""Budget of a campaign: answers, hours and pay that it comes to, golden items and reading among them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+
+from counterfoil.annotate.campaign import Campaign
+
+#: Words that a person reads in a minute.
+_WORDS_PER_MINUTE = 200
+#: What takes people's time: items by role, and the instructions and what they agree to.
+READING = "reading"
+
+
+@dataclass(frozen=True)
+class BudgetPart:
+    """Answers, hours and pay of one role of items, or of reading, whose "answers" are the people."""
+
+    answers: int
+    hours: float
+    cost: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a campaign comes to by role, for so many people; hours at the form's usual time per item."""
+
+    people: int
+    parts: Mapping[str, BudgetPart]
+
+    @property
+    def hours(self) -> float:
+        """All hours, reading among them."""
+        return sum(part.hours for part in self.parts.values())
+
+    @property
+    def cost(self) -> float:
+        """All pay, reading among it."""
+        return sum(part.cost for part in self.parts.values())
+
+
+def budget_of(campaign: Campaign, people: int | None = None) -> Budget:
+    """The budget of a campaign, by default for as many people as it needs at least.
+
+    Every answer that is asked for counts, in an adaptive design the least; golden items as often as the
+    recipe shows them, each once to a person at most; the test before the work once per person, and reading
+    at 200 words a minute and the pay per hour.
+    """
+    recipe, seconds, pay = campaign.recipe, campaign.form.seconds, campaign.pay
+    items = {role: [item for item in campaign.items if item.role == role] for role in ("work", "golden")}
+    work, known = len(items["work"]) * recipe.overlap, len(items["golden"])
+    if recipe.design == "blocks":
+        needed = ceil(work / (recipe.per_person - recipe.golden_per_block))
+        golden = needed * recipe.golden_per_block
+        people = needed if people is None else people
+    else:
+        share = recipe.golden_share / (1 - recipe.golden_share)
+        apart = len({item.apart for item in items["work"]})
+        most = apart + min(round(apart * share), known)
+        each = min(recipe.per_person or most, most)
+        people = max(recipe.overlap, ceil(work * (1 + share) / each)) if people is None else people
+        golden = min(round(work * share), people * known)
+    words = len(f"{campaign.instructions_in()} {campaign.consent_in()}".split())
+    test = people * min(recipe.onboarding, sum(item.role == "onboarding" for item in campaign.items))
+    answers = {"work": work, "golden": golden, "onboarding": test}
+    parts = {role: BudgetPart(n, n * seconds / 3600, n * pay.per_item) for role, n in answers.items() if n}
+    hours = people * words / _WORDS_PER_MINUTE / 60
+    return Budget(people, {**parts, READING: BudgetPart(people, hours, hours * pay.per_hour)})
