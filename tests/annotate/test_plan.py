@@ -20,6 +20,7 @@ def test_labels_hours_and_cost() -> None:
     rows = {row["estimate"]: row for row in found.to_arrow().to_pylist()}
     assert rows["score"]["low"] < found.plan.label_accuracy < rows["score"]["high"]
     assert rows["noise"]["value"] == pytest.approx(1 - found.plan.label_accuracy, abs=0.02)
+    assert any("if no item is harder than others" in line for line in found.notes)
     json.dumps(found.to_json(), allow_nan=False)
 
 

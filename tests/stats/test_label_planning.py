@@ -17,6 +17,30 @@ from counterfoil.stats.label_planning import (
     noise_half_width,
     plan_labels,
 )
+from counterfoil.stats.latent_classes import Patterns, drawn_so
+
+
+def noise_held(hard: float, repeats: int = 30) -> float:
+    """How often the interval of wrong labels, told from answers alone, holds where people guess on some."""
+    rng, yes = np.random.default_rng(0), np.array(list(product((False, True), repeat=3)))
+    held = 0
+    for _ in range(repeats):
+        truth, guessed = rng.random(500) < 0.5, rng.random(500) < hard
+        right = rng.random((500, 3)) < np.where(guessed, 0.5, 0.9)[:, None]
+        said = np.where(right, truth[:, None], ~truth[:, None])
+        counts = np.bincount(said @ np.array([4, 2, 1]), minlength=8)
+        there, majority = counts > 0, yes.sum(axis=1) > 1
+        found = Patterns(yes[there], ~yes[there], counts[there], np.empty(0, dtype=np.int64))
+        so = drawn_so(found, rng, draws=400)
+        share = np.where(majority[there], counts[there] - so, so).sum(axis=1) / 500
+        low, high = np.quantile(share, [0.025, 0.975])
+        held += low <= float((majority[said @ np.array([4, 2, 1])] != truth).mean()) <= high
+    return held / repeats
+
+
+def test_hard_items_hide_wrong_labels_from_answers_alone() -> None:
+    assert noise_held(0.0) > 0.85
+    assert noise_held(0.1) < 0.6
 
 
 def drawn(design: LabelDesign, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -148,6 +148,8 @@ def noise_half_width(
 
     Simulated: the design's answers are drawn, and the share is estimated as `latent_classes.drawn_so` does,
     the answers about an item counting as those of a first, a second, ... person. The means over `repeats`.
+    It rests on people who err independently: in 200 simulated campaigns of 500 items, three labels and people
+    right in 90 % of cases the interval held in 96 %; where they guess on a tenth of items, in 28 %.
     Raises `InputError` for more than two classes, fewer than three labels per item and more than ten.
 
     >>> noise = noise_half_width(LabelDesign(items=500, labels=3, accuracy=0.9), seed=0, repeats=3)

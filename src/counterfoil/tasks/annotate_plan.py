@@ -108,9 +108,14 @@ class AnnotationPlan(Tabular):
             at = f"{self.pay_per_item:.4g} per item, which is {at}"
         lines = [
             f"work: {answers:,} answers of {self.seconds:g} s are {self.hours:,.1f} hours",
-            f"cost: {self.currency} {self.cost:,.2f} at {at}{fee}; golden items, a test before the work and "
-            "reading come on top, and 'annotate create' counts them",
+            f"cost: {self.currency} {self.cost:,.2f} at {at}{fee}",
+            "golden items, a test before the work and reading come on top: 'annotate create' counts them",
         ]
+        if self.noise is not None:
+            lines.append(
+                "wrong labels can be told from answers alone if no item is harder than others, which answers "
+                "do not show: with people guessing on a tenth of items such intervals held in 28 % of cases"
+            )
         if self.plan.tied > 0.0005:
             lines.append(f"{100 * self.plan.tied:.1f} % of items will be tied and decided by a coin")
         rates = design.accuracy if isinstance(design.accuracy, tuple) else (design.accuracy,)
