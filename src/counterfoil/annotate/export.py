@@ -229,8 +229,8 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
     Where the campaign has labels these decide, a tie by the chances of what is right.
     """
     found: dict[str, list[str]] = {}
-    for item, _, _, answer in judged.main_answers():
-        found.setdefault(item, []).append(answer)
+    for name, _, _, answer in judged.main_answers():
+        found.setdefault(name, []).append(answer)
     by_question: dict[str, dict[str, Any]] = {}
     directed, tied, unknown, labels = True, 0, 0, judged.labels
     places = {} if labels is None else {name: at for at, name in enumerate(labels.items)}

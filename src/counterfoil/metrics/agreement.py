@@ -97,8 +97,8 @@ class ReliabilityData:
                 given=f"{names[twice[0] % len(names)]}, {item_names[twice[0] // len(names)]}",
                 allowed="one answer of each person about each item",
             )
-        columns = [column[order] for column in (item, person, category)]
-        return cls(*columns, order, categories, len(item_names), len(names), alike[order])
+        item, person, category, alike = (each[order] for each in (item, person, category, alike))
+        return cls(item, person, category, order, categories, len(item_names), len(names), alike)
 
     @property
     def votes(self) -> Int[ndarray, "items categories"]:

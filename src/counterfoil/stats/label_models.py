@@ -18,7 +18,7 @@ held equal among them, and a model finds the same, to the last digit, in whateve
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -243,12 +243,15 @@ def whatever_order(model: Callable[Concatenate[Labels, P], M]) -> Callable[Conca
             return model(given, *args, **settings)
         ordered, place = given.in_one_order()
         found = model(ordered, *args, **settings)
-        chances = {name: getattr(found, name) for name in ("posterior", "error") if hasattr(found, name)}
-        return replace(
-            found, **{name: np.take_along_axis(each, place, axis=1) for name, each in chances.items()}
-        )
+        chances: dict[str, Any] = {
+            name: np.take_along_axis(getattr(found, name), place, axis=1)
+            for name in ("posterior", "error")
+            if hasattr(found, name)
+        }
+        return replace(found, **chances)
 
-    return run
+    # `wraps` names the first argument, which models may be called without.
+    return cast(Callable[Concatenate[Labels, P], M], run)
 
 
 @whatever_order

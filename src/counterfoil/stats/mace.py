@@ -67,7 +67,10 @@ def mace(
     habit_of = np.maximum(np.arange(k) - max(most - 1, 0), 0)
     own, width = habit_of[given.labels], int(habit_of[-1]) + 1
     among = np.where((own == 0) & (most > 0), given.alike[given.items], 1)
-    before_state, before_habit = np.array([knowing, guessing]), habit * np.bincount(habit_of)
+    before_state, before_habit = (
+        np.array([knowing, guessing]),
+        np.bincount(habit_of).astype(np.float64) * habit,
+    )
     states, habits = np.tile(before_state, (n, 1)), np.tile(before_habit, (n, 1))
     know, guess = np.full(n, 0.5), np.tile(0.5 * np.bincount(habit_of) / k, (n, 1))
     log_shares = given.log_shares(np.full(k, 1 / k))

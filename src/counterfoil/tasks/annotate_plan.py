@@ -193,12 +193,13 @@ def annotate_plan(form: str, options: PlanOptions) -> AnnotationPlan:
     rates, main = options.accuracy, usual_question(entry)
     if not 1 <= len(rates) <= 2:
         raise InputError("accuracy", given=rates, allowed="one rate, or two of two classes")
-    exchangeable = main is not None and bool(main.exchangeable_values)
+    exchangeable = () if main is None else main.exchangeable_values
+    every = main is not None and len(exchangeable) == len(main.options)
     if exchangeable:
         for name, given in (
             ("--share", options.share),
             ("--accuracy of two classes", rates if len(rates) > 1 else None),
-            ("--of", "positive" if options.of == "positive" and not main.last else None),
+            ("--of", "positive" if options.of == "positive" and every else None),
         ):
             if given is not None:
                 raise InputError(
@@ -238,7 +239,7 @@ def annotate_plan(form: str, options: PlanOptions) -> AnnotationPlan:
         options.pay_per_item,
         options.fee,
         options.currency,
-        exchangeable=exchangeable and not main.last,
+        exchangeable=every,
     )
 
 
