@@ -1,8 +1,9 @@
-"""Do 95 % intervals cover 95 %, and are p-values uniform, where captions repeat from never to always?
+"""Do 95 % intervals cover 95 %, where images are few or unequal, and captions repeat from never to always?
 
     python benchmarks/coverage.py [--seed N] [--repetitions 1600] [--tables forms macro] [--sweep]
 
-Prints the tables of docs/statistics.md, each with the standard error that so many repetitions leave. Answers
+Prints the coverage where 54 images have from 40 questions to one (the k-th has 40 / k), then the tables of
+docs/statistics.md, each with the standard error that so many repetitions leave. Answers
 are right where a normal number is below a threshold; of its variance one share is its images' and one its
 captions', and each model has half of every share in common with the other. There are these kinds of question:
 
@@ -35,9 +36,8 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.evaluation.forms import rated
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.stats.estimates import difference_bootstrap, macro_weights, spread
+from counterfoil.stats.estimates import difference_interval, spread
 from counterfoil.stats.sharing import Sharing
-from counterfoil.stats.tests import paired_permutation
 
 Rng = np.random.Generator
 
@@ -48,13 +48,20 @@ EFFECTS = {"neither": (0.0, 0.0), "images": (0.3, 0.0), "captions": (0.0, 0.3), 
 #: number less the highest of five has so much of its variance from the first.
 WRONG, RIGHT = 5, 0.69
 
+#: Questions of the largest image, where images have unequal numbers.
+LARGEST = 40
+#: Unequal numbers of questions of an image, and of how many images.
+SHAPES, CLUSTERS = ("equal", "geometric", "words", "giant"), (25, 60, 400)
+
 
 @dataclass(frozen=True)
 class Setting:
     """Questions of a form, over so many images with so many questions each, and so many distinct captions.
 
     `skew` makes captions as frequent as words are: the second half as often as the first, the third a third.
-    With `groups` the share is the mean over so many groups, each half as large as the one before it.
+    With `groups` the share is the mean over so many groups, each half as large as the one before it. `shape`
+    says how many questions the images have: `equal` as many each; `geometric` in equal steps of a ratio from
+    40 to one; `words` 40, 20, 13, ..., 40 / k; `giant` as many each, and the first a fifth of all.
     """
 
     form: str
@@ -65,11 +72,25 @@ class Setting:
     p: float
     skew: bool = False
     groups: int = 1
+    shape: str = "equal"
+
+    @property
+    def sizes(self) -> ndarray:
+        """How many questions each image has."""
+        place = np.arange(self.images)
+        if self.shape == "geometric":
+            return np.rint(LARGEST ** (1 - place / (self.images - 1))).astype(np.int64)
+        if self.shape == "words":
+            return np.maximum(np.rint(LARGEST / (place + 1)), 1).astype(np.int64)
+        found = np.full(self.images, self.per_image)
+        if self.shape == "giant":
+            found[0] = max(self.per_image, (self.images - 1) * self.per_image // 4)
+        return found
 
     @property
     def n(self) -> int:
         """How many questions."""
-        return self.images * self.per_image
+        return int(self.sizes.sum())
 
 
 @dataclass(frozen=True)
@@ -98,7 +119,7 @@ def sharing_of(setting: Setting, rng: Rng) -> Sharing:
         weights = 1 / np.arange(1, pool + 1) if setting.skew else np.ones(pool)
         return rng.choice(pool, size=n, p=weights / weights.sum())
 
-    images = np.repeat(np.arange(setting.images), setting.per_image)
+    images = np.repeat(np.arange(setting.images), setting.sizes)
     if setting.form == "quad":
         other = np.roll(images, -setting.per_image)
         return Sharing(np.stack([images, other], axis=1), np.stack([drawn(k), k + n + drawn(k)], axis=1))
@@ -140,15 +161,13 @@ def measured(setting: Setting, *, repetitions: int, seed: int = 0, designs: int 
     if setting.groups > 1:
         groups = np.minimum(-np.log2(np.linspace(1, 0, setting.n, endpoint=False)), setting.groups - 1)
         groups = rng.permutation(groups.astype(np.int64))
-    weights = None if groups is None else macro_weights(groups)
     for _ in range(designs):
         sharing = sharing_of(setting, rng)
         values = answers(sharing, setting, each, rng).reshape(len(sharing), -1)
         pairs = np.stack([np.arange(each), np.arange(each) + each], axis=1)
-        one = spread(values[:, :each], sharing, seed=seed, groups=groups, draws=500)
+        one = spread(values[:, :each], sharing, groups=groups)
         low, high = one.wilson(0.95)
-        least, most = difference_bootstrap(values, sharing, pairs, seed=seed, groups=groups, draws=500)
-        p = paired_permutation(values, sharing, pairs, weights=weights, seed=seed, draws=499)
+        least, most, p = difference_interval(values, sharing, pairs, groups=groups)
         found.append(
             Found(
                 float(((low <= setting.p) & (setting.p <= high)).mean()),
@@ -206,29 +225,43 @@ def benchmark_of(name: str, sharing: Sharing, ratings: ndarray | None = None) ->
 
 
 def correlations_cover(setting: Setting, *, repetitions: int, seed: int, truth: float = 0.5) -> list[float]:
-    """Coverage of tau-b, Spearman's and Pearson's correlation of scores and ratings, normal ones."""
+    """Coverage of tau-b, Spearman's and Pearson's correlation of scores and ratings, normal ones.
+
+    Then of the differences of two metrics' correlations, which are equally good.
+    """
     expected = {
         "kendall_tau_b": 2 / np.pi * np.arcsin(truth),
         "spearman": 6 / np.pi * np.arcsin(truth / 2),
         "pearson": truth,
     }
-    rng, covered = np.random.default_rng(seed), np.zeros(len(expected))
+    rng, covered = np.random.default_rng(seed), np.zeros(2 * len(expected))
 
     def together(rows: int) -> ndarray:
-        score, other = rng.normal(size=(2, rows))
-        return np.stack([score, truth * score + (1 - truth**2) ** 0.5 * other])
+        rating, *others = rng.normal(size=(3, rows))
+        return np.stack([rating, *(truth * rating + (1 - truth**2) ** 0.5 * other for other in others)])
 
     shares = EFFECTS[setting.effect]
+    # Thousands of points take seconds each.
+    repetitions = repetitions if setting.images < 400 else max(16, repetitions // 4)
     for _ in range(repetitions):
         sharing = sharing_of(setting, rng)
         both = np.sqrt(1 - sum(shares)) * together(len(sharing))
         for share, of in zip(shares, (sharing.images[:, 0], sharing.captions[:, 0]), strict=True):
             both += np.sqrt(share) * together(int(of.max()) + 1)[:, of]
-        benchmark = benchmark_of("rated", sharing, both[1])
+        benchmark = benchmark_of("rated", sharing, both[0])
         found = rated.measured(
-            benchmark, Scores(both[0]), np.ones(len(sharing), bool), list(expected), draws=300, seed=seed
+            benchmark, Scores(both[1]), np.ones(len(sharing), bool), list(expected), draws=300, seed=seed
         )
-        covered += [found[name].low <= value <= found[name].high for name, value in expected.items()]
+        result = Result("rated", "", {}, ties={"policy": "strict"})
+        runs = [
+            Run(name, benchmark, Scores(each), {}, result, {})
+            for name, each in zip("ab", both[1:], strict=True)
+        ]
+        _, low, high, _ = rated.differences(runs, sharing, [(0, 1)], list(expected))
+        covered += [
+            *(found[name].low <= value <= found[name].high for name, value in expected.items()),
+            *((low[0] <= 0) & (high[0] >= 0)),
+        ]
     return list(covered / repetitions)
 
 
@@ -294,8 +327,37 @@ def tables() -> dict[str, Cells]:
             f"{form}, {k}": {e: Setting(form, images, each, k, e, p, **other) for e in EFFECTS} for k in pool
         }
 
-    of_means = "mean, difference, p <= .05"
+    def unequal(p: float, columns: dict[str, dict[str, int]]) -> dict:
+        return {
+            f"{shape}, {many}": {
+                effect: Setting("caption", many, 5, 10**9, effect, p, shape=shape, **columns[effect])
+                for effect in columns
+            }
+            for shape in SHAPES
+            for many in CLUSTERS
+        }
+
+    of_means, alone = "mean, difference, p <= .05", {"neither": {}, "images": {}}
     return {
+        "unequal": Cells(
+            "images of unequal numbers of questions; 80 % right",
+            of_means,
+            unequal(0.8, alone),
+            shares_cover,
+        ),
+        "unequal groups": Cells(
+            "the same, the mean over four groups, each half as large as the last",
+            of_means,
+            unequal(0.8, {effect: {"groups": 4} for effect in alone}),
+            shares_cover,
+        ),
+        "unequal ratings": Cells(
+            "the same images, correlations of .5 with ratings, and differences of two equally good metrics",
+            "tau-b, Spearman, Pearson; differences of the same",
+            unequal(0.5, alone),
+            correlations_cover,
+            1 / 8,
+        ),
         "repeats": Cells(
             "500 images with two questions each, of one caption; 70 % right",
             of_means,
@@ -340,7 +402,7 @@ def tables() -> dict[str, Cells]:
         ),
         "ratings": Cells(
             "correlations of .5 with ratings; 150 images with two captions each",
-            "tau-b, Spearman, Pearson",
+            "tau-b, Spearman, Pearson; differences of the same",
             rows("caption", 150, 2, (300, 60, 25), 0.5),
             correlations_cover,
             1 / 8,
@@ -363,13 +425,21 @@ def show(cells: Cells, repetitions: int, seed: int) -> None:
     print(
         f"\n{cells.title}\n{cells.numbers}; {many:,} repetitions, seed {seed}; standard error {error:.1f}\n"
     )
-    print(f"| captions | {' | '.join(EFFECTS)} |")
-    print(f"| --- |{' --- |' * len(EFFECTS)}")
+    effects = next(iter(cells.rows.values()))
+    print(f"| | {' | '.join(effects)} |")
+    print(f"| --- |{' --- |' * len(effects)}")
     for label, by_effect in cells.rows.items():
         found = [cells.measure(setting, repetitions=many, seed=seed) for setting in by_effect.values()]
         written = (", ".join(f"{100 * number:.1f}" for number in one) for one in found)
         print(f"| {label} | {' | '.join(written)} |", flush=True)
     print(f"\n{perf_counter() - begin:.0f} s")
+
+
+def acceptance(repetitions: int, seed: int) -> Found:
+    """54 images, of which the k-th has 40 / k questions; answers are alike by image."""
+    return measured(
+        Setting("caption", 54, 1, 10**9, "images", 0.8, shape="words"), repetitions=repetitions, seed=seed
+    )
 
 
 def sweep(repetitions: int, seed: int) -> None:
@@ -403,6 +473,12 @@ def main() -> None:
     if chosen.sweep:
         sweep(chosen.repetitions, chosen.seed)
         return
+    found = acceptance(600, chosen.seed)
+    print(
+        f"54 images of {LARGEST} to 1 questions, 600 draws of the data: 95 % intervals cover "
+        f"{100 * found.mean:.1f} % (values) and {100 * found.difference:.1f} % (differences); "
+        "wanted: 93 to 98"
+    )
     for name, cells in tables().items():
         if not chosen.tables or name in chosen.tables:
             show(cells, chosen.repetitions, chosen.seed)

@@ -147,7 +147,7 @@ def test_a_torch_module_is_a_scorer(bench: cf.Benchmark, table: Path, tmp_path: 
 def test_two_runs_are_compared_and_reported(bench: cf.Benchmark, table: Path) -> None:
     one = cf.evaluate("blind:length", "pairs", data=table, images="photos", out="runs/length", draws=100)
     other = cf.evaluate(cf.scorer(brightness), bench, out="runs/bright", draws=100, quiet=True)
-    found = cf.compare([one, other], baseline=one, draws=100, quiet=True)
+    found = cf.compare([one, other], baseline=one, quiet=True)
     assert [(d.a, d.b) for d in found.differences] == [("brightness", "blind:length")] * 3
     assert [d.value for d in found.differences] == [
         pytest.approx(other.result[d.measure].value - one.result[d.measure].value) for d in found.differences
@@ -158,7 +158,7 @@ def test_two_runs_are_compared_and_reported(bench: cf.Benchmark, table: Path) ->
     for text in (str(found), found.to_markdown(), found.to_latex(), found.to_csv(), found._repr_html_()):
         assert "brightness" in text
     # The folders hold the same runs; one that was given no name is called after its folder.
-    loaded = cf.compare(["runs"], draws=100, quiet=True)
+    loaded = cf.compare(["runs"], quiet=True)
     assert sorted(run.name for run in loaded["pairs"].runs) == ["brightness", "length"]
     assert cf.load_run("runs/bright/pairs").to_json() == other.to_json()
     with pytest.raises(InputError, match="did you mean 'pairs'"):

@@ -133,7 +133,7 @@ def test_a_comparison_has_every_interval_at_any_width(gallery, tmp_path, width: 
     for name, depth in (("a long name of a model, number one", 8), ("two", 4)):
         result = evaluate(gallery, rankings(depth), scorer=name, draws=100)
         runs.append(save_run(tmp_path / name, gallery, rankings(depth), result, {}))
-    [comparison] = compare(runs, draws=100)
+    [comparison] = compare(runs)
     for part in (comparison_table(comparison, width=width), differences_table(comparison, width=width)):
         assert max(map(len, shown(part, width))) <= width
     above = " ".join(" ".join(shown(comparison_table(comparison, width=width), width)).split())
@@ -183,7 +183,7 @@ def test_groups_without_a_value_have_no_row(gallery) -> None:
 
 def test_runs_without_a_main_measure_show_what_they_have(gallery, tmp_path) -> None:
     result = evaluate(gallery, rankings(8), scorer="one", draws=100, measures=["recall_at_3"])
-    [comparison] = compare([save_run(tmp_path, gallery, rankings(8), result, {})], draws=100)
+    [comparison] = compare([save_run(tmp_path, gallery, rankings(8), result, {})])
     for width in (80, 160):
         head = shown(comparison_table(comparison, width=width), width)[1]
         assert head.split() == ["%", "I2T", "R@3", "T2I", "R@3", "mean", "R@3"]
@@ -194,7 +194,7 @@ def test_differences_are_called_as_in_the_table_above(gallery, tmp_path) -> None
     for name, depth in (("one", 8), ("two", 4)):
         result = evaluate(gallery, rankings(depth), scorer=name, draws=100)
         runs.append(save_run(tmp_path / name, gallery, rankings(depth), result, {}))
-    [comparison] = compare(runs, draws=100)
+    [comparison] = compare(runs)
     above = shown(comparison_table(comparison, width=80), 80)
     below = shown(differences_table(comparison), 80)
     # Four images and eight captions ask.

@@ -51,8 +51,8 @@ def test_holm_runs_over_the_pairs_with_the_baseline(quads) -> None:
 def test_the_same_seed_gives_the_same_numbers(quads) -> None:
     benchmark = quads(50, share=2)
     runs = [_run(f"m{i}", benchmark, _quality(benchmark, 1.0, i)) for i in range(3)]
-    assert compare(runs, seed=7)[0].differences == compare(runs, seed=7)[0].differences
-    assert compare(runs, seed=7)[0].differences != compare(runs, seed=8)[0].differences
+    assert compare(runs)[0].differences == compare(runs)[0].differences
+    assert compare(runs)[0].differences != compare(runs)[0].differences
 
 
 def test_a_difference_has_a_signature(quads) -> None:
@@ -65,7 +65,7 @@ def test_a_difference_has_a_signature(quads) -> None:
         "folds": "ci:folds|draws:200|clusters:image",
     }
     for interval, made in cases.items():
-        (comparison,) = compare(runs, interval=interval, draws=200, seed=3)
+        (comparison,) = compare(runs, interval=interval)
         assert comparison.differences[0].signature.startswith(
             f"i2t|ties:strict|{made}|seed:3|test:permutation"
         )
@@ -124,7 +124,7 @@ def test_runs_are_compared_over_the_questions_that_all_answer(quads) -> None:
     assert len(notes) == 3
     assert "'m0' is measured on the 5 of its questions that all runs answer" in notes[0]
     # The model that gave the very answers of the sample is no different from it.
-    (comparison,) = compare(found, baseline="people", draws=100)
+    (comparison,) = compare(found, baseline="people")
     assert {d.value for d in comparison.against_baseline() if d.a == "m2"} == {0.0}
     with pytest.raises(InputError, match="is answered by all runs"):
         over_shared(
@@ -156,7 +156,7 @@ def test_galleries_are_compared(galleries, parts) -> None:
     own = np.zeros(asked.scores.shape)
     own[np.arange(36) // 3, np.arange(36)] = 15
     runs = [_ranked("good", asked, asked.scores + own), _ranked("bad", asked, asked.scores)]
-    (comparison,) = compare(runs, draws=400)
+    (comparison,) = compare(runs)
     assert [d.measure for d in comparison.differences] == ["i2t_map_at_r", "t2i_map_at_r", "mean_map_at_r"]
     for d in comparison.differences:
         gap = runs[0].result.measures[d.measure].value - runs[1].result.measures[d.measure].value
@@ -165,11 +165,11 @@ def test_galleries_are_compared(galleries, parts) -> None:
         assert d.mcnemar is None
     assert comparison.differences[2].p < 0.01
     # Turned around, everything changes its sign and nothing else.
-    (turned,) = compare(runs[::-1], draws=400)
+    (turned,) = compare(runs[::-1])
     for d, t in zip(comparison.differences, turned.differences, strict=True):
         assert (t.value, t.p) == (-d.value, d.p)
         assert (t.low, t.high) == (pytest.approx(-d.high, abs=1e-12), pytest.approx(-d.low, abs=1e-12))
-    (same,) = compare([runs[0], replace(runs[0], name="again")], draws=400)
+    (same,) = compare([runs[0], replace(runs[0], name="again")])
     assert all((d.value, d.p) == (0.0, 1.0) and d.low < 0 < d.high for d in same.differences)
 
 
@@ -177,7 +177,7 @@ def test_the_permutation_of_a_gallery_is_over_images(galleries) -> None:
     """All signs of the twelve images with their captions, counted: p is near the share as far from 0."""
     asked = galleries(values=30)
     runs = [_ranked("a", asked, asked.scores), _ranked("b", asked, asked.scores[::-1])]
-    (comparison,) = compare(runs, draws=20_000)
+    (comparison,) = compare(runs)
     gap = runs[0].items["mean_map_at_r"] - runs[1].items["mean_map_at_r"]
     weight = np.concatenate([np.full(12, 1 / 12), np.full(36, 1 / 35)]) / 2
     image = np.concatenate([np.arange(12), np.arange(36) // 3])

@@ -75,7 +75,7 @@ def test_a_difference_is_seldom_found_where_there_is_none() -> None:
                 ("b", noisy(benchmark, 2 * seed + 1)),
             )
         ]
-        (found,) = [d for d in compare(runs, draws=200)[0].differences if d.measure == "auroc"]
+        (found,) = [d for d in compare(runs)[0].differences if d.measure == "auroc"]
         rejected += found.p < 0.1
     assert 1 <= rejected <= 13
 
@@ -136,7 +136,7 @@ def test_the_page_shows_statements_with_their_truth_and_scores() -> None:
         measured_run(benchmark, given, evaluate(benchmark, given, scorer=name, draws=50))
         for name, given in answers.items()
     ]
-    made = page(compare(runs, draws=50))
+    made = page(compare(runs))
     assert "16 statements, each of one image: 8 are true, 8 false. 4 more, of another split" in made
     assert "Fleiss&#39; kappa 1.000" in made or "Fleiss' kappa 1.000" in made
     assert "Fitted thresholds have the highest balanced accuracy over 4 questions of another split" in made

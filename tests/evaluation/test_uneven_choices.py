@@ -286,7 +286,7 @@ def test_the_page_shows_each_question_with_its_own_candidates(asks: str) -> None
         for seed in (0, 1)
         for answers in [Scores(forms.scores_of(benchmark, seed=seed))]
     ]
-    html = page(compare(runs, draws=50), pictures="always")
+    html = page(compare(runs), pictures="always")
     assert "2 to 6" in html
     assert "Infinity" not in html
     (carried,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', html, re.S)[:1]

@@ -197,7 +197,7 @@ def galleries() -> Comparison:
     scores = gallery_scores()
     runs = [run_of(benchmark, name, rankings_of(benchmark, table)) for name, table in scores.items()]
     runs.append(run_of(benchmark, "cut", rankings_of(benchmark, scores["good"] * 0.5, cut=12)))
-    return compare(runs, draws=200)[0]
+    return compare(runs)[0]
 
 
 @pytest.fixture(scope="session")
@@ -212,7 +212,6 @@ def quads() -> Comparison:
     benchmark = quad_benchmark()
     return compare(
         [run_of(benchmark, name, a) for name, a in quad_answers().items()],
-        draws=200,
         baseline="poor & <tied>",
     )[0]
 
@@ -228,7 +227,7 @@ def choices() -> Comparison:
         run_of(benchmark, "scored", Scores(scores)),
         run_of(benchmark, "only right", Outcomes({"accuracy": right})),
     ]
-    return compare(runs, draws=200)[0]
+    return compare(runs)[0]
 
 
 @pytest.fixture(scope="session")
@@ -244,7 +243,7 @@ def rated() -> Comparison:
 
     benchmark = rated_benchmark()
     runs = [run_of(benchmark, name, answers) for name, answers in rated_scores(benchmark).items()]
-    return compare(runs, draws=200)[0]
+    return compare(runs)[0]
 
 
 @pytest.fixture(scope="session")
@@ -254,7 +253,7 @@ def preferred() -> Comparison:
 
     benchmark = preference_benchmark()
     runs = [run_of(benchmark, name, answers) for name, answers in preference_scores(benchmark).items()]
-    return compare(runs, draws=200)[0]
+    return compare(runs)[0]
 
 
 @pytest.fixture(scope="session")
@@ -295,7 +294,7 @@ def real_bivlc(shared_data: Path) -> Comparison:
         )
         for name, table in zip(names, tables, strict=True)
     ]
-    return compare(runs, draws=200)[0]
+    return compare(runs)[0]
 
 
 @pytest.fixture(scope="session")
@@ -325,7 +324,7 @@ def real_winoground(shared_data: Path) -> Comparison:
             question, caption, image = fields["label"].split("_")
             values[int(question), int(caption[1]), int(image[1])] = fields["score"]
         runs.append(run_of(benchmark, path.stem, Scores(values)))
-    return compare(runs, draws=200)[0]
+    return compare(runs)[0]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def said(comparison: Comparison) -> list[str]:
 
 def one(values: np.ndarray, policy: Ties = Ties.STRICT) -> Comparison:
     run = run_of(quad_benchmark(len(values)), "alone", Scores(values), ties=policy)
-    return compare([run], draws=100)[0]
+    return compare([run])[0]
 
 
 def test_a_constant_scorer_is_exposed() -> None:
@@ -57,7 +57,7 @@ def test_the_lead_names_the_best_and_the_scorers_not_distinguished_from_it(quads
 
 def test_equal_scorers_are_not_distinguished() -> None:
     benchmark, scores = quad_benchmark(), Scores(np.random.default_rng(1).normal(size=(40, 2, 2)))
-    comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")], draws=100)[0]
+    comparison = compare([run_of(benchmark, name, scores) for name in ("a", "b")])[0]
     assert lead(comparison).endswith("the highest of 2, not told apart (p ≥ 0.05 after Holm) from b.")
 
 

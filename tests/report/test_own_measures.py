@@ -63,7 +63,7 @@ def test_a_measure_of_quads(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     expected = last_pair(answers[scored].values).mean()
     assert result.measures["last_pair"].value == pytest.approx(expected)
     assert result.measures["last_pair"].chance == chance(benchmark)["last_pair"] == 1 / 3
-    compared = compare([run_of(benchmark, name, of) for name, of in answers.items()], draws=100)
+    compared = compare([run_of(benchmark, name, of) for name, of in answers.items()])
     assert "Last pair" in [column.label for column in overview(compared[0]).columns]
     text = html.unescape(page(compared))
     assert "Last pair" in text
@@ -82,7 +82,7 @@ def test_a_measure_of_galleries(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert 0 < result.measures["mean_found_at_3"].chance < 1
     asked = evaluate(benchmark, rankings, scorer="good", draws=100, measures="t2i_found_at_8")
     assert asked.measures["t2i_found_at_8"].value >= both[1]
-    compared = compare([run_of(benchmark, "good", rankings)], draws=100)
+    compared = compare([run_of(benchmark, "good", rankings)])
     assert ("Text to image", "Found@3") in [(c.block, c.label) for c in overview(compared[0]).columns]
     text = page(compared)
     assert "<dt>Found@3</dt><dd>found among the first 3</dd>" in text

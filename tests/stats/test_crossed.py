@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import stdtr
+from scipy.special import ndtr, stdtr, stdtrit
 
-from counterfoil.stats.crossed import crossed_variance, inflation, normal_reach
-from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap, macro_bootstrap, wilson
+from counterfoil.stats.crossed import inflation, linear_variance
+from counterfoil.stats.estimates import cluster_interval, difference_interval, macro_interval, wilson
 from counterfoil.stats.sharing import Shared, Sharing
 from counterfoil.stats.table_estimates import macro_table_differences, table_spread
-from counterfoil.stats.tests import paired_permutation
 
 
 def crossed(n: int, images: int, captions: int, seed: int = 0, wide: int = 1) -> Sharing:
@@ -59,7 +58,7 @@ def test_where_sets_are_apart_it_is_the_variance_of_the_sets() -> None:
     values = rng.random((40, 4))
     sharing = Sharing(np.repeat(np.arange(40), 4)[:, None], np.arange(160)[:, None])
     moved = (values.reshape(-1, 1) - values.mean()) / 160
-    variance, freedom = crossed_variance(sharing, moved)
+    variance, freedom = linear_variance(sharing, moved)
     assert variance[0] == pytest.approx(values.mean(axis=1).var(ddof=1) / 40)
     assert freedom[0] == pytest.approx(39)
     assert not sharing.crossed
@@ -69,7 +68,7 @@ def test_where_sets_are_apart_it_is_the_variance_of_the_sets() -> None:
 def test_where_nothing_is_shared_it_is_the_variance_of_the_mean() -> None:
     values = np.random.default_rng(0).random((30, 1))
     sharing = Sharing(np.arange(30)[:, None], np.arange(30)[:, None])
-    variance, freedom = crossed_variance(sharing, (values - values.mean()) / 30)
+    variance, freedom = linear_variance(sharing, (values - values.mean()) / 30)
     assert variance[0] == pytest.approx(values.var(ddof=1) / 30)
     assert freedom[0] == pytest.approx(29)
 
@@ -82,7 +81,7 @@ def test_two_ways_are_both_ways_less_what_is_in_both() -> None:
     moved = (table - table.mean()) / 180
     by_image, by_caption = (moved.sum(axis=axis) ** 2 for axis in (1, 0))
     expected = by_image.sum() * 12 / 11 + by_caption.sum() * 15 / 14 - (moved**2).sum()
-    variance, freedom = crossed_variance(Sharing(image[:, None], caption[:, None]), moved.reshape(-1, 1))
+    variance, freedom = linear_variance(Sharing(image[:, None], caption[:, None]), moved.reshape(-1, 1))
     assert variance[0] == pytest.approx(expected)
     assert 11 < freedom[0] < 26
 
@@ -91,8 +90,8 @@ def test_a_repeated_question_adds_no_certainty() -> None:
     sharing = crossed(50, 20, 12)
     twice = sharing.take(np.repeat(np.arange(50), 2))
     values = np.random.default_rng(0).random((50, 1))
-    once = cluster_bootstrap(values, sharing, seed=0)
-    again = cluster_bootstrap(np.repeat(values, 2, axis=0), twice, seed=0)
+    once = cluster_interval(values, sharing)
+    again = cluster_interval(np.repeat(values, 2, axis=0), twice)
     # But for the corrections of small samples, which see questions that are more alike.
     assert (again[1] - again[0]) == pytest.approx(once[1] - once[0], rel=0.2)
 
@@ -107,7 +106,7 @@ def test_two_captions_of_all_questions_are_given_and_the_photographs_counted() -
     assert sharing.independent
     assert sharing.crossed
     values = np.repeat([[1.0], [0.0]], [154, 5], axis=0)
-    low, high = cluster_bootstrap(values, sharing, seed=0)
+    low, high = cluster_interval(values, sharing)
     assert (low[0], high[0]) == pytest.approx(wilson(154, 159), abs=2e-3)
 
 
@@ -139,7 +138,7 @@ def test_a_wrong_image_of_all_questions_is_given_and_an_only_image_is_not() -> N
     assert beside.independent
     alone = Sharing(np.zeros((30, 1), int), np.arange(30)[:, None])
     assert not alone.given_images.any()
-    low, high = cluster_bootstrap(np.eye(30)[:, :1], alone, seed=0)
+    low, high = cluster_interval(np.eye(30)[:, :1], alone)
     assert (low[0], high[0]) == pytest.approx(wilson(1 / 30, 1), abs=1e-9)
 
 
@@ -152,15 +151,13 @@ def test_means_groups_and_tables_say_the_same() -> None:
     rng = np.random.default_rng(0)
     values = (rng.random((300, 2)) < 0.7).astype(np.float64)
     groups = np.zeros(300, dtype=np.int64)
-    low, high = cluster_bootstrap(values, sharing, seed=0)
-    assert macro_bootstrap(values[:, 0], groups, sharing, seed=5)[1:] == pytest.approx((low[0], high[0]))
-    table = table_spread(values, np.zeros((300, 2), int), sharing, seed=9)
+    low, high = cluster_interval(values, sharing)
+    assert macro_interval(values[:, 0], groups, sharing)[1:] == pytest.approx((low[0], high[0]))
+    table = table_spread(values, np.zeros((300, 2), int), sharing)
     assert np.array(table.wilson(0.95)) == pytest.approx(np.array([low, high]))
     pair = np.array([[0, 1]])
-    ends = difference_bootstrap(values, sharing, pair, seed=0)
-    found = macro_table_differences(
-        np.stack([values[:, :1], values[:, 1:]]), groups[:, None], sharing, pair, seed=0
-    )
+    ends = difference_interval(values, sharing, pair)
+    found = macro_table_differences(np.stack([values[:, :1], values[:, 1:]]), groups[:, None], sharing, pair)
     assert np.array(found[1:]).reshape(-1) == pytest.approx(np.array(ends).reshape(-1))
 
 
@@ -169,46 +166,44 @@ def test_columns_know_their_own_rows() -> None:
     rng = np.random.default_rng(0)
     values = (rng.random((200, 2)) < 0.6).astype(np.float64)
     groups = np.stack([np.where(np.arange(200) < 120, 0, -1), np.where(np.arange(200) < 120, -1, 0)], axis=1)
-    low, high = table_spread(values, groups, sharing, seed=0).wilson(0.95)
+    low, high = table_spread(values, groups, sharing).wilson(0.95)
     for column, rows in ((0, slice(0, 120)), (1, slice(120, 200))):
-        alone = cluster_bootstrap(values[rows, [column]], sharing.take(np.arange(200)[rows]), seed=0)
+        alone = cluster_interval(values[rows, [column]], sharing.take(np.arange(200)[rows]))
         assert (low[column], high[column]) == pytest.approx((alone[0][0], alone[1][0]))
 
 
-def test_units_that_share_nothing_are_left_as_they_are() -> None:
+def test_clusters_are_the_same_by_number_and_by_what_is_shared() -> None:
     sharing = Sharing(np.repeat(np.arange(60), 3)[:, None], np.arange(180)[:, None])
     values = (np.random.default_rng(0).random((180, 2)) < 0.6).astype(np.float64)
     pair = np.array([[0, 1]])
     for by_sharing, by_clusters in (
-        (cluster_bootstrap(values, sharing, seed=1), cluster_bootstrap(values, sharing.components, seed=1)),
+        (cluster_interval(values, sharing), cluster_interval(values, sharing.components)),
         (
-            difference_bootstrap(values, sharing, pair, seed=1),
-            difference_bootstrap(values, sharing.components, pair, seed=1),
+            difference_interval(values, sharing, pair),
+            difference_interval(values, sharing.components, pair),
         ),
     ):
         assert np.array_equal(np.array(by_sharing), np.array(by_clusters))
-    p = paired_permutation(values, sharing, pair, seed=1, draws=500)
-    assert p == paired_permutation(values, sharing.components, pair, seed=1, draws=500)
-    assert inflation(sharing, values - values.mean(axis=0)).tolist() == [1.0, 1.0]
+    # Draws of 60 clusters spread as the sum of squares does, by sqrt(59 / 60), and are normal.
+    widened = (60 / 59) ** 0.5 * stdtrit(59, 0.975) / 1.959964
+    assert inflation(sharing, values - values.mean(axis=0)) == pytest.approx(np.full(2, widened))
 
 
-def test_permutations_of_crossed_questions_are_those_of_a_student_t() -> None:
+def test_the_test_of_crossed_questions_is_that_of_a_student_t() -> None:
     """Many images and ten captions that lean one way: the p-value is that of the crossed standard error."""
     rng = np.random.default_rng(3)
     sharing = Sharing((np.arange(600) // 2)[:, None], rng.integers(0, 10, 600)[:, None])
     assert sharing.crossed
-    gaps = rng.normal(size=600) + rng.normal(size=10)[sharing.captions[:, 0]] + 0.2
-    values = np.stack([gaps, np.zeros(600)], axis=1)
-    p = paired_permutation(values, sharing, np.array([[0, 1]]), seed=0, draws=20_000)[0]
-    variance, freedom = crossed_variance(sharing, gaps[:, None] - gaps.mean())
-    expected = 2 * stdtr(freedom[0], -abs(gaps.sum()) / variance[0] ** 0.5)
-    assert p == pytest.approx(expected, rel=0.1)
-    assert p > 100 * paired_permutation(values, np.arange(600), np.array([[0, 1]]), seed=0, draws=20_000)[0]
-    assert normal_reach(sharing, np.zeros((600, 1)), np.ones((600, 1))).tolist() == [0.0]
-    # Weights that all are the same change nothing, one column for all or a column for each.
-    for weights in (np.full(600, 1 / 600), np.full((600, 2), 1 / 600)):
-        again = paired_permutation(values, sharing, np.array([[0, 1]]), weights=weights, seed=0, draws=20_000)
-        assert again[0] == pytest.approx(p, abs=1e-3)
+    lean = rng.normal(size=600) + rng.normal(size=10)[sharing.captions[:, 0]] + 0.2
+    values = np.stack([ndtr(lean), np.full(600, 0.5)], axis=1)
+    gaps = values[:, :1] - values[:, 1:]
+    p = difference_interval(values, sharing, np.array([[0, 1]]))[2][0]
+    variance, freedom = linear_variance(sharing, (gaps - gaps.mean()) / 600)
+    mean, discord = gaps.mean(), np.abs(gaps).mean()
+    expected = 2 * stdtr(freedom[0], -abs(mean) / variance[0] ** 0.5 * (1 - mean**2 / discord) ** 0.5)
+    assert p == pytest.approx(expected)
+    assert freedom[0] < 20
+    assert p > 100 * difference_interval(values, np.arange(600), np.array([[0, 1]]))[2][0]
 
 
 def test_accounts_of_the_same_questions_are_joined() -> None:
@@ -228,7 +223,7 @@ def test_a_hub_caption_costs_no_list_of_pairs() -> None:
     first = rng.choice(3999, size=n, p=weights / weights.sum())
     sharing = Sharing(rng.integers(0, 5000, (n, 1)), np.stack([first, 4000 + first], axis=1))
     values = (rng.random((n, 3)) < 0.5).astype(np.float64)
-    low, high = cluster_bootstrap(values, sharing, seed=0)
+    low, high = cluster_interval(values, sharing)
     assert ((high - low) < 0.05).all()
     assert len(np.unique(sharing.components)) < 30
     assert len(Shared.of(n, np.arange(n), np.zeros(n, np.int64)).members) == n

@@ -11,23 +11,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import stdtr, stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.metrics import contrast
 from counterfoil.stats.estimates import (
-    cluster_bootstrap,
-    difference_bootstrap,
-    macro_bootstrap,
+    cluster_interval,
+    difference_interval,
+    macro_interval,
     macro_weights,
     spread,
     t_over_folds,
     wilson,
 )
 from counterfoil.stats.intervals import tango_score, wilson_score
-from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.sharing import Sharing
-
-DRAWS = 400
 
 
 def example(n: int = 60, m: int = 3, n_clusters: int = 15, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -40,35 +38,26 @@ def example(n: int = 60, m: int = 3, n_clusters: int = 15, seed: int = 0) -> tup
     return values, clusters
 
 
-def drawn_means(
-    values: np.ndarray,
-    clusters: np.ndarray,
-    seed: int,
-    groups: np.ndarray | None = None,
-    shares: np.ndarray | None = None,
-) -> np.ndarray:
-    """The slow twin: for each draw, list the drawn questions and take their mean (or mean of group means)."""
-    names = np.unique(clusters)
-    replicates = []
-    for row in np.concatenate(list(cluster_draws(len(names), DRAWS, seed=seed))):
-        times = dict(zip(names.tolist(), row.astype(int).tolist(), strict=True))
-        rows = np.repeat(np.arange(len(values)), [times[cluster] for cluster in clusters.tolist()])
-        if groups is None:
-            replicates.append(values[rows].mean(axis=0))
-        else:
-            drawn = groups[rows]
-            replicates.append(
-                np.average(
-                    [values[rows][drawn == g].mean(axis=0) for g in np.unique(drawn)],
-                    axis=0,
-                    weights=None if shares is None else shares[np.unique(drawn)],
-                )
-            )
-    return np.array(replicates)
+def by_the_matrices(
+    values: np.ndarray, clusters: np.ndarray, weights: np.ndarray, groups: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """The slow twin: CR2 and its degrees of freedom as Bell and McCaffrey write them, with all matrices.
 
-
-#: Student's t quantile for 14 degrees of freedom, from a table.
-T_14 = 2.144787
+    The regression is on indicators of the groups, and the estimate the weighted sum of their coefficients.
+    """
+    x = (groups[:, None] == np.unique(groups)).astype(float)
+    hat = x @ np.linalg.inv(x.T @ x) @ x.T
+    residuals, variance, vectors = (np.eye(len(x)) - hat) @ values, np.zeros(values.shape[1]), []
+    for cluster in np.unique(clusters):
+        rows = np.flatnonzero(clusters == cluster)
+        root, basis = np.linalg.eigh(np.eye(len(rows)) - hat[np.ix_(rows, rows)])
+        inverse = np.where(root > 1e-9, 1 / np.sqrt(np.maximum(root, 1e-9)), 0.0)
+        one = np.zeros(len(x))
+        one[rows] = basis @ np.diag(inverse) @ basis.T @ weights[rows]
+        variance += (one @ residuals) ** 2
+        vectors.append((np.eye(len(x)) - hat) @ one)
+    gram = np.array(vectors) @ np.array(vectors).T
+    return variance, float(np.trace(gram) ** 2 / (gram**2).sum())
 
 
 # ---------------------------------------------------------------------------------------------- Wilson
@@ -104,42 +93,49 @@ def test_wilson_refuses_what_is_no_proportion(successes: float, n: float) -> Non
         wilson(successes, n)
 
 
-# ---------------------------------------------------------------------------------- clustered bootstrap
+# ----------------------------------------------------------------------------------- clustered intervals
 
 
-def test_cluster_bootstrap_equals_a_slow_twin() -> None:
+def test_a_cluster_interval_equals_a_slow_twin() -> None:
     values, clusters = example()
-    low, high = cluster_bootstrap(values, clusters, seed=3, draws=DRAWS)
+    low, high = cluster_interval(values, clusters)
     p = values.mean(axis=0)
-    variance = drawn_means(values, clusters, seed=3).var(axis=0) * 15 / 14
-    expected = wilson_score(p, p * (1 - p) / variance, np.full(3, T_14))
-    assert low == pytest.approx(expected[0], abs=1e-6)
-    assert high == pytest.approx(expected[1], abs=1e-6)
+    variance, freedom = by_the_matrices(values, clusters, np.full(60, 1 / 60), np.zeros(60, dtype=int))
+    assert freedom < 14
+    expected = wilson_score(p, p * (1 - p) / variance, np.full(3, stdtrit(freedom, 0.975)))
+    assert low == pytest.approx(expected[0], abs=1e-9)
+    assert high == pytest.approx(expected[1], abs=1e-9)
 
 
-def test_the_variance_of_the_draws_is_the_textbook_one() -> None:
-    # Clusters of equal size k: the mean's variance is that of C cluster means over C; with C / (C - 1) for
-    # the bootstrap's bias it is their sample variance over C. 20,000 draws know it to about 1 %.
+def test_the_variance_of_equal_clusters_is_the_textbook_one() -> None:
     rng = np.random.default_rng(0)
     values = (rng.random((40, 4)) < rng.random((40, 1))).astype(np.float64)
-    low, high = cluster_bootstrap(values.reshape(-1, 1), np.repeat(np.arange(40), 4), seed=0, draws=20_000)
+    low, high = cluster_interval(values.reshape(-1, 1), np.repeat(np.arange(40), 4))
     p, variance = values.mean(), values.mean(axis=1).var(ddof=1) / 40
     expected = wilson_score(
         np.array([p]), np.array([p * (1 - p) / variance]), np.array([2.022691])
     )  # t, 39 df
-    assert (low[0], high[0]) == pytest.approx((expected[0][0], expected[1][0]), rel=0.01)
+    assert (low[0], high[0]) == pytest.approx((expected[0][0], expected[1][0]), abs=1e-6)
 
 
-def test_without_clusters_it_is_wilson_but_for_the_noise_of_drawing() -> None:
+def test_without_clusters_it_is_nearly_wilson() -> None:
     values = np.repeat([[1.0], [0.0]], [700, 300], axis=0)
-    low, high = cluster_bootstrap(values, np.arange(1000), seed=0)
-    assert (low[0], high[0]) == pytest.approx(wilson(700, 1000), abs=1.5e-3)
+    low, high = cluster_interval(values, np.arange(1000))
+    assert (low[0], high[0]) == pytest.approx(wilson(700, 1000), abs=2e-4)
+
+
+def test_one_cluster_of_most_questions_leaves_few_degrees_of_freedom() -> None:
+    """What percentiles and sums of squares miss: 40 of 58 questions are one image's."""
+    clusters = np.repeat(np.arange(19), [40] + [1] * 18)
+    values = (np.random.default_rng(0).random((58, 1)) < 0.7).astype(np.float64)
+    found = spread(values, clusters)
+    assert found.freedom[0] < 3
 
 
 def test_copies_of_a_question_add_no_certainty() -> None:
     values = np.repeat([[1.0], [0.0]], [70, 30], axis=0)
-    once = cluster_bootstrap(values, np.arange(100), seed=0)
-    copied = cluster_bootstrap(np.repeat(values, 10, axis=0), np.repeat(np.arange(100), 10), seed=0)
+    once = cluster_interval(values, np.arange(100))
+    copied = cluster_interval(np.repeat(values, 10, axis=0), np.repeat(np.arange(100), 10))
     assert copied[0] == pytest.approx(once[0])
     assert copied[1] == pytest.approx(once[1])
 
@@ -147,20 +143,18 @@ def test_copies_of_a_question_add_no_certainty() -> None:
 @pytest.mark.parametrize("constant", [0.0, 1.0, 0.5, 1 / 6, 0.123])
 def test_a_column_that_does_not_vary_never_claims_certainty(constant: float) -> None:
     # 30 questions in 10 clusters: as sure as 10 independent questions make one.
-    low, high = cluster_bootstrap(np.full((30, 1), constant), np.arange(30) % 10, seed=0, draws=50)
+    low, high = cluster_interval(np.full((30, 1), constant), np.arange(30) % 10)
     assert (low[0], high[0]) == pytest.approx(wilson(10 * constant, 10))
 
 
 def test_mirrored_questions_that_cancel_out_do_not_claim_certainty_either() -> None:
     # One of the two questions of every cluster is right: drawing clusters always gives one half.
-    low, high = cluster_bootstrap(
-        np.array([[1.0], [0.0]] * 10), np.repeat(np.arange(10), 2), seed=0, draws=50
-    )
+    low, high = cluster_interval(np.array([[1.0], [0.0]] * 10), np.repeat(np.arange(10), 2))
     assert (low[0], high[0]) == pytest.approx(wilson(5, 10))
 
 
 def test_one_cluster_is_one_question() -> None:
-    low, high = cluster_bootstrap(np.array([[1.0], [0.0], [1.0]]), np.zeros(3, dtype=int), seed=0, draws=20)
+    low, high = cluster_interval(np.array([[1.0], [0.0], [1.0]]), np.zeros(3, dtype=int))
     assert (low[0], high[0]) == pytest.approx(wilson(2 / 3, 1))
 
 
@@ -170,7 +164,7 @@ def test_intervals_are_in_range_and_contain_the_mean(seed: int, n_clusters: int,
     rng = np.random.default_rng(seed)
     values = rng.choice([0, 1, 0.5, 1 / 6], size=(n, 4), p=[0.1, 0.7, 0.1, 0.1])
     clusters = rng.integers(0, n_clusters, n)
-    low, high = cluster_bootstrap(values, clusters, seed=seed, draws=50)
+    low, high = cluster_interval(values, clusters)
     assert (low >= 0).all()
     assert (high <= 1).all()
     assert (low < high).all()
@@ -178,14 +172,13 @@ def test_intervals_are_in_range_and_contain_the_mean(seed: int, n_clusters: int,
     assert (values.mean(axis=0) <= high + 1e-12).all()
 
 
-def test_the_seed_decides_and_cluster_numbers_do_not() -> None:
+def test_numbers_of_clusters_and_other_columns_decide_nothing() -> None:
     values, clusters = example()
-    first = cluster_bootstrap(values, clusters, seed=1, draws=DRAWS)
+    first = cluster_interval(values, clusters)
     # Other numbers in the same order, and one column alone: the same bits.
-    again = cluster_bootstrap(values[:, [1]], clusters * 7 - 3, seed=1, draws=DRAWS)
+    again = cluster_interval(values[:, [1]], clusters * 7 - 3)
     assert first[0][1] == again[0][0]
     assert first[1][1] == again[1][0]
-    assert cluster_bootstrap(values, clusters, seed=2, draws=DRAWS)[0].tolist() != first[0].tolist()
 
 
 @pytest.mark.parametrize(
@@ -198,20 +191,18 @@ def test_the_seed_decides_and_cluster_numbers_do_not() -> None:
 )
 def test_refuses_no_questions_and_values_out_of_range(values: np.ndarray, what: str) -> None:
     with pytest.raises(InputError, match=what):
-        cluster_bootstrap(values, np.zeros(len(values), dtype=int), seed=0)
+        cluster_interval(values, np.zeros(len(values), dtype=int))
 
 
 BITS = """
 import numpy as np
-from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap
-from counterfoil.stats.tests import paired_permutation
+from counterfoil.stats.estimates import cluster_interval, difference_interval
 rng = np.random.default_rng(0)
 values, clusters = rng.random((3000, 12)), rng.integers(0, 700, 3000)
 values[:, :6] = values[:, :6] < 0.7
 pairs = np.array([(a, b) for a in range(12) for b in range(a)])
-found = [*cluster_bootstrap(values, clusters, seed=1, draws=600)]
-found += [*difference_bootstrap(values, clusters, pairs, seed=1, draws=600)]
-found += [paired_permutation(values, clusters, pairs, seed=1, draws=600)]
+found = [*cluster_interval(values, clusters)]
+found += [*difference_interval(values, clusters, pairs)]
 print(np.concatenate(found).tobytes().hex())
 """
 
@@ -230,43 +221,42 @@ def test_the_same_bits_at_any_number_of_threads() -> None:
 # ------------------------------------------------------------------------------------------------ macro
 
 
-def test_macro_bootstrap_equals_a_slow_twin_also_where_draws_miss_a_group() -> None:
-    values, clusters = example(n=40, m=1)
-    # Group 2 lies in a single cluster, which a third of the draws misses; group 0 spreads over many.
-    groups = np.where(clusters == 4, 2, np.arange(40) % 2)
-    value, low, high = macro_bootstrap(values[:, 0], groups, clusters, seed=5, draws=DRAWS)
-    p = np.mean([values[groups == g, 0].mean() for g in range(3)])
-    variance = drawn_means(values, clusters, seed=5, groups=groups).var() * 15 / 14
-    expected = wilson_score(np.array([p]), np.array([p * (1 - p) / variance]), np.array([T_14]))
-    assert value == pytest.approx(p)
-    assert (low, high) == pytest.approx((expected[0][0], expected[1][0]), abs=1e-6)
-
-
-def test_groups_of_unequal_weight_equal_a_slow_twin() -> None:
-    values, clusters = example(n=40, m=2)
-    groups = np.where(clusters == 4, 2, np.arange(40) % 2)
-    shares = np.array([0.5, 0.3, 0.2])
-    found = spread(values, clusters, groups=groups, shares=shares, seed=5, draws=DRAWS)
+@pytest.mark.parametrize("shares", [None, np.array([0.5, 0.3, 0.2])])
+def test_macro_intervals_equal_a_slow_twin(shares: np.ndarray | None) -> None:
+    values, clusters = example(m=2)
+    groups = np.arange(60) % 3
+    found = spread(values, clusters, groups=groups, shares=shares)
     means = np.array([values[groups == g].mean(axis=0) for g in range(3)])
-    assert found.value == pytest.approx(shares @ means)
-    variance = drawn_means(values, clusters, seed=5, groups=groups, shares=shares).var(axis=0) * 15 / 14
+    assert found.value == pytest.approx((np.full(3, 1 / 3) if shares is None else shares) @ means)
+    variance, freedom = by_the_matrices(values, clusters, macro_weights(groups, shares), groups)
     assert found.variance == pytest.approx(variance)
-    same = spread(values, clusters, groups=groups, shares=np.full(3, 1 / 3), seed=5, draws=DRAWS)
-    plain = spread(values, clusters, groups=groups, seed=5, draws=DRAWS)
-    assert same.variance == pytest.approx(plain.variance)
-    # Where images and captions are crossed and none is shared, the variance of independent means.
-    own = np.arange(40)[:, None]
-    crossed = spread(values, Sharing(own, own, True), groups=groups, shares=shares, seed=0)
-    assert crossed.value == pytest.approx(shares @ means)
-    moved = sum(shares[g] ** 2 * values[groups == g].var(axis=0) / (groups == g).sum() for g in range(3))
-    assert crossed.variance == pytest.approx(moved * 40 / 39, rel=0.15)
+    assert found.freedom == pytest.approx(freedom)
+    if shares is None:
+        value, low, high = macro_interval(values[:, 0], groups, clusters)
+        expected = wilson_score(
+            found.value[:1],
+            (found.value * (1 - found.value) / variance)[:1],
+            np.array([stdtrit(freedom, 0.975)]),
+        )
+        assert (value, low, high) == pytest.approx((found.value[0], expected[0][0], expected[1][0]))
+
+
+def test_a_group_in_one_cluster_varies_as_far_as_it_is_from_the_mean() -> None:
+    # Group 1 is one question: nothing in it says how its mean varies.
+    values, groups = np.array([[1.0]] * 6 + [[0.0]] * 3 + [[1.0]]), np.array([0] * 9 + [1])
+    found = spread(values, np.arange(10), groups=groups)
+    assert found.value[0] == pytest.approx(5 / 6)
+    assert found.variance[0] == pytest.approx(0.25 / 4 / 9 + (1 / 6) ** 2 / 4 * 2)
+    # Groups of one question each are the plain mean of so many questions.
+    alone, plain = (spread(values, np.arange(10), groups=each) for each in (np.arange(10), None))
+    assert (alone.variance[0], alone.freedom[0]) == pytest.approx((plain.variance[0], plain.freedom[0]))
 
 
 def test_macro_over_one_group_is_micro_and_negative_groups_do_not_count() -> None:
     values, clusters = example(m=1)
     groups = np.where(np.arange(60) < 50, 3, -1)
-    value, low, high = macro_bootstrap(values[:, 0], groups, clusters, seed=1, draws=DRAWS)
-    inside = cluster_bootstrap(values[:50], clusters[:50], seed=1, draws=DRAWS)
+    value, low, high = macro_interval(values[:, 0], groups, clusters)
+    inside = cluster_interval(values[:50], clusters[:50])
     assert value == pytest.approx(values[:50].mean())
     assert (low, high) == (inside[0][0], inside[1][0])
 
@@ -281,40 +271,61 @@ def test_macro_weights_make_the_mean_of_group_means() -> None:
 # ------------------------------------------------------------------------------------------ differences
 
 
-def test_difference_bootstrap_equals_a_slow_twin() -> None:
+def test_difference_interval_equals_a_slow_twin() -> None:
     values, clusters = example(m=4)
     pairs = np.array([[0, 1], [2, 0], [3, 3]])
-    low, high = difference_bootstrap(values, clusters, pairs, seed=3, draws=DRAWS)
-    replicates = drawn_means(values, clusters, seed=3)
+    low, high, p = difference_interval(values, clusters, pairs)
     gap = values[:, [0, 2]] - values[:, [1, 0]]
     d, discord = gap.mean(axis=0), np.abs(gap).mean(axis=0)
-    variance = (replicates[:, [0, 2]] - replicates[:, [1, 0]]).var(axis=0) * 15 / 14
-    expected = tango_score(d, discord, (discord - d * d) / variance, np.full(2, T_14))
-    assert low[:2] == pytest.approx(expected[0], abs=1e-6)
-    assert high[:2] == pytest.approx(expected[1], abs=1e-6)
+    variance, freedom = by_the_matrices(gap, clusters, np.full(60, 1 / 60), np.zeros(60, dtype=int))
+    effective = (discord - d * d) / variance
+    expected = tango_score(d, discord, effective, np.full(2, stdtrit(freedom, 0.975)))
+    assert low[:2] == pytest.approx(expected[0], abs=1e-9)
+    assert high[:2] == pytest.approx(expected[1], abs=1e-9)
+    assert p[:2] == pytest.approx(2 * stdtr(freedom, -np.abs(d) * np.sqrt(effective / discord)))
     # A column against itself: as sure as 15 questions without a difference, +- z**2 / (n + z**2).
     assert (low[2], high[2]) == pytest.approx((-3.841459 / 18.841459, 3.841459 / 18.841459), abs=1e-6)
+    assert p[2] == 1
 
 
 def test_macro_difference_equals_a_slow_twin() -> None:
     values, clusters = example(m=2)
     groups = np.arange(60) % 3 - (np.arange(60) == 7) * 9
-    low, high = difference_bootstrap(values, clusters, np.array([[0, 1]]), seed=3, draws=DRAWS, groups=groups)
+    low, high, p = difference_interval(values, clusters, np.array([[0, 1]]), groups=groups)
     inside = groups >= 0
-    replicates = drawn_means(values[inside], clusters[inside], seed=3, groups=groups[inside])
-    gap = values[:, 0] - values[:, 1]
-    d = np.mean([gap[groups == g].mean() for g in range(3)])
-    discord = np.mean([np.abs(gap[groups == g]).mean() for g in range(3)])
-    variance = (replicates[:, 0] - replicates[:, 1]).var() * 15 / 14
-    expected = tango_score(
-        np.array([d]), np.array([discord]), np.array([(discord - d * d) / variance]), np.array([T_14])
-    )
-    assert (low[0], high[0]) == pytest.approx((expected[0][0], expected[1][0]), abs=1e-6)
+    gap = (values[:, 0] - values[:, 1])[inside, None]
+    weights = macro_weights(groups)[inside]
+    d, discord = weights @ gap[:, 0], weights @ np.abs(gap[:, 0])
+    variance, freedom = by_the_matrices(gap, clusters[inside], weights, groups[inside])
+    effective = (discord - d * d) / variance
+    expected = tango_score(np.array([d]), np.array([discord]), effective, np.array([stdtrit(freedom, 0.975)]))
+    assert (low[0], high[0]) == pytest.approx((expected[0][0], expected[1][0]), abs=1e-9)
+    assert p[0] == pytest.approx(2 * stdtr(freedom, -abs(d) * np.sqrt(effective[0] / discord)))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6), st.integers(1, 20), st.integers(1, 60), st.sampled_from([0.0, 0.3, 0.8]))
+def test_p_is_below_5_percent_exactly_where_the_interval_leaves_0_out(
+    seed: int, n_clusters: int, n: int, lean: float
+) -> None:
+    """Clusters of unequal sizes, groups, images and captions as crossed factors: never a contradiction."""
+    rng = np.random.default_rng(seed)
+    clusters = np.minimum(rng.geometric(0.2, n), n_clusters)
+    values = rng.choice([0, 1, 0.5, 1 / 6], size=(n, 6), p=[0.2, 0.6, 0.1, 0.1])
+    values[:, 1] = np.where(rng.random(n) < lean, 1.0, values[:, 1])
+    values[:, 3] = np.where(rng.random(n) < lean, values[:, 2], values[:, 3])
+    captions = rng.integers(0, max(n // 3, 1), (n, 1))
+    pairs = np.array([[0, 1], [2, 3], [4, 5], [1, 0], [0, 0]])
+    for shared in (clusters, Sharing(clusters[:, None], captions, always_crossed=True)):
+        for groups in (None, rng.integers(0, 4, n)):
+            low, high, p = difference_interval(values, shared, pairs, groups=groups)
+            assert ((p < 0.05) == ((low > 0) | (high < 0))).all()
 
 
 def test_swapping_a_pair_turns_the_interval_round() -> None:
     values, clusters = example(m=2)
-    low, high = difference_bootstrap(values, clusters, np.array([[0, 1], [1, 0]]), seed=0, draws=DRAWS)
+    low, high, p = difference_interval(values, clusters, np.array([[0, 1], [1, 0]]))
+    assert p[0] == p[1]
     assert low[0] == pytest.approx(-high[1], abs=1e-9)
     assert high[0] == pytest.approx(-low[1], abs=1e-9)
 
@@ -324,16 +335,16 @@ def test_pairing_makes_the_difference_of_twins_narrower_than_that_of_strangers()
     first = (rng.random(400) < 0.6).astype(np.float64)
     twin = np.where(rng.random(400) < 0.02, 1 - first, first)
     stranger = rng.permutation(first)
-    low, high = difference_bootstrap(
-        np.stack([first, twin, stranger], 1), np.arange(400), np.array([[0, 1], [0, 2]]), seed=0, draws=DRAWS
+    low, high, _ = difference_interval(
+        np.stack([first, twin, stranger], 1), np.arange(400), np.array([[0, 1], [0, 2]])
     )
     assert (high - low)[0] < 0.4 * (high - low)[1]
 
 
 def test_no_pairs_give_no_intervals() -> None:
     values, clusters = example()
-    low, high = difference_bootstrap(values, clusters, np.zeros((0, 2), dtype=int), seed=0, draws=10)
-    assert (len(low), len(high)) == (0, 0)
+    found = difference_interval(values, clusters, np.zeros((0, 2), dtype=int))
+    assert [len(each) for each in found] == [0, 0, 0]
 
 
 # ---------------------------------------------------------------------------------------- t over folds

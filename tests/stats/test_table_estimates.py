@@ -1,19 +1,16 @@
-"""Intervals of tables against those of their columns one by one, and against draws written out."""
+"""Intervals of tables against those of their columns one by one, and against the same by hand."""
 
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.stats.estimates import (
-    difference_bootstrap,
-    macro_bootstrap,
+    difference_interval,
+    macro_interval,
     wilson,
 )
-from counterfoil.stats.intervals import wilson_score
-from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.table_estimates import macro_table_differences, table_spread
 
 
@@ -34,17 +31,17 @@ def _ends(*table: np.ndarray, **how: Any) -> tuple[np.ndarray, np.ndarray, np.nd
 
 def test_many_columns_at_once_are_as_one_by_one() -> None:
     values, groups, clusters = _table()
-    value, low, high = _ends(values, groups, clusters, seed=3, draws=500)
+    value, low, high = _ends(values, groups, clusters)
     for k in range(2):
-        expected = macro_bootstrap(values[:, k], groups[:, k], clusters, seed=3, draws=500)
+        expected = macro_interval(values[:, k], groups[:, k], clusters)
         assert (value[k], low[k], high[k]) == pytest.approx(expected, abs=1e-9)
 
 
 def test_what_has_no_group_may_be_anything() -> None:
     values, groups, clusters = _table()
     spoilt = np.where(groups < 0, np.nan, values)
-    first = _ends(values, groups, clusters, seed=3, draws=100)
-    second = _ends(spoilt, groups, clusters, seed=3, draws=100)
+    first = _ends(values, groups, clusters)
+    second = _ends(spoilt, groups, clusters)
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -52,43 +49,29 @@ def test_what_has_no_group_may_be_anything() -> None:
 def test_an_average_of_columns_weighs_them_and_not_their_rows() -> None:
     values, groups, clusters = _table()
     averages = np.array([[1.0, 0.5], [0.0, 0.5]])
-    value, low, high = _ends(values, groups, clusters, averages=averages, seed=3, draws=500)
+    value, low, high = _ends(values, groups, clusters, averages=averages)
     means = [np.mean([values[groups[:, k] == g, k].mean() for g in (0, 1)]) for k in (0, 1)]
     assert value == pytest.approx([means[0], np.mean(means)], abs=1e-9)
     assert (low < value).all()
     assert (value < high).all()
-    # By hand: the spread of the average over the same draws, with the interval for as many questions.
-    draws = np.concatenate(list(cluster_draws(20, 500, seed=3)))[:, clusters]
-    of_columns = []
-    for k in (0, 1):
-        of_groups = []
-        for g in (0, 1):
-            rows = groups[:, k] == g
-            # A group of which nothing was drawn is left out: it has no mean.
-            size = draws[:, rows].sum(axis=1)
-            of_groups.append((draws[:, rows] @ values[rows, k]) / np.where(size, size, np.nan))
-        of_columns.append(np.nanmean(of_groups, axis=0))
-    variance = np.mean(of_columns, axis=0).var() * 20 / 19
-    effective = value[1] * (1 - value[1]) / variance
-    by_hand = wilson_score(value[1:], np.array([effective]), np.array([stdtrit(19, 0.975)]))
-    assert (low[1], high[1]) == pytest.approx((by_hand[0][0], by_hand[1][0]), abs=1e-9)
+    # By hand: its rows are in four groups, two of each column, which weigh a quarter.
+    rows = np.where(groups[:, 0] >= 0, groups[:, 0], 2 + groups[:, 1])
+    own = np.where(groups[:, 0] >= 0, values[:, 0], values[:, 1])
+    by_hand = macro_interval(own, rows, clusters)
+    assert (value[1], low[1], high[1]) == pytest.approx(by_hand, abs=1e-9)
 
 
 def test_differences_of_many_columns_are_as_one_by_one() -> None:
     values, groups, clusters = _table()
     tables = np.stack([values, values[::-1], np.ones_like(values)])
     pairs = np.array([[0, 1], [2, 0], [1, 1]])
-    value, low, high = macro_table_differences(tables, groups, clusters, pairs, seed=3, draws=500)
+    value, low, high, p = macro_table_differences(tables, groups, clusters, pairs)
     for k in range(2):
-        expected = difference_bootstrap(
-            tables[:, :, k].T, clusters, pairs, groups=groups[:, k], seed=3, draws=500
-        )
-        np.testing.assert_allclose((low[:, k], high[:, k]), expected, atol=1e-9)
+        expected = difference_interval(tables[:, :, k].T, clusters, pairs, groups=groups[:, k])
+        np.testing.assert_allclose((low[:, k], high[:, k], p[:, k]), expected, atol=1e-9)
     assert value[2].tolist() == [0.0, 0.0]
     half = np.full((2, 1), 0.5)
-    mean, low, high = macro_table_differences(
-        tables, groups, clusters, pairs, averages=half, seed=3, draws=500
-    )
+    mean, low, high, _ = macro_table_differences(tables, groups, clusters, pairs, averages=half)
     np.testing.assert_allclose(mean[:, 0], value.mean(axis=1), atol=1e-12)
     assert ((low < mean) & (mean < high)).all()
 
@@ -96,12 +79,16 @@ def test_differences_of_many_columns_are_as_one_by_one() -> None:
 def test_a_column_that_never_varies_counts_its_own_clusters() -> None:
     values, groups, clusters = np.ones((20, 2)), np.zeros((20, 2), dtype=np.int64), np.arange(20)
     groups[5:, 1] = -1
-    _, low, _ = _ends(values, groups, clusters, seed=0, draws=50)
+    _, low, _ = _ends(values, groups, clusters)
     assert low == pytest.approx([wilson(20, 20)[0], wilson(5, 5)[0]])
 
 
-def test_tables_with_nothing_to_draw_from() -> None:
+def test_tables_without_questions_are_refused() -> None:
     with pytest.raises(InputError, match="1 without a value"):
-        table_spread(np.ones((2, 2)), np.array([[0, -1], [0, -1]]), np.arange(2), seed=0)
+        table_spread(np.ones((2, 2)), np.array([[0, -1], [0, -1]]), np.arange(2))
     with pytest.raises(InputError, match=r"values must be in \[0, 1\]"):
-        table_spread(np.full((2, 1), 1.5), np.zeros((2, 1), dtype=np.int64), np.arange(2), seed=0)
+        table_spread(np.full((2, 1), 1.5), np.zeros((2, 1), dtype=np.int64), np.arange(2))
+    with pytest.raises(InputError, match="rows in common"):
+        table_spread(
+            np.ones((2, 2)), np.zeros((2, 2), dtype=np.int64), np.arange(2), averages=np.full((2, 1), 0.5)
+        )

@@ -73,8 +73,6 @@ def grade_heatmaps(
     methods: str | Sequence[str] = (),
     grid: int = 7,
     fill: str = "mean",
-    draws: int = 2000,
-    seed: int = 0,
     cache: Cache = "default",
     batch_size: int = 32,
     workers: int | None = None,
@@ -101,4 +99,4 @@ def grade_heatmaps(
         workers=workers,
     )
     feedback = feedback_of(quiet=quiet, progress=progress, note=note)
-    return grade_task(scorer, benchmark, options, draws=draws, seed=seed, feedback=feedback)
+    return grade_task(scorer, benchmark, options, feedback=feedback)

@@ -149,7 +149,7 @@ def evaluate(
     `limit` measures so many questions, evenly spread, `available` those whose items are at hand.
     `out` gets a run folder OUT/BENCHMARK, which `compare` and `load_run` read; one of another scorer is
     replaced with `overwrite` only. `measures` are those reported, by default all. `ties` ("strict", "half",
-    "optimistic") says what a tie counts, `interval` ("auto", "wilson", "bootstrap", "crossed", "folds") how
+    "optimistic") says what a tie counts, `interval` ("auto", "wilson", "clusters", "crossed", "folds") how
     intervals are made. In a gallery `first_stage` is a dual encoder whose first `depth` items a scorer of
     pairs ranks again, and a run keeps the `top` first items of each query.
 

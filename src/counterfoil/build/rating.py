@@ -25,7 +25,7 @@ from counterfoil.engine.run import score_items
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.scorers.base import abilities
-from counterfoil.stats.intervals import Spread
+from counterfoil.stats.estimates import spread
 
 NEGATIVE = "negative_"
 #: Stands for all images where a scorer looks at none.
@@ -158,26 +158,18 @@ class BlindGaps:
 def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"]) -> Estimate:
     """How often a blind scorer prefers the right caption, ties being one half, with its 95 % interval.
 
-    `clusters` gives equal numbers to rows that depend on each other. The variance is that of sums over
-    clusters, and the interval Wilson's for as many rows as would vary as much by themselves.
+    `clusters` gives equal numbers to rows that depend on each other (`stats.estimates.spread`).
 
     Raises `InputError` for no rows.
 
     >>> print(blind_accuracy(np.array([0.5, 0.1, -0.2, 0.0] * 25), np.arange(100)))
     0.6250 [0.5399, 0.7030]
     """
-    n = len(gaps)
-    if not n:
+    if not len(gaps):
         raise InputError("no rows to measure a blind scorer on")
-    right = accuracies(gaps)
-    value = float(right.mean())
-    units = np.unique(clusters, return_inverse=True)[1].reshape(-1)
-    sums = np.bincount(units, weights=right - value)
-    c = len(sums)
-    variance = float((sums**2).sum()) / n**2 * (c / max(c - 1, 1))
-    found = Spread(*(np.array([each]) for each in (value, variance, float(max(c - 1, 1)), float(c))))
-    low, high = found.wilson(0.95)
-    return Estimate(value, float(low[0]), float(high[0]), n, 0.5, float(found.effective()[0]))
+    found = spread(accuracies(gaps)[:, None], clusters)
+    (low,), (high,), (effective,) = (*found.wilson(0.95), found.effective())
+    return Estimate(float(found.value[0]), float(low), float(high), len(gaps), 0.5, float(effective))
 
 
 def accuracy_facts(before: Estimate, after: Estimate) -> dict[str, Any]:

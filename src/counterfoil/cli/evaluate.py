@@ -90,7 +90,7 @@ def command(
         typer.Option(help="A tie is wrong, worth its chance in a random order, or right."),
     ] = "strict",
     interval: Annotated[
-        Literal["auto", "wilson", "bootstrap", "crossed", "folds"],
+        Literal["auto", "wilson", "clusters", "crossed", "folds"],
         typer.Option(help="How intervals are made; auto knows which questions share images or captions."),
     ] = "auto",
     draws: Draws = 10_000,

@@ -7,7 +7,6 @@ import typer
 from counterfoil.cli import options, usage
 from counterfoil.cli.options import (
     Device,
-    Draws,
     Html,
     Json,
     Overwrite,
@@ -37,9 +36,9 @@ EPILOG = """Examples:
 @usage.panels(
     Data="questions limit data images",
     Method="method grid fill mask",
-    Grades="grade draws seed",
+    Grades="grade",
     Results="html json title pictures private quiet",
-    Model="prompt settings",
+    Model="prompt settings seed",
 )
 def command(
     scorer: Annotated[
@@ -99,7 +98,6 @@ def command(
             help="In the drawn world, where places are known: how often heatmaps point at the right thing.",
         ),
     ] = False,
-    draws: Draws = 2000,
     html: Html = None,
     json: Json = None,
     title: Title = "Which words count, and where",
@@ -159,7 +157,7 @@ def command(
     )
     feedback = terminal.feedback(quiet=quiet)
     found = (
-        grade_heatmaps(scorer, benchmark, asked, draws=draws, seed=seed, feedback=feedback)
+        grade_heatmaps(scorer, benchmark, asked, feedback=feedback)
         if grade
         else explain(scorer, benchmark, asked, feedback=feedback)
     )

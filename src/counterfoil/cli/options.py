@@ -138,7 +138,7 @@ Signatures = Annotated[
     ),
 ]
 
-Draws = Annotated[int, typer.Option(min=100, max=most("draws"), help="Bootstrap draws.")]
+Draws = Annotated[int, typer.Option(min=100, max=most("draws"), help="Draws of a bootstrap.")]
 Seed = Annotated[int, typer.Option(min=0, max=most("seed"), help="Seed of everything random.")]
 
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of them.")]

@@ -17,7 +17,6 @@ from counterfoil.cli.options import (
     Tables,
     Title,
 )
-from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +52,7 @@ def compare(
         Path | None, typer.Option(help="Folder of the images, where the data name files.")
     ] = None,
     interval: Annotated[
-        Literal["auto", "wilson", "bootstrap", "crossed", "folds"] | None,
+        Literal["auto", "wilson", "clusters", "crossed", "folds"] | None,
         typer.Option(
             help="How intervals are made, those of the runs too; by default theirs are kept, and those of "
             "differences are made as auto makes them."
@@ -65,16 +64,13 @@ def compare(
             "--shared", help="Compare over the questions that all runs answer: people beside models."
         ),
     ] = False,
-    draws: Annotated[
-        int,
-        typer.Option(min=100, max=most("draws"), help="Bootstrap draws; permutations are at least as many."),
-    ] = 10_000,
+    draws: Draws = 10_000,
     seed: Seed = 0,
     signatures: Signatures = False,
     private: Private = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Compare runs question by question: intervals of the difference, paired permutation and McNemar, Holm.
+    """Compare runs question by question: intervals of the difference, their p-values, McNemar, Holm.
 
     The same seed gives the same numbers, to the last bit.
     """

@@ -60,7 +60,7 @@ class Sweep:
     sentence: str
 
 
-def noise(trials: Sequence[Trial], *, draws: int = 10_000, seed: int = 0) -> Sweep:
+def noise(trials: Sequence[Trial]) -> Sweep:
     """T2I and group of quads as more of the negative images in training are wrong, and with filtering.
 
     `x` is the share of wrong negative images in [0, 1], `series` what was done about them ("as generated",
@@ -87,14 +87,14 @@ def noise(trials: Sequence[Trial], *, draws: int = 10_000, seed: int = 0) -> Swe
         for a, b in pairs
         for measure in measures
     ]
-    found = deciding(differences(asked, draws=draws, seed=seed))
+    found = deciding(differences(asked))
     of_group = [each for each in found if each.measure == "group"]
     return Sweep(
         key="noise",
         question=NOISE,
         axis="share of wrong negative images",
         measures=measures,
-        settings=_settings(trials, models, measures, draws, seed),
+        settings=_settings(trials, models, measures),
         differences=tuple(found),
         sentence="In group: " + "; ".join(f"{each.label}, {points(each)}" for each in of_group) + ".",
     )
@@ -105,8 +105,6 @@ def mining(
     *,
     own: Sequence[Trial] = (),
     measures: tuple[str, str] = ("mean_recall_at_1", "mean_map_at_r"),
-    draws: int = 10_000,
-    seed: int = 0,
 ) -> Sweep:
     """Two measures of a gallery, by which negatives the loss counted: does the stricter one agree?
 
@@ -129,10 +127,7 @@ def mining(
             trial.label,
             trial.x,
             trial.series,
-            {
-                measure: models[at].level(measure, draws=draws, seed=seed)
-                for measure, models in of_measure.items()
-            },
+            {measure: models[at].level(measure) for measure, models in of_measure.items()},
         )
         for at, trial in enumerate(trials)
     )
@@ -142,8 +137,6 @@ def mining(
         measure: gallery_differences(
             [(f"{models[a].name} against {models[b].name}", models[a], models[b]) for a, b in pairs],
             measure,
-            draws=draws,
-            seed=seed,
         )
         for measure, models in of_measure.items()
     }
@@ -207,15 +200,13 @@ def _settings(
     trials: Sequence[Trial],
     models: Sequence[Replicates],
     measures: Sequence[str],
-    draws: int,
-    seed: int,
 ) -> tuple[Setting, ...]:
     return tuple(
         Setting(
             trial.label,
             trial.x,
             trial.series,
-            {name: model.level(name, draws=draws, seed=seed) for name in measures},
+            {name: model.level(name) for name in measures},
         )
         for trial, model in zip(trials, models, strict=True)
     )

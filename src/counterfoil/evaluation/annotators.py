@@ -234,7 +234,7 @@ def study(
                 queries,
                 found_bias := bias(performance, annotators, performance[-1]),
                 _single(verified, measure, undefined, draws, seed, level),
-                _performance_ends(verified, measure, undefined, draws, seed, level),
+                _performance_ends(verified, measure, undefined, level),
                 _by_number(verified, annotators, found_bias, measure, undefined, seed, level),
             )
         )
@@ -246,9 +246,7 @@ def _singles(n: int) -> NDArray[np.bool_]:
     return np.concatenate([np.eye(n, dtype=bool), np.ones((1, n), dtype=bool)])
 
 
-def _performance_ends(
-    verified: JudgedPairs, measure: str, undefined: str, draws: int, seed: int, level: float
-) -> Bounds:
+def _performance_ends(verified: JudgedPairs, measure: str, undefined: str, level: float) -> Bounds:
     """Intervals of every model's mean on the benchmarks of one annotator each, and of all together."""
     n = len(verified.models)
     values = np.hstack(
@@ -260,9 +258,7 @@ def _performance_ends(
     if some.any():
         groups = np.where(there, 0, -1)[:, some]
         inside = np.clip(np.nan_to_num(values[:, some]), 0.0, 1.0)
-        low[some], high[some] = table_spread(inside, groups, verified.sharing, draws=draws, seed=seed).wilson(
-            level
-        )
+        low[some], high[some] = table_spread(inside, groups, verified.sharing).wilson(level)
     return Bounds(low.reshape(n + 1, n), high.reshape(n + 1, n))
 
 

@@ -12,7 +12,7 @@ from counterfoil.data.contrasts import Contrasts
 from counterfoil.evaluation.artefacts import Artefact
 from counterfoil.evaluation.duplicates import Leakage, Repeated
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.stats.estimates import cluster_bootstrap
+from counterfoil.stats.estimates import cluster_interval
 
 #: The chance of naming any word of a benchmark without artefacts, at most.
 LEVEL = 0.05
@@ -99,9 +99,7 @@ def with_same_words(benchmark: Benchmark, contrasts: Contrasts) -> Benchmark:
     return replace(benchmark, questions=questions)
 
 
-def told_apart(
-    contrasts: Contrasts, scores: NDArray[np.float64], benchmark: Benchmark, *, draws: int, seed: int
-) -> Estimate:
+def told_apart(contrasts: Contrasts, scores: NDArray[np.float64], benchmark: Benchmark) -> Estimate:
     """The share of questions whose first caption scores higher than the second, a tie being one half.
 
     `scores` are of the rows of `contrasts`. The interval knows which questions share items.
@@ -110,7 +108,7 @@ def told_apart(
     values = (scores[first] > scores[second]) + 0.5 * (scores[first] == scores[second])
     asked = contrasts.question[first]
     sharing = benchmark.sharing.take(asked)
-    low, high = cluster_bootstrap(values[:, None], sharing, seed=seed, draws=draws)
+    low, high = cluster_interval(values[:, None], sharing)
     return Estimate(float(values.mean()), float(low[0]), float(high[0]), len(values), 0.5)
 
 

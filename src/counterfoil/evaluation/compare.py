@@ -19,8 +19,9 @@ from counterfoil.stats.tests import holm
 class Difference:
     """Scorer `a` minus scorer `b` on one measure, over the same questions.
 
-    `low` and `high` bound the difference (95 %; made as intervals of `evaluate` are); `p` is the paired
-    permutation test's, `p_holm` the same after Holm's step-down over the family; `mcnemar` is the exact test
+    `low` and `high` bound the difference (95 %; made as intervals of `evaluate` are); `p` is that of no
+    difference, below 0.05 where the interval leaves 0 out (but for `folds`), `p_holm` the same after Holm's
+    step-down over the family; `mcnemar` is the exact test
     on the discordant questions, None where questions share items, as all of a gallery do, since it takes them
     as independent, and where nothing is right or wrong, as in correlations with ratings.
     """
@@ -62,19 +63,15 @@ def compare(
     *,
     baseline: str | None = None,
     interval: IntervalMethod | str = IntervalMethod.AUTO,
-    draws: int = 10_000,
-    seed: int = 0,
 ) -> tuple[Comparison, ...]:
     """One comparison per benchmark that the runs are on, in order of first appearance.
 
     Every pair of scorers is compared on the form's main measures, question by question. Holm's correction
     runs over one family per benchmark: the pairs with the baseline times the measures where a baseline is
-    named (the other pairs form a second, exploratory family), else all pairs times the measures. The number
-    of permutations grows with the family, so that its smallest p-value can still be significant. Pairs of
+    named (the other pairs form a second, exploratory family), else all pairs times the measures. Pairs of
     which one scorer has no correlation with the ratings, since it says the same of everything, are left out.
     `interval` says how intervals of differences are made and what the test takes as shared, as in `evaluate`
-    (`folds`: Student's t over four parts, and the test of `auto`); runs keep their own, see `remeasured`. The
-    same seed gives the same numbers to the last bit.
+    (`folds`: Student's t over four parts, and the test of `auto`); runs keep their own, see `remeasured`.
 
     Raises `InputError` where two runs have one name, or ask different questions of one benchmark, and
     `UnknownNameError` for a baseline that is not among them.
@@ -88,7 +85,7 @@ def compare(
     for run in runs:
         by_benchmark.setdefault(run.benchmark.name, []).append(run)
     return tuple(
-        _compare(benchmark, aligned(benchmark, group), baseline, IntervalMethod(interval), draws, seed)
+        _compare(benchmark, aligned(benchmark, group), baseline, IntervalMethod(interval))
         for benchmark, group in by_benchmark.items()
     )
 
@@ -212,8 +209,6 @@ def _compare(
     runs: tuple[Run, ...],
     baseline: str | None,
     interval: IntervalMethod,
-    draws: int,
-    seed: int,
 ) -> Comparison:
     if baseline not in {run.name for run in runs}:
         baseline = None
@@ -233,7 +228,7 @@ def _compare(
     asked = np.asarray([baseline is None or runs[b].name == baseline for _, b in of_scorers]).repeat(
         len(main)
     )
-    tested = form.test(PairedRuns(runs, main, of_scorers, interval, draws, seed))
+    tested = form.test(PairedRuns(runs, main, of_scorers, interval))
     p_holm = np.ones(len(asked))
     defined = ~np.isnan(tested.p)
     for family in (asked & defined, ~asked & defined):

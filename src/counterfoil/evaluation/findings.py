@@ -1,7 +1,7 @@
 """BiVLC's findings tested on the runs at hand, each with a verdict and its evidence.
 
 A finding is a claim in words and the differences that decide it. It *holds* where each of them lies above its
-threshold with its whole 95 % interval and significantly (paired permutation test, Holm's correction over the
+threshold with its whole 95 % interval and significantly (paired test, Holm's correction over the
 finding's differences); it *does not hold* where one lies below with its whole interval; else it is
 *undecided*. Nothing else enters: a finding that fails is reported like one that holds."""
 
@@ -69,9 +69,7 @@ class Ordering:
     sentence: str
 
 
-def findings(
-    runs: Mapping[str, Sequence[Run]], *, draws: int = 10_000, seed: int = 0, far: float = 0.1
-) -> tuple[Finding, ...]:
+def findings(runs: Mapping[str, Sequence[Run]], *, far: float = 0.1) -> tuple[Finding, ...]:
     """The four findings of BiVLC, each with its verdict, from the runs of every model.
 
     `runs` maps a model's name ("pretrained", "coco", "trohn-text", "trohn-img", "detectors",
@@ -94,10 +92,10 @@ def findings(
     quads = of_form(runs, Quad)
     choices = of_form(runs, Choice)
     found = (
-        _direction(quads, draws, seed),
-        _texts(quads, choices, draws, seed),
-        _images(quads, draws, seed),
-        _detectors(quads, draws, seed, far),
+        _direction(quads),
+        _texts(quads, choices),
+        _images(quads),
+        _detectors(quads, far),
     )
     return tuple(finding for finding in found if finding is not None)
 
@@ -147,8 +145,6 @@ def ordering(
     *,
     models: Sequence[str] = ("coco", "trohn-text", "trohn-img"),
     measure: str = "group",
-    draws: int = 10_000,
-    seed: int = 0,
 ) -> Ordering | None:
     """The models on one measure of the quads, best first, and whether their intervals overlap.
 
@@ -159,7 +155,7 @@ def ordering(
     if len(present) < 2:
         return None
     check_same(present)
-    levels = [model.level(measure, draws=draws, seed=seed) for model in present]
+    levels = [model.level(measure) for model in present]
     levels.sort(key=lambda each: -each.value)
     clear = all(a.low > b.high for a, b in pairwise(levels))
     listed = "; ".join(f"{each.label} {percent(each)}" for each in levels)
@@ -201,15 +197,15 @@ def verdict(evidence: Sequence[Evidence]) -> Verdict:
     return "holds" if family and all(each.above for each in family) else "undecided"
 
 
-def _direction(quads: Mapping[str, Replicates], draws: int, seed: int) -> Finding | None:
+def _direction(quads: Mapping[str, Replicates]) -> Finding | None:
     present = [quads[name] for name in TRAINED if name in quads]
     if not present:
         return None
     asked: list[tuple[str, Side, Side]] = [("mean of all models", (present, "i2t"), (present, "t2i"))]
     asked += [(model.name, ([model], "i2t"), ([model], "t2i")) for model in present]
-    overall, *each = differences(asked, draws=draws, seed=seed)
+    overall, *each = differences(asked)
     (overall,) = deciding([overall])
-    levels = _levels(present, ("i2t", "t2i"), draws, seed)
+    levels = _levels(present, ("i2t", "t2i"))
     own = sum(one.low > 0 for one in each)
     alone = "Each alone shows it." if own == len(each) else f"{own} of {len(each)} show it alone."
     return Finding(
@@ -223,23 +219,21 @@ def _direction(quads: Mapping[str, Replicates], draws: int, seed: int) -> Findin
     )
 
 
-def _texts(
-    quads: Mapping[str, Replicates], choices: Mapping[str, Replicates], draws: int, seed: int
-) -> Finding | None:
+def _texts(quads: Mapping[str, Replicates], choices: Mapping[str, Replicates]) -> Finding | None:
     if not all(name in form for form in (quads, choices) for name in ("coco", "trohn-text")):
         return None
 
     def gain(form: Mapping[str, Replicates], measure: str, label: str) -> Evidence:
         one, other = ([form[name]] for name in ("trohn-text", "coco"))
-        return differences([(label, (one, measure), (other, measure))], draws=draws, seed=seed)[0]
+        return differences([(label, (one, measure), (other, measure))])[0]
 
     choice = gain(choices, "accuracy", "choices: trohn-text − coco")
     group = gain(quads, "group", "group: trohn-text − coco")
     more = apart("the first − the second", choice, group)
     choice, more = deciding([choice, more])
     names = ("coco", "trohn-text")
-    levels = _levels([choices[name] for name in names], ("accuracy",), draws, seed)
-    levels += _levels([quads[name] for name in names], ("group",), draws, seed)
+    levels = _levels([choices[name] for name in names], ("accuracy",))
+    levels += _levels([quads[name] for name in names], ("group",))
     evidence = (*levels, choice, group, more)
     return Finding(
         key="texts",
@@ -251,7 +245,7 @@ def _texts(
     )
 
 
-def _images(quads: Mapping[str, Replicates], draws: int, seed: int) -> Finding | None:
+def _images(quads: Mapping[str, Replicates]) -> Finding | None:
     others = [quads[name] for name in TRAINED if name in quads and name != "trohn-img"]
     if "trohn-img" not in quads or not others:
         return None
@@ -261,8 +255,8 @@ def _images(quads: Mapping[str, Replicates], draws: int, seed: int) -> Finding |
         for measure, words in (("t2i", "T2I"), ("group", "group"))
         for other in others
     ]
-    found = deciding(differences(asked, draws=draws, seed=seed))
-    levels = _levels((*others, ours), ("t2i", "group"), draws, seed)
+    found = deciding(differences(asked))
+    levels = _levels((*others, ours), ("t2i", "group"))
     evidence = (*levels, *found)
     nearest = {
         measure: min((each for each in found if each.measure == measure), key=lambda each: each.value)
@@ -278,7 +272,7 @@ def _images(quads: Mapping[str, Replicates], draws: int, seed: int) -> Finding |
     )
 
 
-def _detectors(quads: Mapping[str, Replicates], draws: int, seed: int, far: float) -> Finding | None:
+def _detectors(quads: Mapping[str, Replicates], far: float) -> Finding | None:
     present = [quads[name] for name in DETECTORS if name in quads]
     if "trohn-img" not in quads or not present:
         return None
@@ -286,8 +280,8 @@ def _detectors(quads: Mapping[str, Replicates], draws: int, seed: int, far: floa
     asked: list[tuple[str, Side, Side]] = [
         (f"trohn-img − {model.name}", ([ours], "group"), ([model], "group")) for model in present
     ]
-    found = deciding(differences(asked, draws=draws, seed=seed, threshold=far))
-    levels = _levels((*present, ours), ("group",), draws, seed)
+    found = deciding(differences(asked, threshold=far))
+    levels = _levels((*present, ours), ("group",))
     evidence = (*levels, *found)
     nearest = min(found, key=lambda each: each.value)
     alone = max(levels[:-1], key=lambda each: each.value)
@@ -301,9 +295,9 @@ def _detectors(quads: Mapping[str, Replicates], draws: int, seed: int, far: floa
     )
 
 
-def _levels(models: Sequence[Replicates], measures: Sequence[str], draws: int, seed: int) -> list[Evidence]:
+def _levels(models: Sequence[Replicates], measures: Sequence[str]) -> list[Evidence]:
     """Each measure of each model, measure by measure."""
-    return [model.level(measure, draws=draws, seed=seed) for measure in measures for model in models]
+    return [model.level(measure) for measure in measures for model in models]
 
 
 def _mean(models: Sequence[Replicates], measure: str) -> str:

@@ -23,7 +23,6 @@ from counterfoil.metrics.measure import DIRECTIONS, Measure, MeasureAtK, split_d
 from counterfoil.metrics.measures import at_k, find, of_form
 from counterfoil.metrics.ranks import Positives, Ranks, from_places
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import macro_weights
 
 
 def base_names(benchmark: Benchmark) -> tuple[str, ...]:
@@ -375,18 +374,3 @@ def mean(benchmark: Benchmark, values: Float[ndarray, "n"]) -> float:
             parts, inside = gallery.query_parts[chosen], values[chosen]
             of_sides.append(float(np.mean([inside[parts == part].mean() for part in np.unique(parts)])))
     return float(np.mean(of_sides)) if of_sides else float("nan")
-
-
-def weights_of(benchmark: Benchmark, rows: Bool[ndarray, "n"]) -> Float[ndarray, "n"]:
-    """What each query counts in a measure that has values in `rows`; 0 in the others, 1 altogether.
-
-    Both directions count the same, and in a direction all parts that have rows.
-    """
-    gallery = benchmark.gallery
-    weights = np.zeros(len(gallery))
-    for direction in (0, 1):
-        chosen = rows & (gallery.directions == direction)
-        if chosen.any():
-            weights += macro_weights(np.where(chosen, gallery.query_parts, -1))
-    total = weights.sum()
-    return weights / round(total) if total else weights

@@ -19,16 +19,16 @@ from counterfoil.stats.sharing import Sharing
 class IntervalMethod(StrEnum):
     """How an interval is made.
 
-    `auto` is Wilson where questions share nothing; where what they share falls into many small clusters, the
-    bootstrap over these; else `crossed`, the variance over images and captions as crossed factors
-    (`stats.crossed`). `bootstrap` and `crossed` ask for one of the two whatever is shared, `wilson` takes
-    questions as independent, and `folds` is Student's t over four parts, as in Winoground's appendix A. A
-    gallery has no `folds`, and correlations with ratings have neither `wilson` nor `folds`.
+    `auto` is Wilson where questions share nothing; where what they share falls into many small clusters,
+    `clusters`, from the variance over these; else `crossed`, from the variance over images and captions as
+    crossed factors (`stats.crossed`). `clusters` and `crossed` ask for one of the two whatever is shared,
+    `wilson` takes questions as independent, and `folds` is Student's t over four parts, as in Winoground's
+    appendix A. A gallery has no `folds`, and correlations with ratings have neither `wilson` nor `folds`.
     """
 
     AUTO = "auto"
     WILSON = "wilson"
-    BOOTSTRAP = "bootstrap"
+    CLUSTERS = "clusters"
     CROSSED = "crossed"
     FOLDS = "folds"
 
@@ -39,7 +39,7 @@ def method(sharing: Sharing, interval: IntervalMethod) -> IntervalMethod:
         return interval
     if sharing.independent:
         return IntervalMethod.WILSON
-    return IntervalMethod.CROSSED if sharing.crossed else IntervalMethod.BOOTSTRAP
+    return IntervalMethod.CROSSED if sharing.crossed else IntervalMethod.CLUSTERS
 
 
 def dependence(sharing: Sharing, interval: IntervalMethod) -> NDArray[np.int64] | Sharing:
@@ -48,18 +48,16 @@ def dependence(sharing: Sharing, interval: IntervalMethod) -> NDArray[np.int64] 
         return sharing
     if interval is IntervalMethod.CROSSED:
         return replace(sharing, always_crossed=True)
-    return sharing.components if interval is IntervalMethod.BOOTSTRAP else np.arange(len(sharing))
+    return sharing.components if interval is IntervalMethod.CLUSTERS else np.arange(len(sharing))
 
 
-def facts(benchmark: Benchmark, interval: IntervalMethod, *, draws: int, seed: int) -> dict[str, Any]:
+def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
     """What a result says of its intervals: the method, and the items that they are about."""
     sharing = benchmark.measured_sharing
     images, captions = sharing.counts
     found: dict[str, Any] = {
         "method": str(method(sharing, interval)),
         "level": 0.95,
-        "draws": draws,
-        "seed": seed,
         "images": images,
         "captions": captions,
         "clusters": sharing.clustered,
@@ -123,8 +121,6 @@ def estimates(
     by_chance: Mapping[str, Chance],
     *,
     interval: IntervalMethod,
-    draws: int,
-    seed: int,
 ) -> dict[str, Estimate]:
     """The named measures over the questions of a mask, from their values per question, with chance there."""
     declared = {measure.name: measure for measure in of_form(benchmark.questions.form)}
@@ -137,8 +133,8 @@ def estimates(
     chosen = method(benchmark.sharing, interval)
     shared = dependence(benchmark.sharing.part(mask), interval)
     effective: list[float | None] = [float(n)] * len(plain)
-    if chosen in (IntervalMethod.BOOTSTRAP, IntervalMethod.CROSSED) and plain:
-        found_spread = spread(table, shared, draws=draws, seed=seed)
+    if chosen in (IntervalMethod.CLUSTERS, IntervalMethod.CROSSED) and plain:
+        found_spread = spread(table, shared)
         low, high = found_spread.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
         effective = list(found_spread.effective().tolist())
@@ -157,8 +153,8 @@ def estimates(
             continue
         groups, shares = macro_groups(benchmark, mask)
         if (groups >= 0).any():
-            # Wilson's interval and folds know no groups: the bootstrap, over what they take as shared.
-            found[name] = _macro(values[of][mask], groups, shares, shared, chances[name], draws, seed)
+            # Wilson's interval and folds know no groups: the variance over what they take as shared.
+            found[name] = _macro(values[of][mask], groups, shares, shared, chances[name])
     return {name: found[name] for name in names if name in found}
 
 
@@ -168,11 +164,9 @@ def _macro(
     shares: NDArray[np.float64] | None,
     shared: NDArray[np.int64] | Sharing,
     by_chance: float,
-    draws: int,
-    seed: int,
 ) -> Estimate:
     """The mean over groups of each group's mean; questions outside every group do not count."""
-    found = spread(values[:, None], shared, groups=groups, shares=shares, draws=draws, seed=seed)
+    found = spread(values[:, None], shared, groups=groups, shares=shares)
     low, high = found.wilson(0.95)
     effective = float(found.effective()[0])
     return Estimate(

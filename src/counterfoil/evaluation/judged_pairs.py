@@ -15,7 +15,7 @@ from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import multiplicity, precision_recall
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
-from counterfoil.stats.estimates import cluster_bootstrap
+from counterfoil.stats.estimates import cluster_interval
 from counterfoil.stats.sharing import Sharing
 
 
@@ -261,8 +261,6 @@ def against(
     benchmarks: Sequence[Benchmark],
     *,
     sharing: Sharing,
-    draws: int = 2000,
-    seed: int = 0,
 ) -> tuple[list[Coverage], list[Multiplicity]]:
     """The right answers of benchmarks held against the judgements of one direction.
 
@@ -293,8 +291,6 @@ def against(
                     right=right,
                     accepted=accepted,
                     sharing=sharing,
-                    seed=seed,
-                    draws=draws,
                 )
             )
         search = benchmark.gallery.i2t if way == "i2t" else benchmark.gallery.t2i
@@ -312,8 +308,6 @@ def coverage(
     right: NDArray[np.bool_],
     accepted: NDArray[np.bool_],
     sharing: Sharing,
-    seed: int = 0,
-    draws: int = 2000,
 ) -> Coverage:
     """How many of a set's right answers people confirm, and how many of theirs the set has.
 
@@ -337,7 +331,7 @@ def coverage(
         if not there.any():
             ends.append((np.nan, np.nan, np.nan))
             continue
-        low, high = cluster_bootstrap(values[there][:, None], sharing.take(there), seed=seed, draws=draws)
+        low, high = cluster_interval(values[there][:, None], sharing.take(there))
         ends.append((float(values[there].mean()), float(low[0]), float(high[0])))
     return Coverage(name, direction, ends[0], ends[1], int(counted.sum()), int(n - counted.sum()))
 

@@ -20,7 +20,7 @@ from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run, or_none
-from counterfoil.stats.crossed import crossed_variance
+from counterfoil.stats.crossed import linear_variance
 from counterfoil.stats.sharing import Sharing
 
 #: Fewer questions than these have no correlation worth an interval.
@@ -119,7 +119,7 @@ def correlation(
     if 1 - abs(r) < 1e-12:
         return r, r, r, 0.0
     influence = x * y - r / 2 * (x**2 + y**2)
-    variance, freedom = crossed_variance(sharing, influence[:, None] / n)
+    variance, freedom = linear_variance(sharing, influence[:, None] / n)
     error = float(np.sqrt(variance[0])) / (1 - r**2)
     if error == 0:
         return nothing

@@ -1,7 +1,7 @@
 """Several runs of one model, trained from different seeds, as one: the mean of their answers per question.
 
-A question's value is its mean over the seeds, and intervals come from drawing clusters of questions, as for
-one run (where images and captions are crossed, from the variance over both). So they say how far the mean of
+A question's value is its mean over the seeds, and intervals come from the variance over clusters of
+questions, as for one run. So they say how far the mean of
 *these* seeds would move with other questions; how far it would move with other seeds is what `Evidence.seeds`
 shows, one number per seed.
 """
@@ -19,9 +19,9 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.forms import gallery, of
 from counterfoil.evaluation.result import Run
-from counterfoil.stats.estimates import cluster_bootstrap, difference_bootstrap
+from counterfoil.stats.estimates import cluster_interval, difference_interval
 from counterfoil.stats.sharing import Sharing
-from counterfoil.stats.tests import holm, paired_permutation
+from counterfoil.stats.tests import holm
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Evidence:
     `measure` is what it is in, "i2t − t2i" where two measures are held against each other. `low` and `high`
     bound it (95 %); `n` is how many questions it rests on; `seeds` holds the same number for
     every seed alone. A level has its `chance`. A difference that decides a finding has the `threshold` it is
-    held against; `p` is the paired permutation test's against 0, `p_holm` the same after Holm's step-down
+    held against; `p` is that of no difference, `p_holm` the same after Holm's step-down
     over the finding's deciding differences, None for differences between two benchmarks.
     """
 
@@ -169,7 +169,7 @@ class Replicates:
         """The measure: over questions, or as galleries average over directions and parts."""
         return _mean(self.runs[0], self.values(measure))
 
-    def level(self, measure: str, *, draws: int = 10_000, seed: int = 0) -> Evidence:
+    def level(self, measure: str) -> Evidence:
         """The measure with its interval. One run's own estimate stays what its result says."""
         values = self.values(measure)
         seeds = tuple(_mean(run, run.items[measure]) for run in self.runs)
@@ -181,14 +181,12 @@ class Replicates:
             )
         if self.is_gallery:
             run = self.runs[0]
-            found = gallery.spread(
-                run.benchmark, {measure: values}, (measure,), self.sharing, draws=draws, seed=seed
-            )
+            found = gallery.spread(run.benchmark, {measure: values}, (measure,), self.sharing)
             low, high = found.wilson(0.95)
             n = int((~np.isnan(values)).sum())
         else:
             inside = np.clip(values, 0.0, 1.0)[:, None]
-            low, high = cluster_bootstrap(inside, self.sharing, draws=draws, seed=seed)
+            low, high = cluster_interval(inside, self.sharing)
         return Evidence(
             self.name,
             measure,
@@ -224,15 +222,12 @@ def check_same(models: Sequence[Replicates]) -> None:
 Side = tuple[Sequence[Replicates], str]
 
 
-def differences(
-    asked: Sequence[tuple[str, Side, Side]], *, draws: int = 10_000, seed: int = 0, threshold: float = 0.0
-) -> list[Evidence]:
+def differences(asked: Sequence[tuple[str, Side, Side]], *, threshold: float = 0.0) -> list[Evidence]:
     """Every (label, a, b) as "a minus b" over the same questions, with interval and p-value.
 
     A side is (models, measure): the mean over the models of the measure. Intervals are Tango's for the
-    effective number of questions, p-values the paired permutation test's, over clusters of questions; all
-    differences share the same draws. For quads and choices; galleries have `gallery_differences`. Raises
-    `InputError` where the models were not asked the same questions.
+    effective number of questions, with the p-values that belong to them. For quads and choices; galleries
+    have `gallery_differences`. Raises `InputError` where the models were not asked the same questions.
     """
     if not asked:
         return []
@@ -241,8 +236,7 @@ def differences(
     common = Sharing.joined([model.sharing for model in models])
     table = np.stack([_column(side) for _, one, other in asked for side in (one, other)], axis=1)
     pairs = np.arange(table.shape[1]).reshape(-1, 2)
-    low, high = difference_bootstrap(table, common, pairs, draws=draws, seed=seed)
-    p = paired_permutation(table, common, pairs, draws=max(draws, 100 * len(pairs)), seed=seed)
+    low, high, p = difference_interval(table, common, pairs)
     means = table.mean(axis=0)
     return [
         Evidence(
@@ -261,13 +255,7 @@ def differences(
     ]
 
 
-def gallery_differences(
-    asked: Sequence[tuple[str, Replicates, Replicates]],
-    measure: str,
-    *,
-    draws: int = 10_000,
-    seed: int = 0,
-) -> list[Evidence]:
+def gallery_differences(asked: Sequence[tuple[str, Replicates, Replicates]], measure: str) -> list[Evidence]:
     """As `differences`, of one measure over a gallery, with intervals and without p-values."""
     if not asked:
         return []
@@ -275,14 +263,12 @@ def gallery_differences(
     check_same(models)
     benchmark = models[0].runs[0].benchmark
     pairs = np.arange(len(models)).reshape(-1, 2)
-    value, low, high = gallery.differences(
+    value, low, high, _ = gallery.differences(
         benchmark,
         [{measure: model.values(measure)} for model in models],
         (measure,),
         benchmark.sharing,
         pairs,
-        draws=draws,
-        seed=seed,
     )
     return [
         Evidence(

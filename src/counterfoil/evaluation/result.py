@@ -164,28 +164,28 @@ def signature(result: "Result", measure: str = "") -> str:
     in reporting BLEU scores, 2018).
 
     >>> from counterfoil.evaluation.result import Result
-    >>> interval = {"method": "bootstrap", "draws": 10000, "clusters": "image", "seed": 0}
+    >>> interval = {"method": "clusters", "clusters": "image"}
     >>> made = {"interval": interval, "versions": {"counterfoil": "0.1.0"}}
     >>> ties = {"policy": "strict", "questions": 0}
     >>> signature(Result("pairs", "scorer", {}, ties=ties, provenance=made), "group")
-    'group|ties:strict|ci:bootstrap|draws:10000|clusters:image|seed:0|v0.1.0'
+    'group|ties:strict|ci:clusters|clusters:image|v0.1.0'
     """
     provenance = result.provenance
     parts = [measure] if measure else []
     interval = provenance.get("interval", {})
-    if result.ties and interval.get("ends") != "percentiles":
+    if result.ties and "ends" not in interval:
         # Of given outcomes the policy is not known; correlations have none.
         policy = "as-given" if result.ties.get("questions") is None else result.ties["policy"]
         parts.append(f"ties:{policy}")
-    # Wilson's interval and folds know no groups: a mean over groups has a bootstrap over questions.
-    bootstrap = list(_interval({**interval, "method": "bootstrap", "clusters": "question"}))
+    # Wilson's interval and folds know no groups: a mean over groups has one of questions as clusters.
+    of_groups = list(_interval({**interval, "method": "clusters", "clusters": "question"}))
     without_groups = interval.get("method") in ("wilson", "folds")
     if without_groups and _of_groups(measure):
-        parts += bootstrap
+        parts += of_groups
     else:
         parts += _interval(interval)
         if without_groups and not measure and any(map(_of_groups, result.measures)):
-            parts += [f"macro-{bootstrap[0]}", *bootstrap[1:]]
+            parts += [f"macro-{of_groups[0]}", *of_groups[1:]]
     parts += _questions(provenance, measure)
     version = provenance.get("versions", {}).get("counterfoil")
     return "|".join([*parts, *([f"v{version}"] if version else [])])
@@ -196,10 +196,10 @@ def difference_signature(first: Result, other: Result, measure: str, interval: M
 
     `interval` says how the interval of the difference was made.
 
-    >>> interval = {"method": "bootstrap", "draws": 99, "clusters": "image", "seed": 0, "test": "permutation"}
+    >>> interval = {"method": "clusters", "clusters": "image"}
     >>> one, other = (Result("pairs", name, {}, ties={"policy": "strict", "questions": 0}) for name in "ab")
     >>> difference_signature(one, other, "group", interval)
-    'group|ties:strict|ci:bootstrap|draws:99|clusters:image|seed:0|test:permutation'
+    'group|ties:strict|ci:clusters|clusters:image'
     """
     made = (replace(each, provenance={**each.provenance, "interval": interval}) for each in (first, other))
     lines = [signature(each, measure).split("|") for each in made]
@@ -212,17 +212,14 @@ def _interval(interval: Mapping[str, Any]) -> Iterator[str]:
     if not method:
         return
     yield f"ci:{method}{'-percentiles' if percentiles else ''}"
-    drawn = method == "bootstrap" or percentiles or "test" in interval
-    if drawn and "draws" in interval:
+    if "draws" in interval:
         yield f"draws:{interval['draws']}"
     if method == "crossed":
         yield "clusters:image+caption"
-    elif drawn and "clusters" in interval:
+    elif method not in ("wilson", "folds") and "clusters" in interval:
         yield f"clusters:{interval['clusters']}"
-    if drawn and "seed" in interval:
+    if "seed" in interval:
         yield f"seed:{interval['seed']}"
-    if "test" in interval:
-        yield f"test:{interval['test']}"
 
 
 def _questions(provenance: Mapping[str, Any], measure: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ NOTABLE = 0.01
 
 _INTERVALS = {
     "wilson": "Wilson's, for independent questions",
-    "bootstrap": "a bootstrap over clusters of questions that share images or captions",
+    "clusters": "over clusters of questions that share images or captions",
     "crossed": "the variance over images and captions as crossed factors",
     "folds": "Student's t over four folds",
 }

@@ -1,28 +1,37 @@
-"""Variances of means over questions that share images and captions, as crossed factors.
+"""Variances of means over questions that share images and captions.
 
-The variance of a mean is the sum, over the pairs of questions that share an image or a caption, of the
-products of their deviations: images' part, plus captions' part, less what is in both (Cameron, Gelbach and
-Miller). Three things are done about few or unequal items, chosen by simulation (docs/statistics.md):
+The variance of a mean is the sum, over the pairs of questions that share something, of the products of their
+deviations from the mean: over whole clusters where what is shared falls into these; where images and captions
+are crossed, images' part, plus captions' part, less what is in both (Cameron, Gelbach and Miller). Two things
+are done about few or unequal clusters, both worked out and chosen by simulation (docs/statistics.md):
 
-* deviations are from the mean of the same questions, so each part is too small by a known factor if the
-  questions that share an item are as alike as the part itself says they are; it is divided by that factor;
-* Student's quantile is taken for the degrees of freedom that the parts have together (Satterthwaite), each
-  part having those of as many equally frequent items as would vary as much (Carter, Schnepel, Steigerwald);
-* the sum may come out close to 0 or below, so it is at least half of the larger of both parts.
+* deviations are from the mean of the same questions, so a cluster that holds much of them looks as if it did
+  not deviate. Each deviation is divided by sqrt(1 - h), where h is the share of the questions of its group
+  that its cluster holds (CR2: Bell and McCaffrey): then the variance is unbiased where questions are in fact
+  independent;
+* Student's quantile is taken for the degrees of freedom that a variance of such clusters has
+  (Satterthwaite's, for independent questions): C - 1 for C equal clusters, few where one holds much.
 
-Sources: A. C. Cameron, J. B. Gelbach, D. L. Miller, Robust inference with multiway clustering, 2011, equation
-2.13; A. V. Carter, K. T. Schnepel, D. G. Steigerwald, Asymptotic behavior of a t-test robust to cluster
-heterogeneity, 2017; F. E. Satterthwaite, An approximate distribution of estimates of variance components,
-1946.
+Where images and captions are crossed each of them is treated so. The sum may come out close to 0 or below, so
+it is at least half of the larger part.
+
+Sources: R. M. Bell, D. F. McCaffrey, Bias reduction in standard errors for linear regression with multi-stage
+samples, 2002; J. E. Pustejovsky, E. Tipton, Small-sample methods for cluster-robust variance estimation and
+hypothesis testing in fixed effects models, 2018; A. C. Cameron, J. B. Gelbach, D. L. Miller, Robust inference
+with multiway clustering, 2011, equation 2.13.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtrit
 
-from counterfoil.stats.sharing import Shared, Sharing
+from counterfoil.stats.resampling import cluster_sums
+from counterfoil.stats.sharing import Shared, Sharing, column_sums
 
 #: The variance is at least this share of that of one factor alone.
 _LEAST = 0.5
@@ -30,133 +39,150 @@ _LEAST = 0.5
 #: Smaller sums of squares are rounding.
 _NOTHING = 1e-300
 
+#: Numbers of questions times groups that are worked on at a time.
+_BLOCK = 1 << 22
 
-def crossed_variance(
-    sharing: Sharing, deviations: Float[ndarray, "n m"]
-) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
-    """The variance of the sum of each column of `deviations`, and its degrees of freedom, 1 or more.
 
-    A deviation is what a question adds to the error of an estimate, such as (value - mean) / n. Columns sum
-    to 0, which makes their spread look smaller than it is, and is made up for.
+def mean_variance(
+    sharing: Sharing,
+    values: Float[ndarray, "n m"],
+    strata: Int[ndarray, "n"],
+    weights: Float[ndarray, "n"],
+) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"], Float[ndarray, "m"]]:
+    """Weighted sums of the columns, the variance of each, and its degrees of freedom, 1 or more.
+
+    `strata` are the groups whose means are averaged, and `weights`, which sum to 1, are the same for all
+    questions of a group. A group that lies in one cluster says nothing of how its mean varies: its questions
+    deviate from the weighted sum instead, as if group means varied by chance alone.
 
     >>> sharing = Sharing(images=np.repeat(np.arange(3), 2)[:, None], captions=np.arange(6)[:, None])
-    >>> variance, freedom = crossed_variance(sharing, np.array([[1.0], [1], [0], [0], [-1], [-1]]) / 6)
-    >>> (variance * 36).round(6), freedom.round(6)  # (4 + 0 + 4) * 3 / 2, two degrees of freedom
-    (array([12.]), array([2.]))
+    >>> one = np.zeros(6, dtype=int), np.full(6, 1 / 6)
+    >>> value, variance, freedom = mean_variance(sharing, np.array([[1.0], [1], [0], [0], [-1], [-1]]), *one)
+    >>> value, (variance * 36).round(6), freedom.round(6)  # (4 + 0 + 4) * 3 / 2, two degrees of freedom
+    (array([0.]), array([12.]), array([2.]))
     """
-    single = (deviations**2).sum(axis=0)
-    variance = sharing.shared.sums(deviations)
-    least, spent = single * _LEAST, np.zeros(len(single))
-    for part in sharing.factors:
-        if not len(part.signs):
-            continue
-        own = np.maximum(part.sums(deviations), 0.0)
-        kept, freedom = _small_sample(part, own, single)
-        variance += own * (1 / kept - 1)
-        least = np.maximum(least, _LEAST * own / kept)
-        spent = spent + (own / kept) ** 2 / freedom
-    if sharing.independent:
-        variance *= len(sharing) / max(len(sharing) - 1, 1)
-        spent = variance**2 / max(len(sharing) - 1, 1)
-    variance = np.maximum(variance, least)
-    return variance, np.maximum(variance**2 / np.maximum(spent, _NOTHING), 1.0)
-
-
-def _small_sample(
-    part: Shared, own: NDArray[np.float64], single: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Which share of its variance a part keeps when deviations are from the mean, and its degrees of freedom.
-
-    Both for questions of one item that are as alike (correlation `rho`) as the part's own variance says.
-    """
-    n, partners = len(part), part.partners
-    rho = np.clip((own / np.maximum(single, _NOTHING) - 1) / (part.pairs / n - 1), 0.0, 1.0)
-    # With l = 1 + (partners - 1) rho for every question: sums of l, of partners l, and of partners l^2. What
-    # items alone make vary has as many degrees of freedom as items, also where each question has several.
-    more = partners - 1
-    total = n + rho * more.sum()
-    weighted = part.pairs + rho * (partners * more).sum()
-    cubes = min(float((partners**3).sum()), part.pairs**2 / part.equal_items)
-    mixed = 2 * rho * (1 - rho) * float((partners**2).sum())
-    squares = (1 - rho) ** 2 * part.pairs + mixed + rho**2 * cubes
-    kept = 1 - 2 * weighted / (n * total) + part.pairs / n**2
-    freedom = total**2 / squares - 1
-    return np.maximum(kept, 1 / n), np.maximum(freedom, 1 / n)
+    value = column_sums(weights[:, None] * values)
+    group = np.unique(strata, return_inverse=True)[1].reshape(-1)
+    sizes = np.bincount(group)
+    factors = [(part, _near(part, group)) for part in sharing.factors]
+    apart = np.full(len(sizes), np.inf)
+    for _, near in factors:
+        np.minimum.at(apart, group, sizes[group] - near)
+    alone = (apart < 0.5)[group] if len(sizes) > 1 else np.zeros(len(group), dtype=bool)
+    centre = cluster_sums(values, group) / sizes[:, None]
+    moved = weights[:, None] * (values - np.where(alone[:, None], value, centre[group]))
+    held = np.bincount(group, weights)[group]
+    # For degrees of freedom groups of one cluster are one group.
+    merged = np.where(alone, len(sizes), group)
+    corrected = []
+    for part, near in factors:
+        scale = _scale(np.where(alone, held, near / sizes[group]))
+        corrected.append(_Corrected(part, scale, _freedom(part, weights * scale, merged)))
+    return value, *_variance(sharing, corrected, moved)
 
 
 def linear_variance(
     sharing: Sharing, deviations: Float[ndarray, "n m"]
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
-    """The variance of the sum of each column, and its degrees of freedom, whatever questions share.
+    """The variance of the sum of each column of `deviations`, and its degrees of freedom, 1 or more.
 
-    `crossed_variance` where images and captions are crossed, else that over clusters, which vary together.
+    A deviation is what a question adds to the error of an estimate, such as (value - mean) / n; columns sum
+    to 0.
 
     >>> sharing = Sharing(images=np.repeat(np.arange(3), 2)[:, None], captions=np.arange(6)[:, None])
     >>> variance, freedom = linear_variance(sharing, np.array([[1.0], [1], [0], [0], [-1], [-1]]))
-    >>> variance, freedom  # (4 + 0 + 4) * 3 / 2
+    >>> variance.round(6), freedom.round(6)  # (4 + 0 + 4) * 3 / 2
     (array([12.]), array([2.]))
     """
-    if sharing.crossed:
-        return crossed_variance(sharing, deviations)
-    n = len(np.unique(sharing.units))
-    variance = _units_variance(sharing, deviations) * (n / max(n - 1, 1))
-    return variance, np.full(len(variance), float(max(n - 1, 1)))
+    n, corrected = len(sharing), []
+    for part in sharing.factors:
+        scale = _scale(part.partners / n)
+        corrected.append(_Corrected(part, scale, _freedom(part, scale, np.zeros(n, dtype=np.int64))))
+    return _variance(sharing, corrected, deviations)
+
+
+@dataclass(frozen=True, eq=False)
+class _Corrected:
+    """A factor, what deviations are multiplied by for it, and the degrees of freedom of its variance."""
+
+    part: Shared
+    scale: NDArray[np.float64]
+    freedom: float
+
+
+def _variance(
+    sharing: Sharing, factors: list[_Corrected], moved: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    own = [np.maximum(each.part.sums(moved * each.scale[:, None]), 0.0) for each in factors]
+    if len(factors) == 1:
+        return own[0], np.full(len(own[0]), factors[0].freedom)
+    variance, spent = sharing.shared.sums(moved), np.zeros(moved.shape[1])
+    least = _LEAST * column_sums(moved**2)
+    for each, made in zip(factors, own, strict=True):
+        variance += made - each.part.sums(moved)
+        least = np.maximum(least, _LEAST * made)
+        spent += made**2 / each.freedom
+    variance = np.maximum(variance, least)
+    return variance, np.maximum(variance**2 / np.maximum(spent, _NOTHING), 1.0)
+
+
+def _scale(held: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 / sqrt(1 - h); 0 where a cluster holds everything, since then nothing deviates."""
+    left = 1 - held
+    return np.where(left > 1e-9, 1 / np.sqrt(np.maximum(left, 1e-9)), 0.0)
+
+
+def _near(part: Shared, group: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(n,) with how many questions of its group each shares something, itself included."""
+    near = np.zeros(len(group))
+    for columns, first in _indicators(group):
+        rows = np.flatnonzero((group >= first) & (group < first + columns.shape[1]))
+        near[rows] = part.around(columns)[rows, group[rows] - first]
+    return near
+
+
+def _freedom(part: Shared, weights: NDArray[np.float64], strata: NDArray[np.int64]) -> float:
+    """Satterthwaite's degrees of freedom of the sum of w_i e_i w_j e_j over pairs that share something.
+
+    The deviations e are those of independent numbers of one variance from the mean of their group: with Q
+    the weights of the pairs and M the matrix that takes means off, it is tr(QM)^2 / tr(QMQM).
+    """
+    group = np.unique(strata, return_inverse=True)[1].reshape(-1)
+    sizes = np.bincount(group).astype(np.float64)
+    between, squares = np.zeros((len(sizes), len(sizes))), 0.0
+    for columns, first in _indicators(group):
+        of_group = weights[:, None] * part.around(weights[:, None] * columns)
+        last = first + columns.shape[1]
+        between[:, first:last] = cluster_sums(of_group, group)
+        squares += float((column_sums(of_group**2) / sizes[first:last]).sum())
+    trace = float((weights**2).sum() - (np.diag(between) / sizes).sum())
+    pairs = float((weights**2 * part.around(weights[:, None] ** 2)[:, 0]).sum())
+    twice = pairs - 2 * squares + float((between**2 / (sizes[:, None] * sizes)).sum())
+    return max(trace**2 / twice, 1.0) if trace > 0 and twice > 0 else 1.0
+
+
+def _indicators(group: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.float64], int]]:
+    """Columns of 1 in the rows of each group, some groups at a time, and the number of the first."""
+    many = int(group.max(initial=0)) + 1
+    step = max(1, _BLOCK // max(len(group), 1))
+    for first in range(0, many, step):
+        yield (group[:, None] == np.arange(first, min(first + step, many))).astype(np.float64), first
 
 
 def inflation(
     sharing: Sharing, deviations: Float[ndarray, "n m"], *, level: float = 0.95
 ) -> Float[ndarray, "m"]:
-    """How much wider intervals from draws of units must be for what units share among each other.
+    """How much wider intervals from draws of units must be for few, unequal or crossed units.
 
-    `deviations` are what each question adds to the error of a statistic (sums to 0); 1 where units share
-    nothing.
+    `deviations` are what each question adds to the error of a statistic (sums to 0). Draws of units spread
+    as the raw sum of squares over units, and their percentiles are those of a normal distribution.
 
-    >>> inflation(Sharing(images=np.arange(9)[:, None], captions=np.arange(9)[:, None]), np.eye(9) - 1 / 9)
-    array([1., 1., 1., 1., 1., 1., 1., 1., 1.])
+    >>> many = Sharing(images=np.arange(999)[:, None], captions=np.arange(999)[:, None])
+    >>> inflation(many, np.linspace(-1, 1, 999)[:, None]).round(2)
+    array([1.])
     """
-    if not sharing.crossed:
-        return np.ones(deviations.shape[1])
-    variance, freedom = crossed_variance(sharing, deviations)
-    wide = np.sqrt(variance / np.maximum(_units_variance(sharing, deviations), _NOTHING))
+    variance, freedom = linear_variance(sharing, deviations)
+    drawn = column_sums(cluster_sums(deviations, sharing.units) ** 2)
+    wide = np.sqrt(variance / np.maximum(drawn, _NOTHING))
     quantile = (1 + level) / 2
     return np.where(variance > _NOTHING, wide * stdtrit(freedom, quantile) / ndtri(quantile), 1.0)
-
-
-def normal_reach(
-    sharing: Sharing, differences: Float[ndarray, "n m"], weights: Float[ndarray, "n w"]
-) -> Float[ndarray, "m"]:
-    """How far from 0 the sum of each column is, for sums whose units' signs are flipped at random.
-
-    The sum is so many crossed standard errors from 0: what has the tail under the normal distribution that
-    this has under Student's, times the standard deviation of the flipped sums. `weights` are what the
-    values were multiplied by, a column for all or one for each: standard errors are those of intervals,
-    around the mean.
-
-    >>> sharing = Sharing(images=np.arange(9)[:, None], captions=np.arange(9)[:, None])
-    >>> normal_reach(sharing, np.zeros((9, 1)), np.ones((9, 1)))
-    array([0.])
-    """
-    total = differences.sum(axis=0)
-    moved = differences - weights / weights.sum(axis=0) * total
-    variance, freedom = crossed_variance(sharing, moved)
-    t = np.abs(total) / np.sqrt(np.maximum(variance, _NOTHING))
-    # Beyond what a float can hold of a tail, none of the flipped sums is as far.
-    tail = np.maximum(stdtr(freedom, -t), 1e-300)
-    reach: NDArray[np.float64] = np.maximum(-ndtri(tail), 0.0) * np.sqrt(
-        _units_variance(sharing, differences)
-    )
-    return np.where(variance > _NOTHING, reach, np.abs(total))
-
-
-def _units_variance(sharing: Sharing, deviations: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The variance of sums of units, each drawn or flipped by itself."""
-    found: NDArray[np.float64] = (_sums_of(sharing.units, deviations) ** 2).sum(axis=0)
-    return found
-
-
-def _sums_of(units: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.sparse import csr_matrix
-
-    n = len(units)
-    table = csr_matrix((np.ones(n), (units, np.arange(n))), shape=(int(units.max(initial=-1)) + 1, n))
-    return np.asarray(table @ values)

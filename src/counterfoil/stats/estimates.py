@@ -1,23 +1,24 @@
-"""Intervals for means of per-question values in [0, 1].
+"""Intervals for means of per-question values in [0, 1], and tests of their differences.
 
 Which interval? Questions that share an image or a caption stand and fall together, so the spread of a mean
-is measured by drawing whole clusters with replacement. What is then made of the draws matters where clusters
-are few or nearly all answers are right. Coverage of nominal 95 % intervals in a simulation (beta-binomial
-clusters of about five questions, intraclass correlation 0.3, 4,000 repetitions, so +- 0.7):
+is measured over whole clusters (`stats.crossed`). What is then made of it matters where clusters are few or
+nearly all answers are right. Coverage of nominal 95 % intervals in a simulation (beta-binomial clusters of
+about five questions, intraclass correlation 0.3, 4,000 repetitions, so +- 0.7):
 
     clusters, proportion              10, 0.8   25, 0.8   25, 0.95   60, 0.95   200, 0.8
-    percentiles of the draws             87.6      91.9       85.3       90.8       94.7
+    percentiles of draws of clusters     87.6      91.9       85.3       90.8       94.7
     bias-corrected and accelerated       90.3      92.8       89.8       92.9       94.9
     Student's t                          90.0      92.5       82.6       89.8       95.1
     studentised draws                    97.8      96.0       99.0*      97.1       95.3
-    score interval, as here              94.4      93.7       93.3       93.5       95.0
+    score interval                       94.4      93.7       93.3       93.5       95.0
     Wilson, as if independent            79.4      79.7       80.4       80.6       79.1
     * at five times the width
 
-So the draws give the *effective number of questions*, the number of independent ones whose mean would spread
-as much, and the interval is the score interval for that number: Wilson's for a mean, Tango's for a paired
-difference, with Student's t quantile for the number of clusters in place of the normal one. It stays in
-range, is not symmetric near 0 and 1, and never has zero width.
+So the variance gives the *effective number of questions*, the number of independent ones whose mean would
+spread as much, and the interval is the score interval for that number: Wilson's for a mean, Tango's for a
+paired difference, with Student's t quantile for the variance's degrees of freedom in place of the normal one.
+It stays in range, is not symmetric near 0 and 1, and never has zero width. The p-value of a difference is the
+level at which its interval just reaches 0, so that the two never contradict each other.
 """
 
 import random
@@ -28,10 +29,9 @@ from numpy import ndarray
 from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
-from counterfoil.stats.crossed import crossed_variance
+from counterfoil.stats.crossed import mean_variance
 from counterfoil.stats.intervals import Spread, normal_quantile, wilson_score
-from counterfoil.stats.resampling import ExactSums, cluster_draws, exact_sums
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.sharing import Sharing, column_sums
 
 
 def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
@@ -55,86 +55,81 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, f
     return float(low[0]), float(high[0])
 
 
-def cluster_bootstrap(
+def cluster_interval(
     values: Float[ndarray, "n m"],
     clusters: Int[ndarray, "n"] | Sharing,
     *,
-    seed: int,
-    draws: int = 10_000,
     level: float = 0.95,
 ) -> tuple[Float[ndarray, "m"], Float[ndarray, "m"]]:
     """Intervals for the mean of each column, where questions of one cluster depend on one another.
 
-    `values` are in [0, 1]; `clusters` gives each question's cluster, any numbers. Returns (low, high), each
-    (m,), in [0, 1]: Wilson's interval for the effective number of questions, `p (1 - p)` over the variance of
-    the mean in `draws` draws of clusters (see the module). A column that does not vary between clusters, such
-    as one that is right throughout, gets Wilson's interval for as many questions as there are clusters.
+    `values` are in [0, 1]; `clusters` gives each question's cluster, any numbers, or what questions share.
+    Returns (low, high), each (m,), in [0, 1]: Wilson's interval for the effective number of questions,
+    `p (1 - p)` over the variance of the mean (see the module). A column that does not vary between clusters,
+    such as one that is right throughout, gets Wilson's interval for as many questions as there are clusters.
 
-    All columns share the same draws; the same seed gives the same intervals. Raises `InputError` for no
-    questions and for values outside [0, 1].
+    Raises `InputError` for no questions and for values outside [0, 1].
 
     >>> right, image = np.array([[1.0], [1.0], [0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1, 2, 2])
-    >>> cluster_bootstrap(right, image, seed=0)[0] < cluster_bootstrap(right, np.arange(6), seed=0)[0]
+    >>> cluster_interval(right, image)[0] < cluster_interval(right, np.arange(6))[0]
     array([ True])
     """
-    return spread(values, clusters, seed=seed, draws=draws).wilson(level)
+    return spread(values, clusters).wilson(level)
 
 
-def macro_bootstrap(
+def macro_interval(
     values: Float[ndarray, "n"],
     groups: Int[ndarray, "n"],
     clusters: Int[ndarray, "n"] | Sharing,
     *,
-    seed: int,
-    draws: int = 10_000,
     level: float = 0.95,
 ) -> tuple[float, float, float]:
     """The mean over groups of the group means (`accuracy_macro`) with its interval: (value, low, high).
 
-    Groups may share clusters. A group none of whose questions is drawn is left out of that draw. Rows with a
-    negative group are left out. Otherwise as `cluster_bootstrap`.
+    Groups may share clusters. Rows with a negative group are left out. Otherwise as `cluster_interval`.
 
-    >>> value, low, high = macro_bootstrap(
-    ...     np.array([1.0, 1.0, 0.0, 1.0]), np.array([0, 0, 0, 1]), np.arange(4), seed=0)
+    >>> value, low, high = macro_interval(
+    ...     np.array([1.0, 1.0, 0.0, 1.0]), np.array([0, 0, 0, 1]), np.arange(4))
     >>> round(value, 4), low < value < high
     (0.8333, True)
     """
-    found = spread(values[:, None], clusters, groups=groups, seed=seed, draws=draws)
+    found = spread(values[:, None], clusters, groups=groups)
     low, high = found.wilson(level)
     return float(found.value[0]), float(low[0]), float(high[0])
 
 
-def difference_bootstrap(
+def difference_interval(
     values: Float[ndarray, "n m"],
     clusters: Int[ndarray, "n"] | Sharing,
     pairs: Int[ndarray, "p 2"],
     *,
-    seed: int,
     groups: Int[ndarray, "n"] | None = None,
-    draws: int = 10_000,
+    shares: Float[ndarray, "groups"] | None = None,
     level: float = 0.95,
-) -> tuple[Float[ndarray, "p"], Float[ndarray, "p"]]:
-    """Intervals for mean(column a) - mean(column b), for each pair (a, b) of columns, paired by question.
+) -> tuple[Float[ndarray, "p"], Float[ndarray, "p"], Float[ndarray, "p"]]:
+    """Interval and test of mean(column a) - mean(column b), for each pair (a, b), paired by question.
 
     Columns are scorers, or scorers x measures. With `groups` it is the difference of the means over groups of
-    group means; rows with a negative group are left out. Returns (low, high), each (p,), in [-1, 1]: Tango's
-    score interval for the effective number of questions. Two columns whose difference does not vary between
-    clusters, such as two that agree throughout, get the interval for as many questions as there are clusters.
+    group means (`shares` as in `macro_weights`); rows with a negative group are left out. Returns (low, high,
+    p), each (p,): Tango's score interval in [-1, 1] for the effective number of questions, and the two-sided
+    p-value of no difference that belongs to it: at most 0.05 where the 95 % interval leaves 0 out. Two
+    columns whose difference does not vary between clusters, such as two that agree throughout, get the
+    interval for as many questions as there are clusters.
 
-    All pairs share the same draws. Raises `InputError` for no questions and for values outside [0, 1].
+    Raises `InputError` for no questions and for values outside [0, 1].
 
     Source: T. Tango, Equivalence test and confidence interval for the difference in proportions for the
     paired-sample design, 1998.
 
     >>> answers = np.repeat([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]], 10, axis=0)
-    >>> low, high = difference_bootstrap(answers, np.arange(30), np.array([[0, 1], [0, 0]]), seed=0)
-    >>> bool(0 < low[0] < 1 / 3 < high[0] < 1), bool(low[1] < 0 < high[1])
-    (True, True)
+    >>> low, high, p = difference_interval(answers, np.arange(30), np.array([[0, 1], [0, 0]]))
+    >>> bool(0 < low[0] < 1 / 3 < high[0] < 1), bool(low[1] < 0 < high[1]), p.round(4)
+    (True, True, array([0.0042, 1.    ]))
     """
-    found = spread(values, clusters, groups=groups, pairs=pairs, seed=seed, draws=draws)
-    weights = np.full(len(values), 1 / len(values)) if groups is None else macro_weights(groups)
-    discord = np.array([float(weights @ np.abs(values[:, a] - values[:, b])) for a, b in pairs])
-    return found.tango(discord, level)
+    found = spread(values, clusters, groups=groups, shares=shares, pairs=pairs)
+    weights = np.full(len(values), 1 / len(values)) if groups is None else macro_weights(groups, shares)
+    discord = column_sums(weights[:, None] * np.abs(values[:, pairs[:, 0]] - values[:, pairs[:, 1]]))
+    return *found.tango(discord, level), found.tango_p(discord)
 
 
 def macro_weights(
@@ -168,7 +163,7 @@ def t_over_folds(
     As in Winoground's appendix A, whose intervals come out to the printed digit with the defaults: the
     numbers 0 to 399 shuffled by Python's `random` from seed 0, then cut into quarters. Where `folds` does not
     divide the number of questions the first parts are longer by one. Returns (low, high); parts that agree
-    exactly give zero width. With four parts it rests on three degrees of freedom: `cluster_bootstrap` is
+    exactly give zero width. With four parts it rests on three degrees of freedom: `cluster_interval` is
     tighter and knows about shared images. Raises `InputError` for fewer than two parts, or fewer questions
     than parts.
 
@@ -195,68 +190,33 @@ def spread(
     values: Float[ndarray, "n m"],
     clusters: Int[ndarray, "n"] | Sharing,
     *,
-    seed: int,
     groups: Int[ndarray, "n"] | None = None,
     shares: Float[ndarray, "groups"] | None = None,
     pairs: Int[ndarray, "p 2"] | None = None,
-    draws: int = 10_000,
 ) -> Spread:
     """What the intervals above are made of: the means of the columns, or the differences of pairs of them.
 
     Arguments and errors as there; `shares` are the weights of groups 0, 1, ..., None where all weigh the
-    same. The variance is that over draws of clusters; where a `Sharing` is crossed it is worked out
-    (`stats.crossed`), and `draws` and `seed` decide nothing.
+    same. The variance is that of `stats.crossed.mean_variance`.
 
-    >>> found = spread(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]), seed=0)
+    >>> found = spread(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]))
     >>> found.value.round(3), found.units
     (array([0.667]), array([2.]))
     """
-    if groups is not None:
-        inside = groups >= 0
-        values, groups = values[inside], groups[inside]
-        clusters = clusters.take(inside) if isinstance(clusters, Sharing) else clusters[inside]
-    if not values.size:
-        raise InputError(
-            "no questions to draw from", given=f"{values.shape[0]} rows, {values.shape[1]} columns"
-        )
-    if not bool(((values >= 0) & (values <= 1)).all()):
-        raise InputError("values must be in [0, 1]", given=f"{values.min()} to {values.max()}")
-    if isinstance(clusters, Sharing):
-        if clusters.crossed:
-            return _crossed(values, clusters, groups, shares, pairs)
-        clusters = clusters.components
-    n_clusters = len(np.unique(clusters))
-    parts = _parts(values, clusters, groups, n_clusters)
-    by_part = None if groups is None or shares is None else shares[np.unique(groups)]
-    centre = _chosen(_means(parts, np.ones((1, n_clusters), dtype=np.float32), by_part), pairs)
-    total = np.zeros(centre.shape[1])
-    squares = np.zeros(centre.shape[1])
-    for weights in cluster_draws(n_clusters, draws, seed=seed):
-        # Around the centre, so that nothing is lost to cancellation; columns made rows, so that a column's
-        # sum has the same bits whatever other columns there are.
-        moved = np.ascontiguousarray((_chosen(_means(parts, weights, by_part), pairs) - centre).T)
-        total += moved.sum(axis=1)
-        squares += (moved * moved).sum(axis=1)
-    variance = np.maximum(squares / draws - (total / draws) ** 2, 0.0)
-    # A bootstrap of C clusters understates the variance by (C - 1) / C.
-    variance *= n_clusters / max(n_clusters - 1, 1)
-    ones = np.ones(len(variance))
-    return Spread(centre[0], variance, (n_clusters - 1) * ones, n_clusters * ones)
-
-
-def _crossed(
-    values: Float[ndarray, "n m"],
-    sharing: Sharing,
-    groups: Int[ndarray, "n"] | None,
-    shares: Float[ndarray, "groups"] | None,
-    pairs: Int[ndarray, "p 2"] | None,
-) -> Spread:
     if groups is None:
         groups = np.zeros(len(values), dtype=np.int64)
+    weights, inside = macro_weights(groups, shares), groups >= 0
+    values, groups, weights = values[inside], groups[inside], weights[inside]
+    if not values.size:
+        given = f"{values.shape[0]} rows, {values.shape[1]} columns"
+        raise InputError("no questions to measure", given=given)
+    if not bool(((values >= 0) & (values <= 1)).all()):
+        raise InputError("values must be in [0, 1]", given=f"{values.min()} to {values.max()}")
+    sharing = clusters if isinstance(clusters, Sharing) else Sharing.of_clusters(clusters)
+    sharing = sharing.part(inside)
     columns = values if pairs is None else values[:, pairs[:, 0]] - values[:, pairs[:, 1]]
-    value, moved = deviations(columns, groups, shares)
-    variance, freedom = crossed_variance(sharing, moved)
-    return Spread(value, variance, freedom, np.full(len(value), sharing.shared.apart))
+    value, variance, freedom = mean_variance(sharing, columns, groups, weights)
+    return Spread(value, variance, freedom, np.full(len(value), sharing.apart))
 
 
 def deviations(
@@ -278,39 +238,3 @@ def deviations(
         rows = groups == label
         moved[rows] = (values[rows] - values[rows].mean(axis=0)) * weights[rows, None]
     return weights @ values, moved
-
-
-def _parts(
-    values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"],
-    groups: Int[ndarray, "n"] | None,
-    n_clusters: int,
-) -> list[ExactSums]:
-    """For each group (or for all), cluster sums of every column and, last, of the number of questions."""
-    if groups is None:
-        groups = np.zeros(len(values), dtype=np.int64)
-    parts = []
-    for label in np.unique(groups):
-        member = (groups == label)[:, None].astype(np.float64)
-        parts.append(exact_sums(np.hstack([values * member, member]), clusters, repeats=n_clusters))
-    return parts
-
-
-def _means(
-    parts: list[ExactSums],
-    weights: Float[ndarray, "draws c"],
-    shares: Float[ndarray, "parts"] | None,
-) -> Float[ndarray, "draws m"]:
-    """The mean over parts of the columns' means, with each cluster counted `weights` times."""
-    total = np.zeros((len(weights), parts[0].numbers.shape[1] - 1))
-    present = np.zeros((len(weights), 1))
-    for part, share in zip(parts, np.ones(len(parts)) if shares is None else shares, strict=True):
-        sums = part.weighted(weights)
-        size = sums[:, -1:]
-        total += share * (sums[:, :-1] / np.maximum(size, 1))
-        present += share * (size > 0)
-    return total / present
-
-
-def _chosen(means: Float[ndarray, "draws m"], pairs: Int[ndarray, "p 2"] | None) -> Float[ndarray, "draws k"]:
-    return means if pairs is None else means[:, pairs[:, 0]] - means[:, pairs[:, 1]]

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.stats.resampling import cluster_draws, exact_sums
@@ -66,6 +66,30 @@ class Spread:
         """Tango's intervals for estimates that are differences, on this share of discordant questions."""
         effective = self.effective(discord - self.value**2)
         return tango_score(self.value, discord, effective, self.quantile(level))
+
+    def tango_p(self, discord: Float[ndarray, "k"]) -> Float[ndarray, "k"]:
+        """Two-sided p-values of no difference: the levels at which Tango's intervals just reach 0."""
+        effective = self.effective(discord - self.value**2)
+        return self.tail(np.abs(self.value) * np.sqrt(effective / np.where(discord > 0, discord, 1.0)))
+
+    def student(self, level: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """(low, high, p) of Student's t for estimates in [-1, 1] that are nearly normal.
+
+        An estimate that does not vary is known as well as one of so many units that agree throughout.
+        """
+        varies, z = self.variance > _NO_VARIANCE, self.quantile(level)
+        size = np.minimum(np.abs(self.value), 1.0)
+        error = np.sqrt(np.where(varies, self.variance, 1.0))
+        reach = np.where(varies, z * error, z**2 / (self.units + z**2))
+        constant = np.sqrt(self.units * size / np.maximum(1 - size, 1e-12))
+        p = self.tail(np.where(varies, np.abs(self.value) / error, constant))
+        return np.maximum(self.value - reach, -1.0), np.minimum(self.value + reach, 1.0), p
+
+    def tail(self, reach: Float[ndarray, "k"]) -> Float[ndarray, "k"]:
+        """How much of Student's distribution is as far from 0; of the normal one where nothing varies."""
+        some = self.freedom > 0
+        student = 2 * stdtr(np.where(some, self.freedom, 1.0), -reach)
+        return np.where(self.variance > _NO_VARIANCE, np.where(some, student, 1.0), 2 * ndtr(-reach))
 
 
 def normal_quantile(level: float) -> float:

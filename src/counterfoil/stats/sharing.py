@@ -71,6 +71,11 @@ class Sharing:
         return {}
 
     @classmethod
+    def of_clusters(cls, clusters: Int[ndarray, "n"]) -> "Sharing":
+        """Questions of one number share one thing, and nothing else is shared."""
+        return cls(numbered(clusters)[:, None], np.zeros((len(clusters), 0), dtype=np.int64))
+
+    @classmethod
     def joined(cls, parts: Sequence["Sharing"]) -> "Sharing":
         """What the same questions share by any of several accounts, of which some may know more."""
         return cls(
@@ -132,6 +137,11 @@ class Sharing:
         without = (kept < 0).all(axis=1)
         return numbered(np.where(without, len(self) + np.arange(len(self)), number))
 
+    @property
+    def apart(self) -> float:
+        """How many questions, of all, have nothing to do with one another."""
+        return self.shared.apart if self.crossed else float(len(np.unique(self.components)))
+
     @cached_property
     def counts(self) -> tuple[int, int]:
         """How many images, and how many captions, the questions are about."""
@@ -154,9 +164,16 @@ class Sharing:
         return Shared.of(len(self), *self._random("images", "captions"))
 
     @cached_property
-    def factors(self) -> tuple["Shared", "Shared"]:
-        """The pairs that share an image, and those that share a caption."""
-        return Shared.of(len(self), *self._random("images")), Shared.of(len(self), *self._random("captions"))
+    def factors(self) -> tuple["Shared", ...]:
+        """The pairs of one component; where crossed, those of one image and those of one caption.
+
+        A kind of item that no two questions share is no factor; where nothing is shared, questions are one.
+        """
+        n = len(self)
+        if not self.crossed:
+            return (Shared.of(n, np.arange(n), self.components),)
+        found = (Shared.of(n, *self._random(kind)) for kind in ("images", "captions"))
+        return tuple(part for part in found if len(part.signs)) or (self.shared,)
 
     def _random(self, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(rows, items) of the items of some kinds that are not taken as given."""
@@ -183,10 +200,9 @@ class Shared:
 
     own: NDArray[np.float64]
     signs: NDArray[np.float64]
-    #: For each set the rows of its questions, cut at `starts`; the first `items` sets are of one item.
+    #: For each set the rows of its questions, cut at `starts`.
     members: NDArray[np.int64]
     starts: NDArray[np.int64]
-    items: int
 
     @classmethod
     def of(cls, n: int, rows: Int[ndarray, "entries"], items: Int[ndarray, "entries"]) -> "Shared":
@@ -221,8 +237,7 @@ class Shared:
             code = np.repeat(code, more) * (int(items.max(initial=0)) + 1) + items[following]
             of_row, last, sign = np.repeat(of_row, more), following, -sign
         starts = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
-        of_one_item = len(sizes[1]) if len(sizes) > 1 else 0
-        return cls(own, np.concatenate(signs), np.concatenate(members), starts, of_one_item)
+        return cls(own, np.concatenate(signs), np.concatenate(members), starts)
 
     def __len__(self) -> int:
         return len(self.own)
@@ -236,34 +251,31 @@ class Shared:
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(m,) the sum of e_i e_j over all pairs that share something, for each column e of (n, m) values."""
-        found: NDArray[np.float64] = self.own @ values**2
+        found = column_sums(self.own[:, None] * values**2)
         # Some columns at a time: the sums of sets are as many numbers again as the values.
         step = max(1, (1 << 24) // max(len(self.signs), 1))
         for lo in range(0, values.shape[1] if len(self.signs) else 0, step):
             of_sets = self._table @ values[:, lo : lo + step]  # type: ignore[operator]
-            found[lo : lo + step] += self.signs @ of_sets**2
+            found[lo : lo + step] += column_sums(self.signs[:, None] * of_sets**2)
+        return found
+
+    def around(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, m) the sum of each column over the questions that each shares something with, and itself."""
+        found: NDArray[np.float64] = self.own[:, None] * values
+        if len(self.signs):
+            of_sets = self.signs[:, None] * (self._table @ values)  # type: ignore[operator]
+            found += self._table.T @ of_sets  # type: ignore[attr-defined]
         return found
 
     @cached_property
     def partners(self) -> NDArray[np.float64]:
         """(n,) with how many questions each shares something, itself included."""
-        if not len(self.signs):
-            return self.own
-        each = self.signs * np.diff(self.starts)
-        found: NDArray[np.float64] = self.own + self._table.T @ each  # type: ignore[attr-defined]
-        return found
+        return self.around(np.ones((len(self), 1)))[:, 0]
 
     @cached_property
     def pairs(self) -> float:
         """How many ordered pairs share something, each question with itself included."""
         return float(self.partners.sum())
-
-    @cached_property
-    def equal_items(self) -> float:
-        """So many equally frequent items would vary as much as these: (sum of n^2)^2 / sum of n^4."""
-        counts = np.diff(self.starts)[: self.items].astype(np.float64)
-        alone = float((self.partners == 1).sum())
-        return (float((counts**2).sum()) + alone) ** 2 / (float((counts**4).sum()) + alone)
 
     @cached_property
     def apart(self) -> float:
@@ -272,6 +284,16 @@ class Shared:
         Where what is shared falls into sets, it is their number.
         """
         return float((1 / self.partners).sum())
+
+
+def column_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(m,) the sum of each column, with the same bits whatever other columns there are.
+
+    >>> column_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([4., 6.])
+    """
+    found: NDArray[np.float64] = np.ascontiguousarray(values.T).sum(axis=1)
+    return found
 
 
 def numbered(labels: ndarray) -> NDArray[np.int64]:

@@ -1,75 +1,11 @@
 """Tests of the difference between two scorers."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy import ndarray
 from scipy.special import bdtr, stdtr
 
 from counterfoil.errors import InputError
-from counterfoil.stats.crossed import normal_reach
-from counterfoil.stats.resampling import exact_sums, sign_draws
-from counterfoil.stats.sharing import Sharing
-
-#: Sums of fewer units that differ are far from normal.
-_FEW = 20
-
-
-def paired_permutation(
-    values: Float[ndarray, "n m"],
-    clusters: Int[ndarray, "n"] | Sharing,
-    pairs: Int[ndarray, "p 2"],
-    *,
-    seed: int,
-    weights: Float[ndarray, "n"] | Float[ndarray, "n m"] | None = None,
-    draws: int = 10_000,
-) -> Float[ndarray, "p"]:
-    """Two-sided p-values of "a and b are exchangeable" for each pair (a, b) of columns of `values`.
-
-    Where two scorers do not differ, swapping their answers to a whole cluster of questions changes nothing
-    but luck: the statistic is the sum over clusters of the difference, and each draw gives every cluster a
-    sign. p = (1 + draws at least as far from 0 as the data) / (draws + 1), in (0, 1], valid at any number of
-    draws; columns that agree throughout get 1. `weights` weigh the questions (`macro_weights` for a macro
-    average), of all columns or of each.
-
-    Of a `Sharing` whose images and captions are crossed no partition can be swapped: units of it are, and the
-    data's distance from 0 is measured in its crossed standard error (`stats.crossed.normal_reach`).
-
-    All pairs share the same signs, so all of them cost one matrix product. The sums are of whole numbers:
-    draws that tie with the data count as ties, not as rounding has it. Raises `InputError` for no questions.
-
-    >>> answers, pairs = np.stack([np.ones(10), np.zeros(10)], axis=1), np.array([[0, 1], [0, 0]])
-    >>> p = paired_permutation(answers, np.arange(10), pairs, seed=0, draws=999)
-    >>> bool(p[0] < 0.01), float(p[1])
-    (True, 1.0)
-    """
-    if not values.size:
-        raise InputError(
-            "no questions to compare", given=f"{values.shape[0]} rows, {values.shape[1]} columns"
-        )
-    shares = np.full((len(values), 1), 1.0) if weights is None else weights.reshape(len(values), -1)
-    values = values * shares
-    sharing = clusters if isinstance(clusters, Sharing) else None
-    sums = exact_sums(values, clusters.units if isinstance(clusters, Sharing) else clusters)
-    first, second = pairs[:, 0], pairs[:, 1]
-
-    def distances(signs: Float[ndarray, "draws c"]) -> Float[ndarray, "draws p"]:
-        flipped = sums.weighted(signs)
-        return np.abs(flipped[:, first] - flipped[:, second])
-
-    n_clusters = len(sums.numbers)
-    # Two columns, each rounded, make each of the two statistics that are compared.
-    reach = distances(np.ones((1, n_clusters), dtype=np.float32)) - 4 * sums.slack
-    if sharing is not None and sharing.crossed and not sharing.independent:
-        of_pair = shares if shares.shape[1] == 1 else shares[:, first]
-        crossed = normal_reach(sharing, values[:, first] - values[:, second], of_pair)[None] * sums.scale
-        differing = (sums.numbers[:, first] != sums.numbers[:, second]).sum(axis=0)
-        # Sums of few units are not normal: there the p-value is at least that of their flips.
-        crossed -= 4 * sums.slack
-        reach = np.where(differing < _FEW, np.minimum(reach, crossed), crossed)
-    reached = np.zeros(len(pairs), dtype=np.int64)
-    for signs in sign_draws(n_clusters, draws, seed=seed):
-        reached += (distances(signs) >= reach).sum(axis=0)
-    return (1 + reached) / (draws + 1)
 
 
 def discordant(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[int, int]:
@@ -87,7 +23,7 @@ def mcnemar(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
     """McNemar's exact two-sided p-value: a fair coin for each question that only one scorer gets right.
 
     In (0, 1]; 1 where no question is decided. Questions count as independent: where they share images prefer
-    `paired_permutation`. Half points for ties are left out (see `discordant`).
+    `estimates.difference_interval`. Half points for ties are left out (see `discordant`).
 
     Source: Q. McNemar, Note on the sampling error of the difference between correlated proportions, 1947; the
     binomial form.

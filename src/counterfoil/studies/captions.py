@@ -111,7 +111,7 @@ _SETTINGS: Mapping[str, Mapping[str, str]] = {
 }
 #: The metrics whose answers can be browsed: one of those that hardly differ.
 BROWSED = (ORACLE, "length", "bleu-4", "rouge-l", "cider", "clip-s", "ref-clip-s", "pac-s", "em-score")
-#: Draws of the bootstrap behind the intervals, and of the tests.
+#: Draws of the bootstrap behind the intervals.
 _DRAWS = 2_000
 
 
@@ -176,7 +176,7 @@ def study(
         comparisons.append(Comparison(benchmark.name, tuple(runs), None, ()))
         claimed = {n for claim in CLAIMS for n in (claim.ahead, claim.behind)}
         claimed = {MOVING.get(n, n) for n in claimed} if moving else claimed
-        tested += compare([each for each in runs if each.name in claimed], draws=draws)
+        tested += compare([each for each in runs if each.name in claimed])
     return CaptionStudy(tuple(comparisons), caption_findings(tested), benchmarks)
 
 

@@ -78,7 +78,6 @@ def study(
     facts: Callable[[Benchmark, Any], Mapping[str, Any]],
     progress: Progress = silent,
     note: Note = warn,
-    draws: int = 10_000,
 ) -> Study:
     """Build, train and measure as the plan says; networks and runs are kept in `out`.
 
@@ -127,23 +126,23 @@ def study(
             of_seeds = [run for run in runs["trohn-img"] if run.benchmark.name == QUADS]
             both = zip(plan.seeds, of_seeds, controls["trohn-img"], strict=True)
             clean = [run for seed, *two in both if seed in plan.dialled for run in two]
-            swept += noise(workshop, bench, clean, draws=draws)
+            swept += noise(workshop, bench, clean)
     if plan.mining:
         with clock("the study of mining", "studied mining"):
-            swept.append(mining(workshop, bench, draws=draws))
+            swept.append(mining(workshop, bench))
     with clock("caption metrics", "asked caption metrics"):
         looking = {name: workshop.place(name, plan.seeds[0]) for name in captions.NETWORKS}
         metrics = captions.study(plan, looking, out / RUNS, facts=facts, progress=progress)
     with clock("statistics"):
-        found = led(runs, controls, draws=draws)
-        order = ordering(controls, draws=draws)
+        found = led(runs, controls)
+        order = ordering(controls)
         first = [
             run
             for of_models in (runs, controls)
             for each in of_models.values()
             for run in each[: len(each) // len(plan.seeds)]
         ]
-        comparisons = compare(first, baseline=BASELINE, draws=2_000)
+        comparisons = compare(first, baseline=BASELINE)
     return Study(
         plan,
         found,
@@ -158,17 +157,15 @@ def study(
     )
 
 
-def led(
-    runs: Mapping[str, Sequence[Run]], controls: Mapping[str, Sequence[Run]], *, draws: int
-) -> tuple[Finding, ...]:
+def led(runs: Mapping[str, Sequence[Run]], controls: Mapping[str, Sequence[Run]]) -> tuple[Finding, ...]:
     """BiVLC's findings from the control, then where the second picture is synthetic, held to the control.
 
     In the control style says nothing, so what it denies is no finding, however the other quads come out.
     Questions of other forms are the same for both.
     """
     others = {name: [run for run in each if run.benchmark.name != QUADS] for name, each in runs.items()}
-    first = findings({name: [*each, *others[name]] for name, each in controls.items()}, draws=draws)
-    usual = findings(runs, draws=draws)
+    first = findings({name: [*each, *others[name]] for name, each in controls.items()})
+    usual = findings(runs)
     return (*first, *confirmed(usual, first, where="Where the second picture is synthetic", suffix="styles"))
 
 
@@ -274,9 +271,7 @@ def _judged(study: Study) -> tuple[Comparison, ...]:
 
 def _shorter(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """The runs over the first questions of each form, compared anew; a gallery, which is small, is whole."""
-    return compare(
-        [_shortened(run) for each in comparisons for run in each.runs], baseline=BASELINE, draws=_DRAWS
-    )
+    return compare([_shortened(run) for each in comparisons for run in each.runs], baseline=BASELINE)
 
 
 def _shortened(run: Run) -> Run:

@@ -268,9 +268,7 @@ _RAW = "as generated"
 _WAYS = {"sum": "none", "semi-hard": "semi-hard", "hardest": "hardest"}
 
 
-def noise(
-    workshop: TrainingRuns, bench: EvaluationRuns, clean: Sequence[Run], *, draws: int
-) -> tuple[Sweep, Sweep]:
+def noise(workshop: TrainingRuns, bench: EvaluationRuns, clean: Sequence[Run]) -> tuple[Sweep, Sweep]:
     """trohn-img where a share of the negative pictures is wrong, and what dropping those brings back.
 
     `clean` are the runs of trohn-img itself, where none is. Every training has the same number of steps. Of
@@ -301,8 +299,7 @@ def noise(
             [
                 replace(each, runs=[run for run in each.runs if (run.benchmark.name == ALIKE) == control])
                 for each in trials
-            ],
-            draws=draws,
+            ]
         )
 
     question = ablations.NOISE[0].lower() + ablations.NOISE[1:]
@@ -312,7 +309,7 @@ def noise(
     return judged(True), styles
 
 
-def mining(workshop: TrainingRuns, bench: EvaluationRuns, *, draws: int) -> Sweep:
+def mining(workshop: TrainingRuns, bench: EvaluationRuns) -> Sweep:
     """A triplet loss with each way to choose negatives, judged on the gallery (ECCV Caption Figure 5a).
 
     By R@1 as COCO counts it, one right image per caption, and by mAP@R over all that are true.
@@ -326,4 +323,4 @@ def mining(workshop: TrainingRuns, bench: EvaluationRuns, *, draws: int) -> Swee
             both.append(bench.measure_gallery(name, workshop.place(name, seed)))
         trials.append(Trial(_WAYS[way], [every for every, _ in both]))
         own.append(Trial(_WAYS[way], [collected for _, collected in both]))
-    return ablations.mining(trials, own=own, draws=draws)
+    return ablations.mining(trials, own=own)

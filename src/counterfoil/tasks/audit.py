@@ -270,9 +270,7 @@ def _audited(
             )
             if contrasts is not None and not contrasts.decides and answers.has_scores:
                 rows = _of_rows(benchmark, answers.scores)
-                apart[name] = found.told_apart(
-                    contrasts, rows, benchmark, draws=options.draws, seed=options.seed
-                )
+                apart[name] = found.told_apart(contrasts, rows, benchmark)
         progress(f"auditing {benchmark.name}", len(scorers), len(scorers))
         words: tuple[Artefact, ...] = artefacts(contrasts) if contrasts is not None else ()
         repeated: list[Repeated] = caption_duplicates(benchmark)

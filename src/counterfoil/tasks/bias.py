@@ -173,7 +173,7 @@ def bias(
         studies += found
         crossed = crossed or verified.sharing.crossed
         notes += _about_queries(found[0], undefined)
-        some, many = against(one, positives, sharing=verified.sharing, draws=draws, seed=seed)
+        some, many = against(one, positives, sharing=verified.sharing)
         coverages += some
         counts += many
     if clustering is None and any(one.direction == "t2i" for one in judged.directions):

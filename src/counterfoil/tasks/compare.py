@@ -28,7 +28,7 @@ class RunComparison(Tabular):
     """Runs side by side, a `Comparison` per benchmark, with a test of every difference.
 
     Rows by "difference" are one per tested difference: `benchmark`, `measure`, `a` minus `b`, `value`, `low`
-    and `high` (95 %), `p` of the paired permutation test, `p_holm`, `mcnemar`. Rows by "measure" are those of
+    and `high` (95 %), `p` of no difference, `p_holm`, `mcnemar`. Rows by "measure" are those of
     all runs, as `EvaluationRun` has them.
     """
 
@@ -204,14 +204,14 @@ def compare(
     seed: int = 0,
     feedback: Feedback = SILENT,
 ) -> RunComparison:
-    """Runs compared question by question: intervals of differences, paired permutation, McNemar, Holm.
+    """Runs compared question by question: intervals of differences and their p-values, McNemar, Holm.
 
     `runs` are runs, run folders, and folders of them. With a `baseline` (a run or its name) every other run
     is tested against it, else all pairs. `interval` makes those of runs anew too; by default they keep
-    theirs, and those of differences are made as "auto" makes them. With `shared` runs that answer other
-    questions are compared over those that all answer: people beside models. The same seed gives the same
-    numbers to the last bit. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where the
-    runs have no benchmark in common.
+    theirs, and those of differences are made as "auto" makes them; `draws` and `seed` are of correlations of
+    runs, where their intervals are made anew. With `shared` runs that answer other questions are compared
+    over those that all answer: people beside models. Raises what `counterfoil.evaluation.compare` raises, and
+    `InputError` where the runs have no benchmark in common.
     """
     found = load_runs(runs, feedback)
     check_common(found, note=feedback.note)
@@ -220,7 +220,7 @@ def compare(
     if interval is not None:
         found = [remeasured(run, interval, draws=draws, seed=seed) for run in found]
     name = baseline.name if isinstance(baseline, Run) else baseline
-    return RunComparison(tested(found, baseline=name, interval=interval or "auto", draws=draws, seed=seed))
+    return RunComparison(tested(found, baseline=name, interval=interval or "auto"))
 
 
 def _with_differences(run: Run, comparison: Comparison) -> dict[str, Any]:

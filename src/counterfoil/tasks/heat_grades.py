@@ -20,7 +20,7 @@ from counterfoil.errors import DataError
 from counterfoil.metrics.heatmaps import area_iou, iou_chance, pointing_chance, pointing_game, upsampled
 from counterfoil.report.markup import Cell, Column, Row, Table
 from counterfoil.scorers.base import abilities
-from counterfoil.stats.estimates import cluster_bootstrap
+from counterfoil.stats.estimates import cluster_interval
 from counterfoil.tasks.explain import ExplainOptions, prepared
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.results import Tabular
@@ -159,13 +159,11 @@ def grade_heatmaps(
     benchmark: str | Benchmark,
     options: ExplainOptions | None = None,
     *,
-    draws: int = 2000,
-    seed: int = 0,
     feedback: Feedback = SILENT,
 ) -> HeatGrades:
     """The pointing game and the IoU of a scorer's heatmaps on a benchmark of the drawn world.
 
-    Intervals draw clusters of questions, those that share scenes, anew. Raises `DataError` for a benchmark
+    Intervals know which questions share scenes. Raises `DataError` for a benchmark
     whose pictures are not drawn from scenes, or without a pair to grade, and what `explain` raises.
     """
     options = options or ExplainOptions(limit=GRADED)
@@ -192,7 +190,7 @@ def grade_heatmaps(
     items = [row for at in range(len(cases)) for row in _graded(cases, found, at)]
     kinds = ["all", *dict.fromkeys(kind for kind, _ in SAYS.values())]
     grades = [
-        _grade(method, kind, rows, draws=draws, seed=seed)
+        _grade(method, kind, rows)
         for method in methods
         for kind in kinds
         if (rows := [r for r in items if r["method"] == method and kind in ("all", r["kind"])])
@@ -207,7 +205,7 @@ def grade_heatmaps(
             "pointing: the hottest pixel lies on a thing of which the word is true; iou: overlap with those",
             "chance: a random point or random pixels; elsewhere: the heatmaps of other scenes",
             *options.remarks(methods),
-            f"intervals: 95 %, {draws:,} draws of questions that share scenes, seed {seed}",
+            "intervals: 95 %, over questions that share scenes",
         ),
     )
 
@@ -286,7 +284,7 @@ def _graded(cases: Sequence[_Case], found: Sequence[ExplainedPair], at: int) -> 
             }
 
 
-def _grade(method: str, kind: str, rows: Sequence[dict[str, Any]], *, draws: int, seed: int) -> HeatGrade:
+def _grade(method: str, kind: str, rows: Sequence[dict[str, Any]]) -> HeatGrade:
     clusters = np.array([row["cluster"] for row in rows])
 
     def measure(name: str) -> GradedMeasure:
@@ -295,7 +293,7 @@ def _grade(method: str, kind: str, rows: Sequence[dict[str, Any]], *, draws: int
         )
         # Differences lie in [-1, 1], and intervals are of numbers in [0, 1].
         columns = np.stack([values, (values - elsewhere + 1) / 2], axis=1)
-        low, high = cluster_bootstrap(columns, clusters, seed=seed, draws=draws)
+        low, high = cluster_interval(columns, clusters)
         return GradedMeasure(
             value=float(values.mean()),
             low=float(low[0]),

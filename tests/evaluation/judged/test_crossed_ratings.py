@@ -80,7 +80,7 @@ def test_differences_know_of_captions_too() -> None:
         scores = scored(benchmark, rng, 25)
         runs.append(Run(name, benchmark, scores, {}, evaluate(benchmark, scores, scorer=name, draws=50), {}))
     found = {
-        kind: {d.measure: d for d in compare(runs, draws=300, interval=kind)[0].differences}
+        kind: {d.measure: d for d in compare(runs, interval=kind)[0].differences}
         for kind in ("auto", "bootstrap")
     }
     for measure in rated.MEASURES:

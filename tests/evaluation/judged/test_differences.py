@@ -38,7 +38,7 @@ def test_a_better_metric_is_found(raters: str) -> None:
         _run("poor", benchmark, quality + 4 * noise[1]),
         _run("as poor", benchmark, quality + 4 * noise[2]),
     ]
-    (comparison,) = compare(runs, baseline="poor", draws=1000)
+    (comparison,) = compare(runs, baseline="poor")
     found = {(d.a, d.b, d.measure): d for d in comparison.differences}
     assert len(found) == 3 * len(MEASURES)
     for measure in MEASURES:
@@ -51,7 +51,7 @@ def test_a_better_metric_is_found(raters: str) -> None:
         assert same.low < 0 < same.high
         assert same.p_holm > 0.05
     assert {d.a for d in comparison.against_baseline()} == {"good", "as poor"}
-    (again,) = compare(runs, baseline="poor", draws=1000)
+    (again,) = compare(runs, baseline="poor")
     assert again.differences == comparison.differences
 
 
@@ -65,7 +65,7 @@ def test_the_interval_is_of_paired_samples() -> None:
         _run("a", benchmark, quality + noise),
         _run("b", benchmark, quality + noise + 0.05 * rng.normal(size=len(quality))),
     ]
-    (comparison,) = compare(runs, draws=500)
+    (comparison,) = compare(runs)
     for d in comparison.differences:
         own = runs[0].result.measures[d.measure]
         assert d.high - d.low < 0.3 * (own.high - own.low)
@@ -78,18 +78,18 @@ def test_scorers_without_a_correlation_are_left_out_of_the_tests() -> None:
         _run("a", benchmark, benchmark.judged.ratings[:, 0]),
         _run("b", benchmark, np.random.default_rng(0).normal(size=40)),
     ]
-    (comparison,) = compare(runs, draws=200)
+    (comparison,) = compare(runs)
     assert {(d.a, d.b) for d in comparison.differences} == {("a", "b")}
     assert all(0 < d.p <= d.p_holm <= 1 for d in comparison.differences)
     assert len(comparison.runs) == 3
-    (blind,) = compare([runs[0], _run("c", benchmark, np.ones(40))], draws=200)
+    (blind,) = compare([runs[0], _run("c", benchmark, np.ones(40))])
     assert blind.differences == ()
 
 
 def test_equal_scores_do_not_differ() -> None:
     benchmark = rated(grades(40))
     scores = np.random.default_rng(0).normal(size=40)
-    (comparison,) = compare([_run("a", benchmark, scores), _run("b", benchmark, scores * 2)], draws=200)
+    (comparison,) = compare([_run("a", benchmark, scores), _run("b", benchmark, scores * 2)])
     assert {(d.value, d.p) for d in comparison.differences} == {(0.0, 1.0)}
 
 
@@ -98,9 +98,7 @@ def test_other_ratings_cannot_be_paired_and_ties_do_not_matter() -> None:
     scores = np.random.default_rng(0).normal(size=40)
     with pytest.raises(InputError, match="other ratings or votes"):
         compare([_run("a", benchmark, scores), _run("b", other, scores)])
-    (comparison,) = compare(
-        [_run("a", benchmark, scores), _run("b", benchmark, -scores, ties="half")], draws=50
-    )
+    (comparison,) = compare([_run("a", benchmark, scores), _run("b", benchmark, -scores, ties="half")])
     assert comparison.differences
     votes = np.array([[3.0, 1.0], [1.0, 3.0]] * 5)
     with pytest.raises(InputError, match="other ratings or votes"):
@@ -116,7 +114,7 @@ def test_preferences_are_compared_question_by_question() -> None:
         _run("good", benchmark, votes + 0.3 * rng.normal(size=(60, 2))),
         _run("noise", benchmark, rng.normal(size=(60, 2))),
     ]
-    (comparison,) = compare(runs, draws=1000)
+    (comparison,) = compare(runs)
     (found,) = comparison.differences
     assert (found.measure, found.p < 0.01, found.mcnemar is not None) == ("accuracy", True, True)
 
@@ -149,10 +147,10 @@ def test_size_and_power(raters: str, rounded: bool) -> None:
             scores = quality + noise * own
             return _run(f"{noise}/{rng.random()}", benchmark, np.rint(scores) if rounded else scores)
 
-        (same,) = compare([metric(1.0), metric(1.0)], draws=400, seed=repetition)
+        (same,) = compare([metric(1.0), metric(1.0)])
         found += [d.p < 0.05 for d in same.differences]
         held += [d.low <= 0 <= d.high for d in same.differences]
-        (other,) = compare([metric(0.6), metric(1.2)], draws=400, seed=repetition)
+        (other,) = compare([metric(0.6), metric(1.2)])
         power += [d.p < 0.05 for d in other.differences]
     error = 4 * (0.05 * 0.95 / repetitions) ** 0.5
     assert (np.abs(found / repetitions - 0.05) < error).all(), found / repetitions

@@ -34,7 +34,7 @@ def comparison(benchmark: Benchmark, names: tuple[str, str], *, seed: int = 0) -
         answers = Scores(values)
         result = evaluate(benchmark, answers, scorer=name, draws=100)
         runs.append(Run(name, benchmark, answers, per_item(benchmark, answers), result, {}))
-    return compare(runs, draws=200)[0]
+    return compare(runs)[0]
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_luck_against_luck_is_undecided() -> None:
     luck = [
         comparison(benchmark, ("truth", name), seed=k).runs[1] for k, name in enumerate(("clip-s", "cider"))
     ]
-    (found,) = caption_findings(compare(luck, draws=200), [SURE])
+    (found,) = caption_findings(compare(luck), [SURE])
     assert found.verdict == "undecided"
 
 

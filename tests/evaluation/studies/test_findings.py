@@ -85,7 +85,7 @@ def _named(found: Sequence[Finding]) -> dict[str, Finding]:
 
 
 def test_all_four_hold_where_they_were_made_to(quads: Make, choices: Make) -> None:
-    found = findings(_runs(quads(300), choices({"add": 300}), PAPER), draws=500)
+    found = findings(_runs(quads(300), choices({"add": 300}), PAPER))
     assert [each.key for each in found] == ["direction", "texts", "images", "detectors"]
     assert {each.key: each.verdict for each in found} == dict.fromkeys(
         ("direction", "texts", "images", "detectors"), "holds"
@@ -114,21 +114,21 @@ def test_what_was_made_the_other_way_round_does_not_hold(quads: Make, choices: M
         scores = each[0].answers
         assert isinstance(scores, Scores)
         each[0] = _scored(q, name, scores.values + rng.normal(size=(len(q), 2, 1)))
-    assert {each.verdict for each in findings(runs, draws=500)} == {"does not hold"}
+    assert {each.verdict for each in findings(runs)} == {"does not hold"}
 
 
 def test_what_chance_decides_is_undecided(quads: Make, choices: Make) -> None:
     same = dict.fromkeys(PAPER, (1.0, 1.0))
-    found = _named(findings(_runs(quads(60), choices({"add": 60}), same, offset=0.0), draws=500))
+    found = _named(findings(_runs(quads(60), choices({"add": 60}), same, offset=0.0)))
     assert {found[key].verdict for key in ("direction", "texts", "images")} == {"undecided"}
 
 
 def test_no_finding_holds_that_the_control_denies(quads: Make, choices: Make) -> None:
     """Skill in one benchmark that is not there in the control: an artefact, as far as anyone can tell."""
     q, c = quads(300), choices({"add": 300})
-    alone = findings(_runs(q, c, PAPER), draws=500)
+    alone = findings(_runs(q, c, PAPER))
     idle = {name: (1.0, of_choices) for name, (_, of_choices) in PAPER.items()}
-    control = findings(_runs(q, c, idle, offset=0.0), draws=500)
+    control = findings(_runs(q, c, idle, offset=0.0))
     assert {each.verdict for each in alone} == {"holds"}
     held = confirmed(alone, control, where="In two styles", suffix="styles")
     assert [each.key for each in held] == [f"{each.key}-styles" for each in alone]
@@ -149,9 +149,9 @@ def test_no_finding_holds_that_the_control_denies(quads: Make, choices: Make) ->
 
 def test_far_is_the_margin_in_the_claim(quads: Make) -> None:
     runs = _runs(quads(400), None, {"trohn-img": (1.5, 0), "detectors": (0.5, 0)})
-    value = next(iter(_named(findings(runs, draws=200))["detectors"].differences)).value
+    value = next(iter(_named(findings(runs))["detectors"].differences)).value
     for far, said in ((value - 0.2, "holds"), (value, "undecided"), (value + 0.2, "does not hold")):
-        found = _named(findings(runs, draws=500, far=far))["detectors"]
+        found = _named(findings(runs, far=far))["detectors"]
         assert found.verdict == said
         assert found.differences[0].threshold == far
 
@@ -159,7 +159,7 @@ def test_far_is_the_margin_in_the_claim(quads: Make) -> None:
 def test_the_numbers_are_those_of_the_answers(quads: Make, choices: Make) -> None:
     q, c = quads(120), choices({"add": 80})
     runs = _runs(q, c, PAPER, seeds=2)
-    found = _named(findings(runs, draws=300))
+    found = _named(findings(runs))
 
     def rate(name: str, measure: str) -> float:
         """By loops, from the scores: the mean over seeds and questions."""
@@ -199,8 +199,8 @@ def test_one_seed_is_what_compare_and_evaluate_say(quads: Make) -> None:
     benchmark = quads(90, share=3)
     runs = _runs(benchmark, None, {"coco": (1.0, 0), "trohn-img": (2.0, 0)})
     one, other = (Replicates(name, tuple(each)) for name, each in runs.items())
-    (found,) = differences([("b − a", ([other], "group"), ([one], "group"))], draws=800, seed=3)
-    (comparison,) = compare([runs["coco"][0], runs["trohn-img"][0]], baseline="coco", draws=800, seed=3)
+    (found,) = differences([("b − a", ([other], "group"), ([one], "group"))])
+    (comparison,) = compare([runs["coco"][0], runs["trohn-img"][0]], baseline="coco")
     theirs = next(each for each in comparison.differences if each.measure == "group")
     assert (found.value, found.low, found.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
     assert found.p == theirs.p
@@ -218,7 +218,7 @@ def test_the_p_value_is_that_of_all_sign_flips(quads: Make) -> None:
     benchmark = quads(18, share=2)
     runs = _runs(benchmark, None, {"coco": (0.5, 0), "trohn-img": (1.5, 0)}, seeds=2)
     one, other = (Replicates(name, tuple(each)) for name, each in runs.items())
-    (found,) = differences([("", ([other], "group"), ([one], "group"))], draws=20_000)
+    (found,) = differences([("", ([other], "group"), ([one], "group"))])
     gaps = other.values("group") - one.values("group")
     by_cluster = [gaps[benchmark.clusters == c].sum() for c in np.unique(benchmark.clusters)]
     assert len(by_cluster) == 9
@@ -233,11 +233,11 @@ def test_seeds_are_averaged_per_question_first(quads: Make) -> None:
     model = Replicates("coco", tuple(each))
     for at in range(50):
         assert model.values("t2i")[at] == pytest.approx(sum(r.items["t2i"][at] for r in each) / 3)
-    level = model.level("t2i", draws=300)
+    level = model.level("t2i")
     assert level.seeds == pytest.approx([r.items["t2i"].mean() for r in each])
     assert level.value == pytest.approx(np.mean(level.seeds))
     # Three seeds that answer alike say no more than one; three that do not, say more.
-    alike = Replicates("coco", (each[0],) * 3).level("t2i", draws=2000)
+    alike = Replicates("coco", (each[0],) * 3).level("t2i")
     single = each[0].result.measures["t2i"]
     assert alike.high - alike.low == pytest.approx(single.high - single.low, rel=0.15)
     assert level.high - level.low < 0.85 * (alike.high - alike.low)
@@ -247,9 +247,9 @@ def test_differences_have_one_number_per_seed_where_both_sides_do(quads: Make) -
     benchmark = quads(40)
     three = Replicates("a", tuple(_quad_run(benchmark, "a", s, right=1.0) for s in range(3)))
     two = Replicates("b", three.runs[:2])
-    (same,) = differences([("", ([three], "i2t"), ([three], "t2i"))], draws=100)
+    (same,) = differences([("", ([three], "i2t"), ([three], "t2i"))])
     assert same.seeds == pytest.approx([r.items["i2t"].mean() - r.items["t2i"].mean() for r in three.runs])
-    (other,) = differences([("", ([three], "i2t"), ([two], "i2t"))], draws=100)
+    (other,) = differences([("", ([three], "i2t"), ([two], "i2t"))])
     assert other.seeds == ()
 
 
@@ -284,7 +284,7 @@ def test_findings_without_their_runs_are_left_out(quads: Make, choices: Make) ->
     q, c = quads(40), choices({"add": 40})
 
     def keys(runs: Mapping[str, Sequence[Run]]) -> list[str]:
-        return [each.key for each in findings(runs, draws=50)]
+        return [each.key for each in findings(runs)]
 
     assert keys({}) == []
     assert keys(_runs(q, None, {"coco": (1, 0)})) == ["direction"]
@@ -302,7 +302,7 @@ def test_models_with_other_questions_are_refused(quads: Make) -> None:
         "trohn-img": [_quad_run(quads(41), "b", 0, right=1)],
     }
     with pytest.raises(InputError, match=r"ask different questions.*'toy' \(40\) and 'toy' \(41\)"):
-        findings(runs, draws=50)
+        findings(runs)
     with pytest.raises(InputError, match="ask different questions"):
         Replicates("coco", (runs["coco"][0], runs["trohn-img"][0]))
     with pytest.raises(InputError, match="no runs"):
@@ -418,8 +418,8 @@ def test_differences_in_a_gallery_are_those_of_compare() -> None:
     rng = np.random.default_rng(2)
     runs = [run(benchmark, name, gallery_items(benchmark, rng, s)) for name, s in (("a", 0.4), ("b", 0.7))]
     one, other = (Replicates(r.name, (r,)) for r in runs)
-    (found,) = gallery_differences([("", other, one)], "mean_recall_at_1", draws=300, seed=5)
-    (comparison,) = compare(runs, baseline="a", draws=300, seed=5)
+    (found,) = gallery_differences([("", other, one)], "mean_recall_at_1")
+    (comparison,) = compare(runs, baseline="a")
     theirs = next(d for d in comparison.differences if d.measure == "mean_recall_at_1")
     assert (found.value, found.low, found.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
     assert gallery_differences([], "mean_recall_at_1") == []

@@ -223,7 +223,7 @@ def test_real_photographs_and_captions(shared_data: Path, opened: Callable[..., 
     runs = [
         run_of(benchmark, f"own and {x} noise", rankings_of(benchmark, own + x * noise)) for x in (0.3, 1)
     ]
-    comparison = compare(runs, draws=100)[0]
+    comparison = compare(runs)[0]
     view = opened(page([comparison], title="Photographs"), width=400)
     assert total(view) == 159 + 795
     assert view.evaluate("document.documentElement.scrollWidth") <= 400

@@ -152,7 +152,7 @@ def test_by_rule_places_are_looked_for_among_the_items_kept(rounded: bool) -> No
             assert found[query, 1] == high
             assert kind[query] == (0 if high == 1 else 1 if high <= FIRST else 2)
     assert (endless > 0) == rounded
-    data = GALLERY.data(compare([run], draws=100)[0], Album(), pictures=False, captions=True)
+    data = GALLERY.data(compare([run])[0], Album(), pictures=False, captions=True)
     assert data["models"][0]["missed"] is None
     assert data["models"][0]["first"][:30] == found.tolist()
 
@@ -240,7 +240,7 @@ def test_what_was_not_kept_is_not_shown() -> None:
     benchmark = gallery_benchmark()
     answers = rankings_of(benchmark, gallery_scores()["good"], top=0)
     data = GALLERY.data(
-        compare([run_of(benchmark, "bare", answers)], draws=100)[0], Album(), pictures=False, captions=True
+        compare([run_of(benchmark, "bare", answers)])[0], Album(), pictures=False, captions=True
     )
     model = data["models"][0]
     assert model["top"][0] == [-1] * FIRST
@@ -259,7 +259,7 @@ def test_one_direction_alone_will_do() -> None:
     )
     benchmark = replace(listed, questions=alone)
     run = run_of(benchmark, "one way", rankings_of(benchmark, gallery_scores()["good"]))
-    data = GALLERY.data(compare([run], draws=100)[0], Album(), pictures=True, captions=True)
+    data = GALLERY.data(compare([run])[0], Album(), pictures=True, captions=True)
     assert data["split"] == len(data["ids"]) == 29
 
 

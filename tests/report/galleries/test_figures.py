@@ -84,7 +84,7 @@ def test_in_parts_a_curve_is_the_mean_over_parts() -> None:
     answers = replace(
         answers, i2t=replace(answers.i2t, depth=sizes[0]), t2i=replace(answers.t2i, depth=sizes[1])
     )
-    comparison = compare([run_of(benchmark, "parted", answers)], draws=100)[0]
+    comparison = compare([run_of(benchmark, "parted", answers)])[0]
     curve = curves(comparison)["i2t"][0]
     for k, value in zip(curve.ks, curve.values, strict=True):
         of_parts = []
@@ -116,7 +116,7 @@ def test_of_many_scorers_the_best_are_named() -> None:
     runs = [
         run_of(benchmark, f"scorer {i}", rankings_of(benchmark, scores + 0.2 * i * noise)) for i in range(10)
     ]
-    comparison = compare(runs, draws=100)[0]
+    comparison = compare(runs)[0]
     figure = recall_curves(curves(comparison))
     named = {text.get_text() for text in figure.axes[0].texts} - {""}
     assert len(named) == gallery_figures.NAMED + 1
@@ -188,7 +188,7 @@ def test_curves_follow_the_tie_policy() -> None:
     constant = rankings_of(benchmark, np.zeros((30, 60)))
     values = {}
     for policy in Ties:
-        comparison = compare([run_of(benchmark, "constant", constant, ties=policy)], draws=100)[0]
+        comparison = compare([run_of(benchmark, "constant", constant, ties=policy)])[0]
         curve, chance = curves(comparison)["i2t"]
         values[policy] = curve.values
         if policy is Ties.HALF:

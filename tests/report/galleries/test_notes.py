@@ -15,7 +15,7 @@ GALLERY = FORMS["gallery"]
 
 
 def one(answers: Rankings, *, policy: Ties = Ties.STRICT) -> Comparison:
-    return compare([run_of(gallery_benchmark(), "alone", answers, ties=policy)], draws=100)[0]
+    return compare([run_of(gallery_benchmark(), "alone", answers, ties=policy)])[0]
 
 
 def texts(comparison: Comparison, kind: str) -> list[str]:

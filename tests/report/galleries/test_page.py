@@ -122,7 +122,7 @@ def test_a_page_without_galleries_carries_nothing_of_theirs(report: str) -> None
 def test_a_page_of_galleries_alone_has_no_questions() -> None:
     benchmark = gallery_benchmark(8)
     run = run_of(benchmark, "alone", rankings_of(benchmark, gallery_scores(8)["good"]))
-    comparison = compare([run], draws=100)[0]
+    comparison = compare([run])[0]
     text = page([comparison])
     assert 'id="questions"' not in text
     assert "The browser of quads and choices" not in text
@@ -136,7 +136,7 @@ def test_a_page_of_galleries_alone_has_no_questions() -> None:
 def test_the_licence_keeps_pictures_and_captions_out() -> None:
     benchmark = gallery_benchmark(8, redistributable=False, licence="research only")
     run = run_of(benchmark, "alone", rankings_of(benchmark, gallery_scores(8)["good"]))
-    comparison = compare([run], draws=100)[0]
+    comparison = compare([run])[0]
     closed = page([comparison])
     assert island(closed)["pictures"] == []
     assert "about photo" not in closed
@@ -161,7 +161,7 @@ def test_groups_of_queries_have_a_table() -> None:
     labels = tuple("early" if i % 8 < 4 else "late" for i in range(24))
     grouped = replace(benchmark, questions=replace(benchmark.gallery, groupings={"when <asked>": labels}))
     run = run_of(grouped, "alone", rankings_of(grouped, gallery_scores(8)["good"]))
-    text = html_of.unescape(page([compare([run], draws=100)[0]], pictures="never"))
+    text = html_of.unescape(page([compare([run])[0]], pictures="never"))
     assert "Results on Drawn gallery by when <asked>." in text
     assert f"{100 * run.result.groups['late']['t2i_map_at_r'].value:.2f}" in text
 
@@ -174,7 +174,7 @@ def test_a_gallery_of_one_direction_has_a_page() -> None:
     one_way = replace(benchmark, questions=alone)
     scores = gallery_scores(8)
     runs = [run_of(one_way, name, rankings_of(one_way, table)) for name, table in scores.items()]
-    text = page([compare(runs, draws=100)[0]], pictures="never")
+    text = page([compare(runs)[0]], pictures="never")
     body = html_of.unescape(re.sub(r"<[^>]+>", " ", text))
     assert "8 images look for 0 to 4 right captions among all 16." in body
     assert "has I2T mAP@R" in body
@@ -186,7 +186,7 @@ def test_a_gallery_of_one_direction_has_a_page() -> None:
 def test_where_right_is_a_rule_there_is_no_curve() -> None:
     benchmark, answers, _ = ruled()
     run = run_of(benchmark, "ruled", answers)
-    text = page([compare([run], draws=100)[0]], pictures="never")
+    text = page([compare([run])[0]], pictures="never")
     body = html_of.unescape(re.sub(r"<[^>]+>", " ", text))
     assert f"{100 * run.result.measures['mean_pmrp'].value:.2f}" in body
     assert "How far down to look" not in body

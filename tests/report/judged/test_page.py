@@ -146,7 +146,7 @@ def test_a_page_where_nothing_has_a_value() -> None:
 def test_pictures_and_captions_stay_out_where_the_licence_says_so() -> None:
     benchmark = rated_benchmark(8, redistributable=False, licence="may not be passed on")
     runs = [run_of(benchmark, name, s) for name, s in list(rated_scores(benchmark).items())[:2]]
-    text = page(compare(runs, draws=100))
+    text = page(compare(runs))
     assert "sentence number" not in text
     assert "data:image/webp" not in text
     assert "may not be passed on" in text

@@ -43,7 +43,7 @@ def found(choices: Comparison) -> tuple[Finding, ...]:
     runs = {name: _quad_runs(0.8 * i, name=name) for i, name in enumerate(MODELS)}
     for name, run in zip(("coco", "trohn-text"), choices.runs, strict=True):
         runs[name].append(run)
-    return findings(runs, draws=100)
+    return findings(runs)
 
 
 @pytest.fixture(scope="module")
@@ -278,7 +278,7 @@ def test_real_models_show_what_the_paper_says(real_bivlc: Comparison, shared_dat
         right = np.array([row["correct"] == "1" for row in rows])
         quad = next(run for run in real_bivlc.runs if run.name == file)
         runs[name] = [quad, run_of(benchmark, name, Outcomes({"accuracy": right}))]
-    found = {each.key: each for each in findings(runs, draws=300)}
+    found = {each.key: each for each in findings(runs)}
     assert {key: each.verdict for key, each in found.items()} == {"direction": "holds", "texts": "holds"}
     overall = next(each for each in found["direction"].differences if each.decides)
     # The counts of the three models in I2T and T2I over 2,933 questions.

@@ -33,14 +33,12 @@ _SHARE = ColumnSchema("real", low=0.0, high=1.0)
 
 @dataclass(frozen=True, eq=False)
 class PairedRuns:
-    """A test of differences: the main measures of pairs of runs, given as positions, and the draws."""
+    """A test of differences: the main measures of pairs of runs, given as positions."""
 
     runs: Sequence[Run]
     main: Sequence[str]
     of_scorers: Sequence[tuple[int, int]]
     interval: IntervalMethod
-    draws: int
-    seed: int
 
     @property
     def columns(self) -> NDArray[np.int64]:
@@ -51,24 +49,18 @@ class PairedRuns:
         )
 
     @property
-    def permutations(self) -> int:
-        """With draws permutations no p-value is below 1 / (draws + 1), and Holm multiplies by the family."""
-        return max(self.draws, 100 * len(self.main) * len(self.of_scorers))
-
-    @property
     def sharing(self) -> Sharing:
         """What questions share by any of the runs: some may know images or captions that others lack."""
         return Sharing.joined([run.benchmark.sharing for run in self.runs])
 
     def facts(self, sharing: Sharing, **more: Any) -> dict[str, Any]:
-        """How intervals of the differences were made, and that p-values are those of permutations."""
+        """How intervals of the differences were made."""
         method = str(self.interval)
         if self.interval in (IntervalMethod.AUTO, IntervalMethod.WILSON):
             crossed = self.interval is IntervalMethod.AUTO and sharing.crossed
-            method = "crossed" if crossed else "bootstrap"
+            method = "crossed" if crossed else "clusters"
         clusters = "question" if self.interval is IntervalMethod.WILSON else sharing.clustered
-        drawn = {"draws": self.draws, "clusters": clusters, "seed": self.seed, "test": "permutation"}
-        return {"method": method, **drawn, **more}
+        return {"method": method, "clusters": clusters, **more}
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,8 +25,8 @@ from counterfoil.metrics import contrast
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import find
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import difference_bootstrap, t_over_folds
-from counterfoil.stats.tests import mcnemar, paired_permutation
+from counterfoil.stats.estimates import difference_interval, t_over_folds
+from counterfoil.stats.tests import mcnemar
 
 #: The two candidates of a preference, in columns.
 _SIDES = ("a", "b")
@@ -177,8 +177,6 @@ class ContrastEvaluation(FormEvaluation):
                 mask,
                 by_chance,
                 interval=settings.interval,
-                draws=settings.draws,
-                seed=settings.seed,
             )
 
         return Result(
@@ -189,9 +187,7 @@ class ContrastEvaluation(FormEvaluation):
             ties=self._ties(benchmark, answers, settings.ties),
             provenance={
                 **settings.provenance,
-                "interval": intervals.facts(
-                    benchmark, settings.interval, draws=settings.draws, seed=settings.seed
-                ),
+                "interval": intervals.facts(benchmark, settings.interval),
             },
         )
 
@@ -240,18 +236,16 @@ class ContrastEvaluation(FormEvaluation):
         }
 
     def test(self, paired: PairedRuns) -> Tested:
-        """Paired permutations of questions, and exact McNemar tests where these share nothing."""
+        """Tango's intervals with their p-values, and exact McNemar tests where questions share nothing."""
         values = np.stack([run.items[measure] for run in paired.runs for measure in paired.main], axis=1)
         pairs = paired.columns
         sharing = paired.sharing
         folds = paired.interval is IntervalMethod.FOLDS
         shared = dependence(sharing, IntervalMethod.AUTO if folds else paired.interval)
-        p = paired_permutation(values, shared, pairs, seed=paired.seed, draws=paired.permutations)
+        low, high, p = difference_interval(values, shared, pairs)
         if folds:
             gaps = (values[:, a] - values[:, b] for a, b in pairs)
             low, high = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
-        else:
-            low, high = difference_bootstrap(values, shared, pairs, seed=paired.seed, draws=paired.draws)
         means = values.mean(axis=0)
         value = np.array([means[a] - means[b] for a, b in pairs])
         return Tested(

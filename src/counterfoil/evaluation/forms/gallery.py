@@ -22,7 +22,6 @@ from counterfoil.evaluation.gallery_values import (
     measured,
     per_item,
     tied,
-    weights_of,
 )
 from counterfoil.evaluation.intervals import IntervalMethod, dependence, facts
 from counterfoil.evaluation.result import Estimate, Result
@@ -34,7 +33,6 @@ from counterfoil.stats.estimates import wilson
 from counterfoil.stats.intervals import Spread
 from counterfoil.stats.sharing import Sharing
 from counterfoil.stats.table_estimates import macro_table_differences, table_spread
-from counterfoil.stats.tests import paired_permutation
 
 
 def direction_columns(
@@ -67,13 +65,10 @@ def spread(
     values: Mapping[str, Float[ndarray, "n"]],
     names: Sequence[str],
     shared: Int[ndarray, "n"] | Sharing,
-    *,
-    draws: int,
-    seed: int,
 ) -> Spread:
     """How far each measure moves with other queries (`table_spread`)."""
     table, groups, averages = _table(benchmark, values, names)
-    return table_spread(table, groups, shared, averages=averages, draws=draws, seed=seed)
+    return table_spread(table, groups, shared, averages=averages)
 
 
 def differences(
@@ -82,15 +77,12 @@ def differences(
     names: Sequence[str],
     shared: Int[ndarray, "n"] | Sharing,
     pairs: Int[ndarray, "p 2"],
-    *,
-    draws: int,
-    seed: int,
-) -> tuple[Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"]]:
-    """(value, low, high) of the differences between pairs of scorers in each measure."""
+) -> tuple[Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"]]:
+    """(value, low, high, p) of the differences between pairs of scorers in each measure."""
     made = [_table(benchmark, values, names) for values in of_scorers]
     _, groups, averages = made[0]
     tables = np.stack([table for table, _, _ in made])
-    return macro_table_differences(tables, groups, shared, pairs, averages=averages, draws=draws, seed=seed)
+    return macro_table_differences(tables, groups, shared, pairs, averages=averages)
 
 
 def _table(
@@ -119,15 +111,13 @@ def evaluate_gallery(
     scorer: str,
     ties: Ties,
     interval: IntervalMethod,
-    draws: int,
-    seed: int,
     measures: Sequence[str] | None,
     provenance: Mapping[str, Any],
 ) -> Result:
     """All measures of one scorer on one gallery, with 95 % intervals: what `evaluate` gives for galleries.
 
-    Intervals are from the bootstrap over images with their captions, whose draws all measures share; where
-    captions repeat over images from the crossed variance; with `wilson` as if queries had nothing in common.
+    Intervals are from the variance over images with their captions; where captions repeat over images from
+    the crossed variance; with `wilson` as if queries had nothing in common.
     Errors as `gallery_values.measured`.
     """
     # All queries look through the same items, so `auto` never takes them as independent.
@@ -139,9 +129,7 @@ def evaluate_gallery(
     def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
         values = {name: np.where(rows, column, np.nan) for name, column in found.values.items()}
         chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
-        return _estimates(
-            benchmark, values, chances, interval=interval, shared=shared, draws=draws, seed=seed
-        )
+        return _estimates(benchmark, values, chances, interval=interval, shared=shared)
 
     return Result(
         benchmark=benchmark.name,
@@ -152,9 +140,9 @@ def evaluate_gallery(
         provenance={
             **provenance,
             "interval": {
-                **facts(benchmark, interval, draws=draws, seed=seed),
+                **facts(benchmark, interval),
                 **(
-                    {"method": "bootstrap"}
+                    {"method": "clusters"}
                     if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed
                     else {}
                 ),
@@ -171,8 +159,6 @@ def _estimates(
     *,
     interval: IntervalMethod,
     shared: NDArray[np.int64] | Sharing,
-    draws: int,
-    seed: int,
 ) -> dict[str, Estimate]:
     """Measures that no row of `values` says anything about are left out, and means of one direction only."""
     gallery = benchmark.gallery
@@ -193,7 +179,7 @@ def _estimates(
     if interval is IntervalMethod.WILSON:
         bounds = [wilson(value[name] * sum(counts[name]), sum(counts[name])) for name in names]
     else:
-        found = spread(benchmark, values, names, shared, draws=draws, seed=seed)
+        found = spread(benchmark, values, names, shared)
         low, high = found.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
         effective = list(found.effective().tolist())
@@ -307,40 +293,30 @@ class GalleryEvaluation(FormEvaluation):
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         if settings.interval is IntervalMethod.FOLDS:
             raise no_folds(benchmark)
-        return evaluate_gallery(benchmark, answers.rankings, **vars(settings))
+        return evaluate_gallery(
+            benchmark,
+            answers.rankings,
+            scorer=settings.scorer,
+            ties=settings.ties,
+            interval=settings.interval,
+            measures=settings.measures,
+            provenance=settings.provenance,
+        )
 
     def test(self, paired: PairedRuns) -> Tested:
-        """Paired permutations of queries, weighted as the measures weight them."""
+        """Tango's intervals and their p-values; queries weigh what they do in the measures."""
         benchmark = paired.runs[0].benchmark
         of_runs = [{name: run.items[name] for name in paired.main} for run in paired.runs]
-        weights = np.stack(
-            [weights_of(benchmark, ~np.isnan(of_runs[0][name])) for name in paired.main], axis=1
-        )
         if paired.interval is IntervalMethod.FOLDS:
             raise no_folds(benchmark)
         sharing = paired.sharing
         shared = dependence(sharing, paired.interval)
-        # Weights of each measure, so that all share their signs, whatever rows they are about.
-        values = np.hstack(
-            [np.stack([np.nan_to_num(table[name]) for name in paired.main], axis=1) for table in of_runs]
-        )
-        pairs = paired.columns
-        p = paired_permutation(
-            values,
-            shared,
-            pairs,
-            weights=np.tile(weights, len(paired.runs)),
-            seed=paired.seed,
-            draws=paired.permutations,
-        )
         of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
-        _, low, high = differences(
-            benchmark, of_runs, paired.main, shared, of_scorers, draws=paired.draws, seed=paired.seed
-        )
+        found = differences(benchmark, of_runs, paired.main, shared, of_scorers)
+        low, high, p = (part.reshape(-1) for part in found[1:])
         means = [[mean(benchmark, table[name]) for name in paired.main] for table in of_runs]
         value = [means[a][k] - means[b][k] for a, b in paired.of_scorers for k in range(len(paired.main))]
-        ends = low.reshape(-1), high.reshape(-1)
-        return Tested(np.array(value), *ends, p, [None] * len(pairs), paired.facts(sharing))
+        return Tested(np.array(value), low, high, p, [None] * len(p), paired.facts(sharing))
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether items or right answers differ; texts may be at hand in one benchmark only."""

@@ -6,8 +6,10 @@ correlation, and the measure is their mean.
 
 Intervals are percentiles over samples of whole images, drawn with replacement with all that was said about
 them; a sample in which the scores or the ratings are all equal has no correlation and is left out. Where
-captions were rated with several images, images and captions are crossed: both ends are moved away from the
-value by as much as the crossed standard error is larger than that of the samples (`stats.crossed.inflation`).
+images are few or unequal, or captions were rated with several of them, samples spread too little: both ends
+are moved away from the value by as much as the standard error, with Student's quantile, is larger than that
+of the samples (`stats.crossed.inflation`). Differences of two metrics are nearly normal, and have Student's t
+intervals from how much every question moves them, and the p-values of these.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,16 +37,16 @@ from counterfoil.evaluation.forms.base import (
 from counterfoil.evaluation.forms.draws import MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result, Run
-from counterfoil.metrics.correlation_influence import contributions, influences
+from counterfoil.metrics.correlation_influence import influences
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import find
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
 from counterfoil.metrics.weighted_correlation import WeightedCorrelation
-from counterfoil.stats.crossed import inflation
+from counterfoil.stats.crossed import inflation, linear_variance
+from counterfoil.stats.intervals import Spread
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.sharing import Sharing
-from counterfoil.stats.tests import paired_permutation
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +171,8 @@ def measured(
 
 
 def shared_by(sharing: Sharing, interval: IntervalMethod) -> Sharing:
-    """What questions share under an interval: by `bootstrap` their images alone."""
-    if interval is IntervalMethod.BOOTSTRAP:
+    """What questions share under an interval: by `clusters` their images alone."""
+    if interval is IntervalMethod.CLUSTERS:
         return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
     return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
 
@@ -217,7 +219,7 @@ def refuse(interval: str, benchmark: Benchmark) -> None:
     raise InputError(
         f"a correlation has no interval of the kind '{interval}'",
         where=benchmark.name,
-        allowed=("auto", "bootstrap", "crossed"),
+        allowed=("auto", "clusters", "crossed"),
         hint="Wilson's is for shares of independent questions, and four folds of a correlation are not means",
     )
 
@@ -228,9 +230,6 @@ def differences(
     pairs: Sequence[tuple[int, int]],
     names: Sequence[str],
     *,
-    draws: int,
-    permutations: int,
-    seed: int,
     level: float = 0.95,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """(value, low, high, p), each (pairs, names): the correlation of run a less that of run b for each pair.
@@ -239,52 +238,34 @@ def differences(
     one unit of `sharing` the interval is all of [-2, 2].
     """
     where = [MEASURES.index(name) for name in names]
-    of_runs = [points(*_asked(run)) for run in runs]
-    defined = [not any(part.undefined for part in parts) for parts in of_runs]
-    cluster = sharing.units
-    n_clusters = int(cluster.max()) + 1
-    every = np.ones((1, n_clusters), dtype=np.float32)
-    values, drawn = [], []
-    for parts, known in zip(of_runs, defined, strict=True):
-        nothing = np.full((1, len(MEASURES)), np.nan)
-        ready = prepared(parts, cluster) if known else ()
-        values.append((correlations(ready, [every]) if known else nothing)[0])
-        samples = cluster_draws(n_clusters, draws, seed=seed)
-        drawn.append(correlations(ready, samples) if known and n_clusters > 1 else nothing)
-    shape = (len(pairs), len(names))
-    value, low, high, p = (np.full(shape, np.nan) for _ in range(4))
-    tested = [k for k, (a, b) in enumerate(pairs) if defined[a] and defined[b]]
-    if not tested:
-        return value, low, high, p
-    moves = [influence(parts, len(cluster)) for parts in of_runs]
-    columns = [np.zeros((len(cluster), 1))]
-    for k in tested:
-        a, b = pairs[k]
-        value[k] = (values[a] - values[b])[where]
-        moved = moves[a] - moves[b]
-        wide = inflation(sharing, moved[:, where], level=level)
-        ends = (2 * end[where] for end in percentiles((drawn[a] - drawn[b]) / 2, level))
-        low[k], high[k] = (np.clip(value[k] + wide * (end - value[k]), -2.0, 2.0) for end in ends)
-        low[k], high[k] = np.minimum(low[k], value[k]), np.maximum(high[k], value[k])
-        columns.append(_terms(of_runs[a], of_runs[b], len(cluster))[:, where])
-    # Every column against one of zeros: the terms are differences already.
-    table = np.hstack(columns)
-    against = np.array([(i, 0) for i in range(1, table.shape[1])], dtype=np.int64)
-    found = paired_permutation(table, sharing, against, seed=seed, draws=permutations)
-    p[tested] = found.reshape(len(tested), len(names))
-    return value, low, high, p
+    n, units = len(sharing), len(np.unique(sharing.units))
+    together, every = np.zeros(n, dtype=np.int64), np.ones((1, 1), dtype=np.float32)
+    made: list[tuple[NDArray[np.float64], NDArray[np.float64]] | None] = []
+    for run in runs:
+        parts = points(*_asked(run))
+        if any(part.undefined for part in parts):
+            made.append(None)
+            continue
+        value = correlations(prepared(parts, together), [every])[0]
+        made.append((value[where], influence(parts, n)[:, where]))
+    found = np.full((4, len(pairs), len(names)), np.nan)
+    for k, (a, b) in enumerate(pairs):
+        first, second = made[a], made[b]
+        if first is None or second is None:
+            continue
+        value = first[0] - second[0]
+        variance, freedom = linear_variance(sharing, first[1] - second[1])
+        # Half a difference lies in [-1, 1].
+        half = Spread(value / 2, variance / 4, freedom, np.full(len(names), float(units)))
+        low, high, p = half.student(level)
+        found[:, k] = value, 2 * low, 2 * high, p
+        if units == 1:
+            found[1:, k] = np.array([[-2.0], [2.0], [1.0]])
+    return found[0], found[1], found[2], found[3]
 
 
 def _asked(run: Run) -> tuple[Rated, Float[ndarray, "n"]]:
     return run.benchmark.rated, run.answers.scores
-
-
-def _terms(first: Sequence[Points], second: Sequence[Points], n: int) -> Float[ndarray, "n 4"]:
-    """What each question adds to the differences: the sum over its points, the mean over raters apart."""
-    total = np.zeros((n, len(MEASURES)))
-    for a, b in zip(first, second, strict=True):
-        np.add.at(total, a.questions, contributions(a.scores, b.scores, a.ratings) / len(first))
-    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -392,7 +373,8 @@ class RatedEvaluation(FormEvaluation):
                 **({"undefined": dict.fromkeys(names, undefined)} if undefined else {}),
                 **fitted,
                 "interval": {
-                    **facts(benchmark, interval, **drawn),
+                    **facts(benchmark, interval),
+                    **drawn,
                     "method": "crossed" if shared.crossed else "bootstrap",
                     "clusters": shared.clustered,
                     "ends": "percentiles",
@@ -401,22 +383,13 @@ class RatedEvaluation(FormEvaluation):
         )
 
     def test(self, paired: PairedRuns) -> Tested:
-        """Permutations that swap scores, since a correlation has no values of questions to swap."""
+        """Student's t intervals and p-values, since a correlation has no values of questions to compare."""
         if paired.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
             refuse(paired.interval, paired.runs[0].benchmark)
         sharing = shared_by(paired.sharing, paired.interval)
-        found = differences(
-            paired.runs,
-            sharing,
-            paired.of_scorers,
-            paired.main,
-            draws=paired.draws,
-            permutations=paired.permutations,
-            seed=paired.seed,
-        )
+        found = differences(paired.runs, sharing, paired.of_scorers, paired.main)
         value, low, high, p = (array.reshape(-1) for array in found)
-        method = "crossed" if sharing.crossed else "bootstrap"
-        made = paired.facts(sharing, method=method, ends="percentiles")
+        made = paired.facts(sharing, method="crossed" if sharing.crossed else "influence", ends="t")
         return Tested(value, low, high, p, [None] * len(value), made)
 
     def draws(

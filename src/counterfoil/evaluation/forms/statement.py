@@ -38,9 +38,7 @@ from counterfoil.metrics.statements import HALF, WeightedStatements
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.crossed import inflation, linear_variance
 from counterfoil.stats.intervals import Spread
-from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.sharing import Sharing
-from counterfoil.stats.tests import paired_permutation
 
 #: The measures in the order of reports.
 MEASURES = tuple(statements.MEASURES)
@@ -138,24 +136,11 @@ def weighted(
     )
 
 
-def spread_of(
-    found: WeightedStatements, shared: Sharing, interval: IntervalMethod, *, draws: int, seed: int
-) -> Spread:
+def spread_of(found: WeightedStatements, shared: Sharing) -> Spread:
     """The measures with their variances; `found` has every statement of `shared`."""
     value, moved = found.values(), np.nan_to_num(found.influences())
-    units = np.unique(shared.units, return_inverse=True)[1].reshape(-1)
-    n_units = int(units.max()) + 1
-    if interval is IntervalMethod.BOOTSTRAP:
-        ready = replace(found, clusters=units, n_clusters=n_units)
-        drawn = np.concatenate([ready.measures(w) for w in cluster_draws(n_units, draws, seed=seed)])
-        known = np.isfinite(drawn).all(axis=0) | np.isnan(value)
-        with np.errstate(invalid="ignore"):
-            centred = np.where(np.isnan(drawn), 0.0, drawn - value)
-        variance = (centred**2).sum(axis=0) / np.maximum((~np.isnan(drawn)).sum(axis=0), 1)
-        variance = np.where(known | (variance > 0), variance, 0.0) * (n_units / max(n_units - 1, 1))
-        freedom = np.full(len(value), float(max(n_units - 1, 1)))
-    else:
-        variance, freedom = linear_variance(shared, moved)
+    variance, freedom = linear_variance(shared, moved)
+    n_units = len(np.unique(shared.units))
     # An estimate that does not vary is one of as many pairs as the rarer truth has statements.
     rarer = float(min(found.truth.sum(), (~found.truth).sum()))
     most = np.array([max(rarer, 1.0), *[float(n_units)] * 4])
@@ -163,8 +148,8 @@ def spread_of(
 
 
 def shared_by(sharing: Sharing, interval: IntervalMethod) -> Sharing:
-    """What questions share under an interval: by `bootstrap` their clusters, never crossed."""
-    if interval is IntervalMethod.BOOTSTRAP and sharing.crossed:
+    """What questions share under an interval: by `clusters` their clusters, never crossed."""
+    if interval is IntervalMethod.CLUSTERS and sharing.crossed:
         return Sharing(sharing.images, np.zeros((len(sharing), 0), dtype=np.int64))
     return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
 
@@ -240,7 +225,7 @@ class StatementEvaluation(FormEvaluation):
                 return {}
             ready = weighted(benchmark, answers, settings.ties, mask, found=found)
             shared = shared_by(benchmark.sharing.part(mask), interval)
-            made = spread_of(ready, shared, interval, draws=settings.draws, seed=settings.seed)
+            made = spread_of(ready, shared)
             defined = ~np.isnan(made.value)
             made = Spread(np.nan_to_num(made.value), made.variance, made.freedom, made.units)
             (low, high), effective = made.wilson(0.95), made.effective()
@@ -275,8 +260,8 @@ class StatementEvaluation(FormEvaluation):
                 **({"threshold": _said(found)} if found.thresholds is not None else {}),
                 **_agreement(benchmark),
                 "interval": {
-                    **facts(benchmark, interval, draws=settings.draws, seed=settings.seed),
-                    "method": _method(shared, interval),
+                    **facts(benchmark, interval),
+                    "method": _method(shared),
                     "clusters": shared.clustered,
                 },
             },
@@ -310,7 +295,7 @@ class StatementEvaluation(FormEvaluation):
         }
 
     def test(self, paired: PairedRuns) -> Tested:
-        """Permutations of the influences of whole units, and Student's t interval of the differences.
+        """Student's t intervals of the differences and their p-values, from the influences of questions.
 
         NaN throughout where one of two runs has no value.
         """
@@ -329,19 +314,10 @@ class StatementEvaluation(FormEvaluation):
         if defined.any():
             kept = terms[:, defined]
             variance, freedom = linear_variance(sharing, kept)
-            made = Spread(value[defined], variance, freedom, np.ones(len(freedom)))
-            z, units = made.quantile(0.95), len(np.unique(sharing.units))
-            # Differences that do not vary are known as well as from so many units that agree throughout.
-            reach = np.where(variance > 1e-20, z * np.sqrt(variance), z**2 / (units + z**2))
-            low[defined] = np.maximum(value[defined] - reach, -1.0)
-            high[defined] = np.minimum(value[defined] + reach, 1.0)
-            # A share of the difference and the influence of each: what is flipped sums to the difference.
-            table = np.hstack([np.zeros((len(kept), 1)), kept + value[defined] / len(kept)])
-            against = np.array([(i, 0) for i in range(1, table.shape[1])], dtype=np.int64)
-            p[defined] = paired_permutation(
-                table, sharing, against, seed=paired.seed, draws=paired.permutations
-            )
-        made_by = paired.facts(sharing, method=_method(sharing, IntervalMethod.AUTO))
+            units = np.full(len(freedom), float(len(np.unique(sharing.units))))
+            made = Spread(value[defined], variance, freedom, units)
+            low[defined], high[defined], p[defined] = made.student(0.95)
+        made_by = paired.facts(sharing, method=_method(sharing))
         return Tested(value, low, high, p, [None] * len(value), made_by)
 
     def draws(
@@ -400,7 +376,7 @@ def refuse(interval: IntervalMethod, benchmark: Benchmark) -> None:
         raise InputError(
             f"measures of true and false statements together have no interval of the kind '{interval}'",
             where=benchmark.name,
-            allowed=("auto", "bootstrap", "crossed"),
+            allowed=("auto", "clusters", "crossed"),
         )
 
 
@@ -408,9 +384,7 @@ def _policy(run: Run) -> Ties:
     return Ties(run.result.ties["policy"])
 
 
-def _method(shared: Sharing, interval: IntervalMethod) -> str:
-    if interval is IntervalMethod.BOOTSTRAP:
-        return "bootstrap"
+def _method(shared: Sharing) -> str:
     return "crossed" if shared.crossed else "influence"
 
 

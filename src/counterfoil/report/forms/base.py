@@ -94,7 +94,7 @@ class FormReport(ABC):
     policies: ClassVar[Mapping[str, str]] = {}
     #: How differences are tested, above their figure.
     tested: ClassVar[str] = (
-        "Paired permutation tests over the same questions, p-values after Holm's correction. Each cell is "
+        "Paired tests over the same questions, p-values after Holm's correction. Each cell is "
         "the row's scorer less the column's, in points: blue where the row is ahead, orange where it is "
         "behind, uncoloured where luck would do (p ≥ 0.05)."
     )

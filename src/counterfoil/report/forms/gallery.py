@@ -24,7 +24,7 @@ from counterfoil.report.pictures import Album, RankedPictures, shelves
 from counterfoil.report.tables import main_measures
 
 _INTERVALS = {
-    "bootstrap": "a bootstrap over images, each drawn with the captions written for it",
+    "clusters": "over images, each with the captions written for it",
     "wilson": "Wilson's, for independent queries",
 }
 #: Per direction: the queries and the items.

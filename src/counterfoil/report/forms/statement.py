@@ -27,7 +27,6 @@ _INTERVALS = {
     "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
     "variance for AUROC), summed over questions that share images or captions",
     "crossed": "the same, with images and captions as crossed factors",
-    "bootstrap": "a bootstrap over clusters of questions that share images or captions",
 }
 
 
@@ -40,7 +39,7 @@ class StatementReport(ContrastReport):
         "optimistic": "A score that equals its threshold, or that of one of the other truth, is right.",
     }
     tested = (
-        "Paired permutation tests of the influences of questions, p-values after Holm's correction. Each "
+        "Paired tests over the same questions, p-values after Holm's correction. Each "
         "cell is the row's scorer less the column's, in points: blue where the row is ahead, orange where it "
         "is behind, uncoloured where luck would do (p ≥ 0.05)."
     )
