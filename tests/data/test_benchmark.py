@@ -122,3 +122,14 @@ def test_equal_bytes_are_one_photograph_where_nobody_named_it() -> None:
     named = replace(benchmark, images=tuple(replace(image, photo="", source=None) for image in images))
     assert named.clusters.tolist() == [0, 1, 2]
     assert named.digest == benchmark.digest
+
+
+def test_one_caption_in_two_normal_forms_and_one_image_in_two_spellings_are_shared() -> None:
+    names, texts = ("x/a.jpg", "./x/a.jpg", "x/b.jpg"), ("caf\u00e9", "cafe\u0301", "a cat", "a dog")
+    images = tuple(Image(name) for name in names)
+    captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
+    card = Card(name="spelled", title="Spelled", form="choice")
+    asked = Choice(("p", "q", "r"), query=np.array([0, 1, 2]), candidates=np.array([[0, 2], [2, 3], [1, 3]]))
+    sharing = Benchmark(card, images, captions, asked).sharing
+    assert sharing.images.tolist() == [[0], [0], [1]]
+    assert sharing.captions[0, 0] == sharing.captions[2, 0]

@@ -105,7 +105,8 @@ def test_the_interval_can_be_named(quads) -> None:
         method: evaluate(quads(40), scores, scorer="s", interval=method, draws=500).measures["i2t"]
         for method in IntervalMethod
     }
-    assert len({(estimate.low, estimate.high) for estimate in seen.values()}) == 4  # auto is wilson here
+    # Nothing is shared here: auto is wilson, and crossed takes the questions as clusters.
+    assert len({(estimate.low, estimate.high) for estimate in seen.values()}) == 3
     assert len({estimate.value for estimate in seen.values()}) == 1
 
 

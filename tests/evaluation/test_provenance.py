@@ -43,7 +43,7 @@ def test_a_run_saved_from_python_says_how_it_came_about(tmp_path: Path, monkeypa
     assert manifest["scorer"]["name"] == "linear"
     assert manifest["versions"] == versions()
     assert {"counterfoil", "numpy", "python"} <= set(manifest["versions"])
-    assert manifest["interval"]["seed"] == 7
+    assert manifest["interval"]["level"] == 0.95
     assert manifest["command"] == ["study.py", "--fast"]
     assert manifest["benchmark"]["digest"] == benchmark.digest
     assert manifest["benchmark"]["source"] == benchmark.source

@@ -25,9 +25,9 @@ def test_independent_questions_have_no_draws() -> None:
     )
 
 
-def test_clusters_draws_and_seed_of_a_bootstrap() -> None:
+def test_clusters_that_the_variance_is_over() -> None:
     result = made(forms.quads(120, share=2), seed=3)
-    expected = f"ties:strict|ci:bootstrap|draws:100|clusters:image|seed:3|v{__version__}"
+    expected = f"ties:strict|ci:clusters|clusters:image|v{__version__}"
     assert result.signature("group") == f"group|{expected}"
     assert result.signature() == result.to_json()["signature"] == expected
     assert Result.from_json(result.to_json()).signature("group") == f"group|{expected}"
@@ -38,9 +38,9 @@ def test_crossed_intervals_draw_nothing() -> None:
     assert result.signature("group") == f"group|ties:strict|ci:crossed|clusters:image+caption|v{__version__}"
 
 
-def test_means_over_groups_have_a_bootstrap_of_their_own() -> None:
+def test_means_over_groups_have_an_interval_of_their_own() -> None:
     result = made(forms.choices({"add": 6, "swap": 2}))
-    drawn = "ci:bootstrap|draws:100|clusters:question|seed:0"
+    drawn = "ci:clusters|clusters:question"
     assert result.signature("accuracy") == f"accuracy|ties:strict|ci:wilson|v{__version__}"
     assert result.signature("accuracy_macro") == f"accuracy_macro|ties:strict|{drawn}|v{__version__}"
     assert result.signature() == f"ties:strict|ci:wilson|macro-{drawn}|v{__version__}"
@@ -54,7 +54,7 @@ def test_given_outcomes_have_a_policy_that_is_not_known() -> None:
 
 
 def test_correlations_have_no_policy_and_percentiles() -> None:
-    result = made(forms.rated(forms.grades(200), per_image=2), interval="bootstrap")
+    result = made(forms.rated(forms.grades(200), per_image=2), interval="clusters")
     expected = f"spearman|ci:bootstrap-percentiles|draws:100|clusters:image|seed:0|v{__version__}"
     assert result.signature("spearman") == expected
 
@@ -62,7 +62,7 @@ def test_correlations_have_no_policy_and_percentiles() -> None:
 @pytest.mark.parametrize("measure", ["i2t_recall_at_1", "mean_recall_at_1"])
 def test_cut_rankings_are_part_of_it(measure: str) -> None:
     result = made(forms.gallery())
-    drawn = f"ties:strict|ci:bootstrap|draws:100|clusters:image|seed:0|v{__version__}"
+    drawn = f"ties:strict|ci:clusters|clusters:image|v{__version__}"
     assert result.signature(measure) == f"{measure}|{drawn}"
     gallery = {**result.provenance["gallery"], "cut": {"i2t": 3, "t2i": None}}
     cut = replace(result, provenance={**result.provenance, "gallery": gallery})

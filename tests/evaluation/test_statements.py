@@ -14,11 +14,14 @@ from counterfoil.engine.align import align
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.forms.statement import MEASURES, weighted
 from counterfoil.evaluation.run import measured_run
 from counterfoil.metrics.statements import placements
+from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import report_of
 from counterfoil.report.page import page
 from counterfoil.scorers.given import load
+from counterfoil.stats.resampling import cluster_draws
 from counterfoil.studies import oracle
 from counterfoil.world import statements
 
@@ -44,14 +47,16 @@ def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_a
     assert found.low < found.value < found.high
     # All statements of a picture are true, or all false: as many units as pictures.
     together = forms.statements(np.repeat([True, False] * 20, 5).tolist(), per_image=5)
-    of_pictures, of_bootstrap = (
-        evaluate(together, noisy(together, 1, shared=0.9), scorer="one", interval=interval, draws=2000)
-        for interval in ("auto", "bootstrap")
-    )
+    answers = noisy(together, 1, shared=0.9)
+    of_pictures = evaluate(together, answers, scorer="one")
+    ready = weighted(together, answers, Ties.STRICT, np.ones(200, bool), np.arange(200) // 5, 40)
+    drawn = np.concatenate([ready.measures(w) for w in cluster_draws(40, 2000, seed=0)]).var(axis=0)
     assert of_pictures.provenance["interval"]["clusters"] == "image"
     for name in ("auroc", "fitted_accuracy", "fitted_balanced"):
         assert of_pictures[name].effective < 120
-        assert of_bootstrap[name].effective == pytest.approx(of_pictures[name].effective, rel=0.2)
+        value = of_pictures[name].value
+        effective = value * (1 - value) / drawn[MEASURES.index(name)]
+        assert effective == pytest.approx(of_pictures[name].effective, rel=0.25)
     perfect = evaluate(together, Scores(together.statements.truth * 1.0), scorer="one")["auroc"]
     assert perfect.value == 1
     assert perfect.low < 0.95

@@ -51,7 +51,7 @@ def test_few_images_are_warned_of_and_many_of_all_are_not() -> None:
     assert warnings(benchmark, [result])[0].startswith("few images (12)")
 
 
-@pytest.mark.parametrize(("interval", "warned"), [("auto", True), ("wilson", True), ("bootstrap", False)])
+@pytest.mark.parametrize(("interval", "warned"), [("auto", True), ("wilson", True), ("clusters", False)])
 def test_given_items_are_noted_for_intervals_that_take_them_so(interval: str, warned: bool) -> None:
     benchmark, result = measured(200, np.tile([[0, 1]], (200, 1)), interval)
     assert any("as given" in line for line in warnings(benchmark, [result])) == warned
@@ -69,3 +69,21 @@ def test_effective_numbers_are_those_of_all_results() -> None:
     assert " to 500 effective questions" in resting(benchmark, [first, second]) or (
         "500 to" in resting(benchmark, [first, second])
     )
+
+
+def test_an_image_or_a_caption_of_more_than_a_tenth_is_named() -> None:
+    """Of 300 questions 40 are of image 0, and 20 of caption 0; a tenth of them would be 30."""
+    captions = np.arange(600).reshape(300, 2)
+    captions[:20, 0] = 0
+    questions = Choice(
+        tuple(map(str, range(300))), query=np.maximum(np.arange(300) - 39, 0), candidates=captions
+    )
+    benchmark = Benchmark(
+        Card(name="mine", title="Mine", form="choice"),
+        tuple(Image(f"i{i}") for i in range(261)),
+        tuple(Caption(f"c{i}", f"text {i}") for i in range(600)),
+        questions,
+    )
+    assert warnings(benchmark, []) == [
+        "image 'i0' is in 13 % of the questions: intervals rest on few others, and are wide"
+    ]

@@ -69,7 +69,7 @@ def test_outcomes_and_intervals_are_mentioned(quads: Comparison) -> None:
     # Neighbouring questions share an image, so the intervals come from clusters.
     assert any(
         text.startswith(
-            "Intervals hold 95 %: a bootstrap over clusters of questions that share images or captions. "
+            "Intervals hold 95 %: over clusters of questions that share images or captions. "
             "Intervals rest on "
         )
         for text in texts

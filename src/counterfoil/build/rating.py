@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from counterfoil.build.refinement import accuracies
 from counterfoil.build.step import Work
 from counterfoil.data.contrasts import Contrasts
-from counterfoil.data.records import Caption, Image
+from counterfoil.data.records import Caption, Image, caption_key, image_key
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.engine.run import score_items
 from counterfoil.errors import DataError, InputError
@@ -56,13 +56,19 @@ def texts_of(rows: pa.Table, column: str) -> list[str]:
 
 
 def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
-    """A number per row, equal for rows of one image; of one caption where there is no column of images."""
+    """A number per row, equal for rows of one image; of one caption where there is no column of images.
+
+    Names of images may be paths, and captions in any Unicode normal form.
+    """
     column = "image" if "image" in rows.column_names and not rows["image"].null_count else "caption"
     coded = rows[column].combine_chunks().dictionary_encode(null_encoding="encode")
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
-    found: NDArray[np.int64] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    key = image_key if column == "image" else caption_key
+    number: dict[str | None, int] = {}
+    names = (None if name is None else key(name) for name in coded.dictionary.to_pylist())
+    same = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
+    return same[coded.indices.to_numpy(zero_copy_only=False)]
 
 
 def caption_scores(scorer: Any, texts: Sequence[str], work: Work) -> Float[ndarray, "rows"]:

@@ -30,7 +30,7 @@ from counterfoil.data.forms import (
 from counterfoil.data.forms.base import one_of
 from counterfoil.data.forms.registry import FormName
 from counterfoil.data.forms.release import ReleaseColumn, ReleaseTable
-from counterfoil.data.records import Caption, Image
+from counterfoil.data.records import Caption, Image, caption_key, image_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import check_model, parse_toml
 from counterfoil.registry import Registry
@@ -252,17 +252,18 @@ class Benchmark:
     def sharing(self) -> Sharing:
         """What questions share: the images and the captions that each is about.
 
-        Captions are the same where their texts are; images where they show one photograph (`photos`), in a
-        gallery where they are one item, or the benchmark says that they show one photograph. In a gallery a
+        Captions are the same where their texts are, in any Unicode normal form; images where they show one
+        photograph (`photos`, whose names may be paths), in a gallery where they are one item, or the
+        benchmark says that they show one photograph. In a gallery a
         query is about its image, or the one its caption was written for; where people judged captions, about
         the image and the candidates.
         """
         images, captions = self.questions.about()
         by_photo = self.questions.images_by == "photo"
-        own = [image.photo or (at,) for at, image in enumerate(self.images)]
-        photos = self.photos if by_photo else own
-        texts = [c.text if c.text is not None else (c.id,) for c in self.captions]
-        return Sharing(images=_numbers(list(photos), images), captions=_numbers(texts, captions))
+        shown = self.photos if by_photo else [image.photo or "" for image in self.images]
+        photos = [image_key(name) if name else (at,) for at, name in enumerate(shown)]
+        texts = [caption_key(c.text) if c.text is not None else (c.id,) for c in self.captions]
+        return Sharing(images=_numbers(photos, images), captions=_numbers(texts, captions))
 
     @cached_property
     def measured_sharing(self) -> Sharing:

@@ -5,7 +5,9 @@ no source (or no text), and a benchmark made of such items can still be measured
 """
 
 import io
+import posixpath
 import re
+import unicodedata
 import warnings
 from abc import abstractmethod
 from collections import Counter
@@ -201,6 +203,24 @@ class Caption:
 
     id: str
     text: str | None = None
+
+
+def caption_key(text: str) -> str:
+    """What captions that read alike have in common, however their letters are composed (NFC, NFD).
+
+    >>> caption_key("cafe\u0301") == caption_key("caf\u00e9")
+    True
+    """
+    return unicodedata.normalize("NFC", text)
+
+
+def image_key(name: str) -> str:
+    """What names of one image have in common, however a path is written.
+
+    >>> image_key("./x/a.jpg"), image_key("x//b/../a.jpg")
+    ('x/a.jpg', 'x/a.jpg')
+    """
+    return posixpath.normpath(unicodedata.normalize("NFC", name))
 
 
 def words(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Search
 from counterfoil.data.judgements import Judgements
+from counterfoil.data.records import caption_key
 from counterfoil.errors import DataError
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import multiplicity, precision_recall
@@ -169,6 +170,7 @@ def asked_about(
         owner = np.where(at >= 0, gallery.owners[at], -1)
         images = np.where(owner >= 0, owner, gallery.n_images + np.arange(n))
         texts = [benchmark.captions[row].text if row >= 0 else None for row in at.tolist()]
+        texts = [None if text is None else caption_key(text) for text in texts]
         number = {text: k for k, text in enumerate(dict.fromkeys(texts))}
         captions = np.array([-1 if text is None else number[text] for text in texts])
     return Sharing(images[:, None], captions[:, None])

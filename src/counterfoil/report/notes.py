@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures as main_of
@@ -18,6 +20,8 @@ from counterfoil.report.tables import leading, main_measures, style_of
 #: Intervals from fewer images, captions or effective questions than these cover less than they say where most
 #: answers are right and items decide much (docs/statistics.md).
 FEW = 20
+#: One image or caption in more than this share of the questions is worth a warning.
+MOST = 1 / 10
 #: A tie policy that moves a main measure by this much, or this share of tied questions, is worth a warning.
 NOTABLE = 0.01
 
@@ -222,6 +226,17 @@ def warnings(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
                     f"{those} in so many questions that intervals take {them} as given: they say nothing of "
                     f"other {kind}s"
                 )
+    asked = np.flatnonzero(benchmark.questions.measured)
+    for kind, of_kind, (row, column, share) in zip(
+        ("image", "caption"), benchmark.questions.about(), sharing.fullest, strict=True
+    ):
+        if share > MOST and share * len(asked) >= 5:
+            item = int(of_kind[asked[row], column])
+            named = benchmark.images[item].id if kind == "image" else benchmark.captions[item].id
+            found.append(
+                f"{kind} '{named}' is in {100 * share:.0f} % of the questions: intervals rest on few others, "
+                "and are wide"
+            )
     images, captions = sharing.counts
     of_captions = captions - given[1] if of(benchmark).captions_drawn else 0
     few = [

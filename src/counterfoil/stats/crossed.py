@@ -61,22 +61,23 @@ def mean_variance(
     >>> value, (variance * 36).round(6), freedom.round(6)  # (4 + 0 + 4) * 3 / 2, two degrees of freedom
     (array([0.]), array([12.]), array([2.]))
     """
-    value = column_sums(weights[:, None] * values)
     group = np.unique(strata, return_inverse=True)[1].reshape(-1)
-    sizes = np.bincount(group)
+    sizes, share = np.bincount(group), np.bincount(group, weights)
+    centre = cluster_sums(values, group) / sizes[:, None]
+    # Relative weights: of one group, or of equal ones, no rounding of 1 / n enters the value.
+    relative = share / share.max()
+    value = column_sums(relative[:, None] * centre) / relative.sum()
     factors = [(part, _near(part, group)) for part in sharing.factors]
     apart = np.full(len(sizes), np.inf)
     for _, near in factors:
         np.minimum.at(apart, group, sizes[group] - near)
     alone = (apart < 0.5)[group] if len(sizes) > 1 else np.zeros(len(group), dtype=bool)
-    centre = cluster_sums(values, group) / sizes[:, None]
     moved = weights[:, None] * (values - np.where(alone[:, None], value, centre[group]))
-    held = np.bincount(group, weights)[group]
     # For degrees of freedom groups of one cluster are one group.
     merged = np.where(alone, len(sizes), group)
     corrected = []
     for part, near in factors:
-        scale = _scale(np.where(alone, held, near / sizes[group]))
+        scale = _scale(np.where(alone, share[group], near / sizes[group]))
         corrected.append(_Corrected(part, scale, _freedom(part, weights * scale, merged)))
     return value, *_variance(sharing, corrected, moved)
 

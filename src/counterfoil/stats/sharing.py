@@ -143,6 +143,21 @@ class Sharing:
         return self.shared.apart if self.crossed else float(len(np.unique(self.components)))
 
     @cached_property
+    def fullest(self) -> tuple[tuple[int, int, float], tuple[int, int, float]]:
+        """The image, and the caption, in most questions: the row and column of one, and its share of all.
+
+        Items that are taken as given are left out; the share is 0 where there is no other.
+        """
+        found = []
+        for of, given in ((self.images, self.given_images), (self.captions, self.given_captions)):
+            kept = np.where(_marked(of, given), -1, of)
+            counts = np.bincount(_entries({"": kept})[1], minlength=1)
+            share = float(counts.max()) / max(len(self), 1)
+            row, column = np.argwhere(kept == counts.argmax())[0].tolist() if share else (0, 0)
+            found.append((row, column, share))
+        return found[0], found[1]
+
+    @cached_property
     def counts(self) -> tuple[int, int]:
         """How many images, and how many captions, the questions are about."""
         images, captions = (len(np.unique(of[of >= 0])) for of in (self.images, self.captions))

@@ -34,7 +34,7 @@ def test_intervals(galleries) -> None:
     result = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400)
     again = evaluate(asked.benchmark, asked.rankings, scorer="s", draws=400)
     assert result == again
-    assert result.provenance["interval"]["method"] == "bootstrap"
+    assert result.provenance["interval"]["method"] == "clusters"
     for estimate in result.measures.values():
         assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
         assert estimate.low < estimate.high

@@ -52,7 +52,7 @@ def covers(repetitions: int, interval: str) -> float:
 def test_captions_count_as_well_as_images() -> None:
     # 80 repetitions know 95 % to 2.4 points.
     assert covers(80, "auto") > 0.87
-    assert covers(80, "bootstrap") < 0.8
+    assert covers(80, "clusters") < 0.8
 
 
 @pytest.mark.slow
@@ -68,7 +68,7 @@ def test_units_are_images_and_samples_are_as_before_where_no_caption_repeats() -
     unique = Sharing(benchmark.sharing.images, np.arange(200)[:, None])
     assert np.array_equal(unique.components, np.arange(200) % 40)
     assert np.array_equal(
-        rated.shared_by(benchmark.sharing, rated.IntervalMethod.BOOTSTRAP).units, unique.units
+        rated.shared_by(benchmark.sharing, rated.IntervalMethod.CLUSTERS).units, unique.units
     )
 
 
@@ -81,10 +81,10 @@ def test_differences_know_of_captions_too() -> None:
         runs.append(Run(name, benchmark, scores, {}, evaluate(benchmark, scores, scorer=name, draws=50), {}))
     found = {
         kind: {d.measure: d for d in compare(runs, interval=kind)[0].differences}
-        for kind in ("auto", "bootstrap")
+        for kind in ("auto", "clusters")
     }
     for measure in rated.MEASURES:
-        wide, narrow = found["auto"][measure], found["bootstrap"][measure]
+        wide, narrow = found["auto"][measure], found["clusters"][measure]
         assert wide.value == narrow.value
         assert wide.high - wide.low > 1.2 * (narrow.high - narrow.low)
         assert wide.p > narrow.p

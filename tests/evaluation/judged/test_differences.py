@@ -138,7 +138,7 @@ def test_size_and_power(raters: str, rounded: bool) -> None:
     rng = np.random.default_rng(3)
     repetitions = 400
     found, held, power = np.zeros((3, len(MEASURES)))
-    for repetition in range(repetitions):
+    for _ in range(repetitions):
         quality, ratings = _people(rng, 80, 4, 2)
         benchmark = rated(ratings, per_image=4, raters=raters)
 

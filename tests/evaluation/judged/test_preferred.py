@@ -83,7 +83,7 @@ def test_intervals_know_that_questions_share_an_image() -> None:
         evaluate(preferred(votes, per_image=k), scores, scorer="s", draws=50).provenance["interval"]["method"]
         for k in (1, 2)
     ]
-    assert method == ["wilson", "bootstrap"]
+    assert method == ["wilson", "clusters"]
 
 
 def test_right_and_wrong_may_be_given() -> None:

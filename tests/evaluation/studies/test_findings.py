@@ -1,7 +1,6 @@
 """Findings: verdicts that follow the numbers, numbers that follow the answers, and seeds taken together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from counterfoil.evaluation.replicates import (
     gallery_differences,
 )
 from counterfoil.evaluation.result import Run
+from counterfoil.stats.estimates import difference_interval
 
 from ..made_runs import gallery_items, run
 
@@ -213,18 +213,15 @@ def test_one_seed_is_what_compare_and_evaluate_say(quads: Make) -> None:
     )
 
 
-def test_the_p_value_is_that_of_all_sign_flips(quads: Make) -> None:
-    # Nine clusters: all 512 ways to swap them can be gone through.
+def test_the_p_value_is_that_of_the_interval(quads: Make) -> None:
     benchmark = quads(18, share=2)
     runs = _runs(benchmark, None, {"coco": (0.5, 0), "trohn-img": (1.5, 0)}, seeds=2)
     one, other = (Replicates(name, tuple(each)) for name, each in runs.items())
     (found,) = differences([("", ([other], "group"), ([one], "group"))])
-    gaps = other.values("group") - one.values("group")
-    by_cluster = [gaps[benchmark.clusters == c].sum() for c in np.unique(benchmark.clusters)]
-    assert len(by_cluster) == 9
-    observed = abs(sum(by_cluster))
-    flips = [abs(np.dot(signs, by_cluster)) >= observed - 1e-9 for signs in product((1, -1), repeat=9)]
-    assert found.p == pytest.approx(np.mean(flips), abs=0.015)
+    values = np.stack([other.values("group"), one.values("group")], axis=1)
+    ends = difference_interval(values, benchmark.clusters, np.array([[0, 1]]))
+    assert (found.low, found.high, found.p) == pytest.approx([each[0] for each in ends])
+    assert (found.p < 0.05) == (found.low > 0 or found.high < 0)
 
 
 def test_seeds_are_averaged_per_question_first(quads: Make) -> None:
@@ -313,12 +310,12 @@ def test_models_with_other_questions_are_refused(quads: Make) -> None:
 
 def test_the_order_of_the_trainings(quads: Make) -> None:
     runs = _runs(quads(400), None, {"coco": (1.6, 0), "trohn-text": (0.8, 0), "trohn-img": (3.0, 0)})
-    found = ordering(runs, draws=200)
+    found = ordering(runs)
     assert found is not None
     assert [each.label for each in found.levels] == ["trohn-img", "coco", "trohn-text"]
     assert found.apart
     assert "do not overlap" in found.sentence
-    close = ordering({**runs, "trohn-text": runs["coco"]}, draws=200)
+    close = ordering({**runs, "trohn-text": runs["coco"]})
     assert close is not None
     assert [each.label for each in close.levels] == ["trohn-img", "coco", "trohn-text"]  # equal: as given
     assert not close.apart
@@ -339,7 +336,7 @@ def test_noise_is_against_the_first_and_filtering_against_the_same_rate(quads: M
         trial("noisy", 0.61, "raw", 1.0, 10),
         trial("filtered", 0.61, "filtered", 2.5, 20),
     ]
-    found = noise(trials, draws=300)
+    found = noise(trials)
     values = {
         (t.label, m): np.mean([r.items[m].mean() for r in t.runs]) for t in trials for m in ("t2i", "group")
     }
@@ -363,7 +360,7 @@ def test_mining_is_seen_by_two_measures() -> None:
     for label, skill in (("none", 0.2), ("semi-hard", 0.6), ("hardest", 0.9)):
         items = [gallery_items(benchmark, rng, skill) for _ in range(2)]
         trials.append(Trial(label, [run(benchmark, label, each) for each in items]))
-    found = mining(trials, draws=200)
+    found = mining(trials)
     for trial, setting in zip(trials, found.settings, strict=True):
         for measure in ("mean_recall_at_1", "mean_map_at_r"):
             each = [gallery_mean(benchmark, r.items[measure]) for r in trial.runs]
@@ -395,7 +392,7 @@ def test_mining_may_count_less_as_right_for_one_measure() -> None:
         ]
 
     every, own = trials((0.9, 0.1)), trials((0.1, 0.9))
-    found = mining(every, own=own, draws=200)
+    found = mining(every, own=own)
     for at, setting in enumerate(found.settings):
         for measure, of in (("mean_recall_at_1", own), ("mean_map_at_r", every)):
             each = [gallery_mean(benchmark, r.items[measure]) for r in of[at].runs]
@@ -410,7 +407,7 @@ def test_mining_may_count_less_as_right_for_one_measure() -> None:
         "whole interval and mAP@R 1, and they contradict each other on hardest against none."
     )
     with pytest.raises(InputError, match="own pairs are others"):
-        mining(every, own=own[:1], draws=200)
+        mining(every, own=own[:1])
 
 
 def test_differences_in_a_gallery_are_those_of_compare() -> None:
