@@ -212,7 +212,7 @@ def test_a_page_has_a_table_per_gallery_and_csv_has_everything(counterfoil, runs
 
 def test_intervals_are_made_as_they_are_asked_for(counterfoil, runs: Path, tmp_path: Path) -> None:
     found = {}
-    for interval in ("wilson", "bootstrap", "crossed", "folds"):
+    for interval in ("wilson", "clusters", "crossed", "folds"):
         said = counterfoil(
             "compare", runs, "--interval", interval, "--draws", 100, "--json", tmp_path / f"{interval}.json"
         )

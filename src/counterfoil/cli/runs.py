@@ -17,6 +17,7 @@ from counterfoil.cli.options import (
     Tables,
     Title,
 )
+from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
