@@ -70,7 +70,7 @@ def _runs() -> Iterator[Job]:
         for ties in ("half", "optimistic"):
             command = f"evaluate {scorer} {_DATA[form]} --ties {ties} --no-cache {_FEW}"
             yield Job(f"evaluate-{form}-ties-{ties}", command)
-    for interval in ("wilson", "bootstrap"):
+    for interval in ("wilson", "clusters"):
         yield Job(
             f"evaluate-quads-{interval}",
             f"evaluate given:quads-a.csv {_DATA['quads']} --interval {interval} --no-cache {_FEW}",
