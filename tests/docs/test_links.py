@@ -21,7 +21,7 @@ SOUGHT = {
     "mAP@R",
     "the reader of SugarCrepe",
     "QuickGELU's refusal",
-    "the bootstrap",
+    "intervals of means",
     "the cache key",
     "PAC-S's weight",
     "hard-negative InfoNCE",
