@@ -63,8 +63,8 @@ def test_a_cut_ranking_is_named_with_what_it_cannot_say(galleries: Comparison) -
     assert ("T2I MRR" in text) == ("t2i_mrr" in missing)
 
 
-def test_notes_say_that_intervals_draw_images(galleries: Comparison) -> None:
-    assert any("over images, each drawn with the captions" in text for text in texts(galleries, "fact"))
+def test_notes_say_that_intervals_are_over_images(galleries: Comparison) -> None:
+    assert any("over images, each with the captions" in text for text in texts(galleries, "fact"))
 
 
 def test_the_lead_is_about_the_mean_of_both_directions(galleries: Comparison) -> None:
