@@ -9,6 +9,7 @@ import pytest
 from counterfoil.data.benchmark import Card, card
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
 from counterfoil.data.readers.outcomes import from_table
+from counterfoil.data.tables import read_table
 from counterfoil.engine import align
 from counterfoil.engine.align import answered, matched
 from counterfoil.errors import DataError, ScoreError
@@ -219,3 +220,22 @@ def test_gpt_4v_answers_of_sugarcrepe_with_gaps(shared_data, sugarcrepe_items, t
     assert (int(loaded.right["accuracy"].sum()), int(loaded.unanswered.sum())) == (right, empty)
     loaded, benchmark = answered(loaded, sugarcrepe_items)
     assert (len(benchmark), int(loaded.right["accuracy"].sum())) == (7511 - empty, right)
+
+
+def test_an_accuracy_among_released_answers_is_passed_over(shared_data, sugarcrepe_items, tmp_path):
+    """As in GPT-4V's `positive-first/swap_obj.json`: beside its objects a key with a number."""
+    for name in SUBSETS:
+        rows = json.loads((shared_data / f"sugarcrepe/{name}.json").read_text())
+        answers = {key: {"correct": int(key) % 3 > 0} for key in rows}
+        if name == "swap_obj":
+            answers["accuracy"] = 0.6667
+        (tmp_path / f"{name}.json").write_text(json.dumps(answers))
+    table = given.load(str(tmp_path))
+    assert len(table) == 7511
+    assert "'accuracy' of swap_obj.json is passed over" in table.described
+    loaded = matched(table, sugarcrepe_items, note=never)
+    assert len(loaded.right["accuracy"]) == 7511
+    # A benchmark's own file holds no such number: there an item would be lost.
+    (tmp_path / "pairs.json").write_text(json.dumps({"0": {"caption": "a"}, "1": 3}))
+    with pytest.raises(DataError, match="items are of different kinds"):
+        read_table(tmp_path / "pairs.json")

@@ -9,7 +9,7 @@ import io
 import math
 import reprlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,8 @@ class DataTable:
     source: str
     kind: str = "table"
     parts: tuple[TablePart, ...] = ()
+    #: Numbers among the objects of keyed files, such as their accuracy: the file and the key of each.
+    passed_over: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         lengths = {name: len(cells) for name, cells in self.columns.items()}
@@ -272,14 +274,15 @@ def shown(cell: object) -> str:
 EXTENSIONS = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 
 
-def read_table(path: str | Path) -> DataTable:
+def read_table(path: str | Path, *, summaries: bool = False) -> DataTable:
     """The table in `path`: a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one per subset.
 
     * CSV, TSV: a header, then rows of as many cells; quotes, line breaks within quotes, a byte-order mark and
       semicolons or tabs in place of commas are understood; cells are strings.
     * JSON: a list of objects, or an object keyed by item id whose values are objects (the key becomes column
-      `id`; an item that is null or NaN is a row with nothing else) or single values (columns `id` and
-      `value`). JSON Lines: an object per line, blank lines skipped.
+      `id`; an item that is null or NaN is a row with nothing else; with `summaries` a number, such as the
+      accuracy that a released file ends with, is passed over) or single values (columns `id` and `value`).
+      JSON Lines: an object per line, blank lines skipped.
     * Parquet: any table; an image cell is `{"bytes", "path"}`.
     * A folder: the tables of its files in order of their names, below one another, with a column `subset`
       that holds the file's name without its ending.
@@ -290,7 +293,7 @@ def read_table(path: str | Path) -> DataTable:
     path = Path(path)
     try:
         if path.is_dir():
-            return _read_folder(path)
+            return _read_folder(path, summaries)
     except OSError as error:
         raise unreadable(path, error) from None
     regular(path, missing="no such file or folder")
@@ -299,7 +302,7 @@ def read_table(path: str | Path) -> DataTable:
         raise DataError(
             "unknown kind of table", where=path, given=path.suffix or "no extension", allowed=EXTENSIONS
         )
-    return reader(path)
+    return _read_json(path, summaries) if reader is _read_json else reader(path)
 
 
 def _read_delimited(path: Path) -> DataTable:
@@ -344,11 +347,13 @@ def _other_delimiter(header: str) -> str:
     return next((each for each in ";\t" if each in header), "")
 
 
-def _read_json(path: Path) -> DataTable:
+def _read_json(path: Path, summaries: bool = False) -> DataTable:
     value = parse_json(read_text(path), where=path)
     if isinstance(value, list):
         return _from_objects(value, TablePart(str(path), len(value)), "json")
     if isinstance(value, dict):
+        extra = summary_keys(value) if summaries else []
+        value = {key: item for key, item in value.items() if key not in extra}
         keys = list(value)
         part = TablePart(str(path), len(keys), "item", keys)
         kinds = {isinstance(item, dict) for item in value.values() if not _nothing(item)}
@@ -359,7 +364,8 @@ def _read_json(path: Path) -> DataTable:
                 if "id" in item and str(item["id"]) != key:
                     raise DataError("id differs from the key", where=part.where(row), given=item["id"])
                 objects.append({"id": key, **item, **({"id": key} if "id" in item else {})})
-            return _from_objects(objects, part, "keyed")
+            passed_over = tuple(f"'{key}' of {path.name}" for key in extra)
+            return replace(_from_objects(objects, part, "keyed"), passed_over=passed_over)
         for row, item in enumerate(value.values()):
             if isinstance(item, dict | list):
                 raise DataError(
@@ -375,6 +381,18 @@ def _read_json(path: Path) -> DataTable:
         given=shown(value),
         allowed="a list of objects, or an object keyed by item id",
     )
+
+
+def summary_keys(items: Mapping[str, object]) -> list[str]:
+    """The keys that hold numbers where others hold objects: sums of a file, such as its accuracy.
+
+    >>> summary_keys({"0": {"correct": True}, "1": None, "accuracy": 1.0}), summary_keys({"0": 1.0, "1": 0.5})
+    (['accuracy'], [])
+    """
+    if not any(isinstance(item, dict) for item in items.values()):
+        return []
+    numbers = (key for key, item in items.items() if isinstance(item, int | float) and not _nothing(item))
+    return [key for key in numbers if not isinstance(items[key], bool)]
 
 
 def _nothing(item: object) -> bool:
@@ -413,7 +431,7 @@ _READERS: dict[str, Callable[[Path], DataTable]] = {
 }
 
 
-def _read_folder(folder: Path) -> DataTable:
+def _read_folder(folder: Path, summaries: bool) -> DataTable:
     files = sorted(
         file
         for file in folder.iterdir()
@@ -425,7 +443,7 @@ def _read_folder(folder: Path) -> DataTable:
     double = first_double(stems)
     if double is not None:
         raise DataError("two files for one subset", where=folder, given=double)
-    tables = [read_table(file) for file in files]
+    tables = [read_table(file, summaries=summaries) for file in files]
     return stack(tables, source=str(folder), column="subset", values=stems)
 
 
@@ -473,7 +491,9 @@ def stack(
     if column is not None:
         of_row = tuple(value for table, value in zip(tables, values, strict=True) for _ in range(len(table)))
         columns = {column: of_row, **columns}
-    return DataTable(columns, source, "folder", tuple(part for table in tables for part in table.parts))
+    parts = tuple(part for table in tables for part in table.parts)
+    passed_over = tuple(key for table in tables for key in table.passed_over)
+    return DataTable(columns, source, "folder", parts, passed_over)
 
 
 def _from_objects(objects: Sequence[Any], part: TablePart, kind: str) -> DataTable:

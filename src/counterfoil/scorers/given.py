@@ -114,8 +114,9 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
 
     An npy file is a similarity, a JSON object with "i2t" and "t2i" and an npz file are rankings (see
     `given_galleries`). `options.column` picks the column where the header leaves a choice. A run's own
-    folder gives its `answers.parquet`. Raises `ScoreError` for headers that say nothing or too much, and for
-    missing, doubled or non-finite scores; `DataError` for files that cannot be read.
+    folder gives its `answers.parquet`. A number among the objects of a keyed JSON file, such as an accuracy,
+    is passed over, and `described` says so. Raises `ScoreError` for headers that say nothing or too much, and
+    for missing, doubled or non-finite scores; `DataError` for files that cannot be read.
     """
     # Of what is no table no rows can be folded.
     other = replace(options, whole_rows=False, unanswered=DEFAULT.unanswered)
@@ -125,7 +126,7 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
         return load_rankings(argument, other)
     reject_unused_options(f"given:{argument}", options, "column", "whole_rows", "unanswered")
     path = _table_at(Path(argument))
-    table = read_table(path)
+    table = read_table(path, summaries=True)
     files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     weights = digest_value([[file.name, digest_file(file)] for file in files])
     found = from_table(table, f"given:{argument}", weights, options)
@@ -152,7 +153,7 @@ def from_table(table: DataTable, name: str, weights: str, options: Options = DEF
         table=table,
         column=layout.columns,
         kind=layout.kind,
-        described=layout.described,
+        described="; ".join([layout.described, *(f"{key} is passed over" for key in table.passed_over)]),
         ids=parsed.ids,
         subsets=None if parsed.subsets is None else without_prefix(parsed.subsets),
         values=parsed.values,

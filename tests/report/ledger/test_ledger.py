@@ -320,6 +320,16 @@ class TestChatModel:
         assert entry.recomputed == pytest.approx((50 + 75) / 2)
         assert entry.basis is Basis.DATA
 
+    def test_an_accuracy_beside_the_answers_is_passed_over(self, tmp_path: Path) -> None:
+        self.write(tmp_path, "positive-first", [True, True, False, float("nan")])
+        self.write(tmp_path, "negative-first", [True, True, True, False])
+        file = tmp_path / "sugar-crepe" / "gpt-4v-results" / "positive-first" / "gpt4v-swap_obj.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"accuracy": 0.5}))
+        entry = of(
+            reproduce(data=tmp_path, papers=["bivlc"]), "Section 5.3, chat models", "GPT-4V", "SUGARCREPE"
+        )
+        assert entry.recomputed == pytest.approx((50 + 75) / 2)
+
     def test_what_is_no_answer_is_named(self, tmp_path: Path) -> None:
         self.write(tmp_path, "positive-first", [True, True, "yes", True])
         with pytest.raises(DataError, match=r"gpt4v-swap_obj\.json, '0': no answer; allowed: correct: true"):

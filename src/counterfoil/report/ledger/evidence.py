@@ -13,7 +13,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark, card
 from counterfoil.data.readers.outcomes import from_table
 from counterfoil.data.readers.winoground import caption_words
-from counterfoil.data.tables import floats, read_table
+from counterfoil.data.tables import floats, read_table, summary_keys
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.plan import Note, warn
@@ -201,7 +201,11 @@ class ReleasedFiles:
         for file in files:
             # A question left open is NaN in these files.
             answers = parse_json(decoded(read_bytes(file), where=file), where=file)
-            for key, answer in (answers if isinstance(answers, dict) else {"": None}).items():
+            answers = answers if isinstance(answers, dict) else {"": None}
+            summaries = summary_keys(answers)
+            for key, answer in answers.items():
+                if key in summaries:
+                    continue
                 correct = answer.get("correct") if isinstance(answer, dict) else answer
                 if not isinstance(correct, bool) and not (isinstance(correct, float) and np.isnan(correct)):
                     raise DataError(
