@@ -4,9 +4,10 @@ import numpy as np
 
 from counterfoil.data.answers import Scores
 from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS
-from counterfoil.report.notes import lead
+from counterfoil.report.notes import below_chance, lead
 
 from .conftest import quad_benchmark, run_of
 
@@ -74,3 +75,45 @@ def test_outcomes_and_intervals_are_mentioned(quads: Comparison) -> None:
         )
         for text in texts
     )
+
+
+def random_runs(models: int, seed: int) -> Comparison:
+    benchmark, rng = quad_benchmark(), np.random.default_rng([models, seed])
+    runs = [
+        run_of(benchmark, f"m{at}", Scores(rng.normal(size=(len(benchmark), 2, 2)))) for at in range(models)
+    ]
+    return Comparison(benchmark.name, tuple(runs), None, ())
+
+
+def test_random_models_are_seldom_said_to_be_below_chance() -> None:
+    """By their intervals alone some of six are, in a third of draws (`benchmarks/chance.py` counts more)."""
+    alone = noted = 0
+    for seed in range(24):
+        comparison = random_runs(6, seed)
+        main = [run.result[name] for run in comparison.runs for name in ("i2t", "t2i", "group")]
+        alone += any(e.high < e.chance for e in main)
+        noted += bool(below_chance(comparison))
+    assert alone >= 4
+    assert noted <= 2
+
+
+def test_the_more_models_are_looked_at_the_farther_below_chance_one_must_be() -> None:
+    """Alone it is noted; beside twenty others at chance it is not, and one that is never right still is."""
+    benchmark = quad_benchmark(200)
+    rng = np.random.default_rng(0)
+
+    def model(name: str, right: float) -> Run:
+        hit = rng.permutation(np.arange(200) < 200 * right)
+        return run_of(benchmark, name, Scores(np.where(hit[:, None, None], np.eye(2), 1 - np.eye(2))))
+
+    low = model("low", 0.17)
+    assert low.result["i2t"].high < 0.25
+    others = [model(f"m{at}", 0.25) for at in range(20)]
+    never = model("never", 0.0)
+
+    def named(*runs: Run) -> str:
+        return " ".join(note.text for note in below_chance(Comparison(benchmark.name, runs, None, ())))
+
+    assert "low" in named(low)
+    assert "low" not in named(low, *others)
+    assert "never" in named(low, never, *others)

@@ -246,6 +246,6 @@ def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool, 
     if groups is not None:
         console.print(groups)
     console.print(resting_lines(benchmark, [result]))
-    console.print(ties_line(result), style="dim")
+    console.print(ties_line(result, benchmark), style="dim")
     if signatures:
         console.print(signature_lines(*map(result.signature, result.measures)), soft_wrap=True)

@@ -12,6 +12,7 @@ from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measu
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.base import PairedRuns
 from counterfoil.evaluation.result import Run, difference_signature
+from counterfoil.metrics.measures import averaged
 from counterfoil.stats.tests import holm
 
 
@@ -52,6 +53,19 @@ class Comparison:
     runs: tuple[Run, ...]
     baseline: str | None
     differences: tuple[Difference, ...]
+
+    def families(self) -> tuple["Comparison", ...]:
+        """The comparison cut by what Holm's correction ran over: all pairs, or two families.
+
+        Where a baseline is named the first has the pairs with it, and the second, without a baseline, the
+        pairs of the other scorers, if there are any.
+        """
+        if self.baseline is None:
+            return (self,)
+        others = tuple(run for run in self.runs if run.name != self.baseline)
+        rest = tuple(d for d in self.differences if d.b != self.baseline)
+        first = replace(self, differences=self.against_baseline())
+        return (first, Comparison(self.benchmark, others, None, rest)) if rest else (first,)
 
     def against_baseline(self) -> tuple[Difference, ...]:
         """The differences of every other scorer to the baseline, as "scorer minus baseline"."""
@@ -222,7 +236,17 @@ def _compare(
         return Comparison(benchmark, runs, baseline, ())
     form = of(runs[0].benchmark)
     if form.values_per_item:
-        main = tuple(name for name in main if all(name in run.items for run in runs))
+        kind = runs[0].benchmark.questions.form
+        # A mean over groups has a value only where there are some.
+        main = tuple(
+            name
+            for name in main
+            if all(
+                (of_items := averaged(name, kind)) in run.items
+                and (of_items == name or name in run.result.measures)
+                for run in runs
+            )
+        )
     if not main:
         return Comparison(benchmark, runs, baseline, ())
     asked = np.asarray([baseline is None or runs[b].name == baseline for _, b in of_scorers]).repeat(

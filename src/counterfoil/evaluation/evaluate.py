@@ -20,12 +20,24 @@ _Name = TypeVar("_Name", bound=StrEnum)
 
 
 def main_measures(benchmark: Benchmark) -> tuple[str, ...]:
-    """The measures that comparisons test: what papers put first.
+    """The measures that comparisons test: the form's main ones, and what the benchmark's authors put first.
 
-    For a gallery the first measure of its card (R@1 where it names none), in both directions and their mean;
-    for ratings the correlations of its card, or all.
+    Macro means stand in place of what they average where the card names them alone. For a gallery the first
+    measure of its card (R@1 where it names none), in both directions and their mean; for ratings the
+    correlations of its card, or all.
     """
     return of(benchmark).main_measures(benchmark)
+
+
+def leading(benchmark: Benchmark, *results: Result) -> str:
+    """The main measure that scorers are ordered by: the first of the card that all results have.
+
+    Where they have none in common, the first that any has; of a gallery the mean of both directions. Where
+    the card names no main measure, the last, which sums the others up, and the first of correlations.
+    """
+    form, main = of(benchmark), set(main_measures(benchmark))
+    held = [main.intersection(result.measures) for result in results] or [main]
+    return form.leading(benchmark, set.intersection(*held) or set.union(*held))
 
 
 def measure_names(benchmark: Benchmark) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run, or_none
+from counterfoil.metrics.measures import averaged
 from counterfoil.stats.crossed import linear_variance
 from counterfoil.stats.sharing import Sharing
 
@@ -50,7 +51,7 @@ class LengthCorrelation:
 def length_correlations(
     run: Run, *, words: Float[ndarray, "n"] | None = None, level: float = 0.95
 ) -> tuple[LengthCorrelation, ...]:
-    """The correlation of each main measure of a run with the length of its captions.
+    """The correlation of each main measure of a run with the length of its captions, question by question.
 
     `words` is the mean number of words of each question's captions, by default counted (`mean_words`). Of
     captions that people rated it is the score itself that is correlated. Raises `DataError` for a gallery,
@@ -60,7 +61,8 @@ def length_correlations(
     """
     benchmark = run.benchmark
     lengths = mean_words(benchmark) if words is None else words
-    columns = {name: run.items[name] for name in main_measures(benchmark) if name in run.items}
+    main = (averaged(name, benchmark.questions.form) for name in main_measures(benchmark))
+    columns = {name: run.items[name] for name in main if name in run.items}
     if not of(benchmark).values_per_item:
         columns = {"score": run.answers.scores}
     found = []

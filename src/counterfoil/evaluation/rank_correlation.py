@@ -51,6 +51,7 @@ from counterfoil.evaluation.forms.draws import MeasureDraws
 from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
+from counterfoil.metrics.measures import averaged
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.sharing import Sharing
 
@@ -106,7 +107,8 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
 
 def _default(benchmark: Benchmark, known: Sequence[str]) -> tuple[str, ...]:
     """The main measures, and in a gallery the means of those its authors report (of all, if none)."""
-    names = [*main_measures(benchmark), *of(benchmark).overall(benchmark, known)]
+    main = (averaged(name, benchmark.questions.form) for name in main_measures(benchmark))
+    names = [*main, *of(benchmark).overall(benchmark, known)]
     return tuple(name for name in dict.fromkeys(names) if name in known)
 
 

@@ -117,6 +117,16 @@ def find(name: str, form: str = "") -> Measure | None:
     return None
 
 
+def averaged(name: str, form: str) -> str:
+    """The measure whose values per question are averaged: of a macro mean the one that it is of.
+
+    >>> averaged("group_macro", "quad"), averaged("group", "quad")
+    ('group', 'group')
+    """
+    measure = find(name, form)
+    return (measure.macro_of if measure is not None else "") or name
+
+
 def signed(name: str) -> bool:
     """Whether values of the measure called `name` can be below 0.
 

@@ -7,15 +7,18 @@ from typing import Literal
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.evaluation.chance import LEVEL, one_sided
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Result, Run
+from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measure import split_direction
-from counterfoil.metrics.measures import find
+from counterfoil.metrics.measures import find, signed
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.markup import number
 from counterfoil.report.tables import leading, main_measures, style_of
+from counterfoil.stats.tests import holm
 
 #: Intervals from fewer images, captions or effective questions than these cover less than they say where most
 #: answers are right and items decide much (docs/statistics.md).
@@ -58,9 +61,15 @@ def lead(comparison: Comparison) -> str:
         return f"{text}."
     rivals = [
         (d.b if d.a == best.name else d.a)
-        for d in comparison.differences
+        for d in comparison.families()[0].differences
         if d.measure == measure and best.name in (d.a, d.b) and d.p_holm >= 0.05
     ]
+    baseline = comparison.baseline
+    if baseline not in (None, best.name) and any(run.name == baseline for run in runs):
+        # Other pairs are a family of their own, which one sentence must not mix with this one.
+        told = "not told apart (p ≥ 0.05 after Holm) from" if rivals else "ahead of"
+        luck = "" if rivals else " by more than luck (p < 0.05 after Holm)"
+        return f"{text}: the highest of {len(runs)}, {told} the baseline {baseline}{luck}."
     if not rivals:
         others = "other" if len(runs) == 2 else f"{len(runs) - 1} others"
         return f"{text}: ahead of the {others} by more than luck (p < 0.05 after Holm)."
@@ -101,10 +110,25 @@ def tied(comparison: Comparison) -> list[Note]:
 
 
 def below_chance(comparison: Comparison) -> list[Note]:
-    """Which scorers are below chance on which measures; those below on the same ones share a sentence."""
+    """Which scorers are below chance on which measures; those below on the same ones share a sentence.
+
+    By the whole interval and by one-sided tests, with Holm's correction over all scorers and main measures.
+    """
     together: dict[tuple[str, ...], list[str]] = {}
+    asked = {
+        (run.name, name): run.result.measures[name]
+        for run in comparison.runs
+        for name in main_measures(comparison)
+        if name in run.result.measures
+    }
+    p = [one_sided(e, above=False, correlation=signed(name)) for (_, name), e in asked.items()]
+    sure = {key for key, adjusted in zip(asked, holm(np.array(p)), strict=True) if adjusted < LEVEL}
     for run in comparison.runs:
-        below = tuple(name for name in main_measures(comparison) if _below_chance(run, name))
+        below = tuple(
+            name
+            for name in main_measures(comparison)
+            if (run.name, name) in sure and _below_chance(run.result.measures[name])
+        )
         if below:
             together.setdefault(below, []).append(run.name)
     return [
@@ -117,9 +141,8 @@ def below_chance(comparison: Comparison) -> list[Note]:
     ]
 
 
-def _below_chance(run: Run, measure: str) -> bool:
-    estimate = run.result.measures.get(measure)
-    return estimate is not None and estimate.chance is not None and bool(estimate.high < estimate.chance)
+def _below_chance(estimate: Estimate) -> bool:
+    return estimate.chance is not None and bool(estimate.high < estimate.chance)
 
 
 def outcomes(comparison: Comparison) -> list[Note]:
@@ -150,8 +173,8 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def ties_line(result: Result) -> str:
-    """How ties were counted and how much that matters."""
+def ties_line(result: Result, benchmark: Benchmark | None = None) -> str:
+    """How ties were counted and how much that matters, to the leading measure where `benchmark` is given."""
     ties = result.ties
     if ties.get("questions") is None:
         return f"ties: {ties.get('note', 'not known')}"
@@ -160,7 +183,9 @@ def ties_line(result: Result) -> str:
     strict, optimistic = ties["measures"]["strict"], ties["measures"]["optimistic"]
     # Of a gallery the measure that is reported first, else the main measure that sums the others up.
     first = [name for name in strict if split_direction(name)[0]][:3][-1:]
-    shown = first or [name for name in strict if (measure := find(name)) and measure.main][-1:]
+    lead = [] if benchmark is None else [name for name in (leading_of(benchmark, result),) if name in strict]
+    main = [name for name in strict if (measure := find(name)) and measure.main]
+    shown = first or lead or main[-1:]
     ranges = [f"{n} {100 * strict[n]:.2f} if wrong to {100 * optimistic[n]:.2f} if right" for n in shown]
     share = f"{amount(ties['questions'], 'query' if first else 'question')} ({100 * ties['rate']:.2f} %)"
     return f"ties in {share}, counted {ties['policy']}: {', '.join(ranges)}"
@@ -184,7 +209,7 @@ def said(measure: str, value: float) -> str:
 def resting(benchmark: Benchmark, results: Sequence[Result]) -> str:
     """The numbers that the intervals of some results rest on, in a sentence without a full stop.
 
-    The effective number of questions is that of the last main measure which has one, over all results.
+    The effective number of questions is that of the leading measure which has one, over all results.
 
     >>> from counterfoil.world.sample import quads
     >>> resting(quads(40, seed=0), [])
@@ -251,13 +276,11 @@ def warnings(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
 
 
 def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, list[float]]:
-    """A measure, and its effective numbers of questions in all results that have one."""
-    for measure in reversed(main_of(benchmark)):
-        found = [
-            result.measures[measure].effective
-            for result in results
-            if measure in result.measures and result.measures[measure].effective is not None
-        ]
-        if found:
-            return measure, [each for each in found if each is not None]
-    return "", []
+    """The leading measure that has any, and its effective numbers of questions in all results."""
+    found: dict[str, list[float]] = {}
+    for name in main_of(benchmark):
+        numbers = [e.effective for result in results if (e := result.measures.get(name)) is not None]
+        if known := [number for number in numbers if number is not None]:
+            found[name] = known
+    measure = of(benchmark).leading(benchmark, found) if found else ""
+    return measure, found.get(measure, [])

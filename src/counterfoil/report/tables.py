@@ -7,6 +7,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Form
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate, Result, Run
@@ -216,8 +217,11 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
     return Table(caption, columns, tuple(rows), label_of.grouping(grouping))
 
 
-def differences(comparison: Comparison, measure: str) -> Table:
-    """One row per pair of scorers: the first less the second, its interval, and what the tests say."""
+def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
+    """One row per pair of scorers: the first less the second, its interval, and what the tests say.
+
+    `among` says in the title which pairs they are.
+    """
     found = [d for d in comparison.differences if d.measure == measure]
     columns = (
         Column("Difference", style=style_of(measure, difference=True), measure=measure),
@@ -234,7 +238,7 @@ def differences(comparison: Comparison, measure: str) -> Table:
         for d in found
     )
     title = comparison.runs[0].benchmark.card.title
-    return Table(f"Differences in {measure_label(measure)} on {title}.", columns, rows, "Pair")
+    return Table(f"Differences in {measure_label(measure)} on {title}{among}.", columns, rows, "Pair")
 
 
 def main_measures(comparison: Comparison) -> tuple[str, ...]:
@@ -258,13 +262,8 @@ def signature_of(runs: Sequence[Run], measure: str) -> str:
 
 
 def leading(comparison: Comparison) -> str:
-    """The one measure that scorers are ordered by: of correlations the first main one, else the last.
-
-    The last main measure sums the others up; a card of ratings puts first what its authors compare by.
-    """
-    # Where no run has a value of any, the one that would be asked for.
-    main = main_measures(comparison) or main_of(comparison.runs[0].benchmark)
-    return main[0] if signed(main[0]) else main[-1]
+    """The one measure that scorers are ordered by: what the benchmark's authors put first."""
+    return leading_of(comparison.runs[0].benchmark, *(run.result for run in comparison.runs))
 
 
 def headline(comparison: Comparison) -> tuple[str, ...]:

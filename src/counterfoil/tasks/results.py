@@ -122,7 +122,7 @@ class EvaluationRun(Tabular, Run):
         return rests_on(self.benchmark, [self.result])
 
     def __repr__(self) -> str:
-        first = [name for name in tables.main_measures(self._alone) if name in self.result][-1:]
+        first = [name for name in (tables.leading(self._alone),) if name in self.result]
         numbers = ", ".join(f"{name} {self.result[name]}" for name in first)
         return f"<EvaluationRun {self.name} on {self.benchmark.name}: {numbers or 'no main measure'}>"
 

@@ -19,7 +19,10 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
 from counterfoil.evaluation.evaluate import evaluate, main_measures, per_item
+from counterfoil.evaluation.evaluate import leading as leading_measure
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
+from counterfoil.metrics.measures import averaged
 from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Positives, join, positive_ranks
 from counterfoil.metrics.ties import Ties
@@ -75,8 +78,11 @@ def estimate(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
 
 
 def leading(benchmark: Benchmark) -> str:
-    """The measure by which a network in training is selected: the last main one, which sums the others up."""
-    return main_measures(benchmark)[-1]
+    """The measure by which a network in training is selected: the one that scorers are ordered by.
+
+    Of statements it is AUROC, since a network's scores are no probabilities.
+    """
+    return leading_measure(benchmark) if of(benchmark).values_per_item else main_measures(benchmark)[-1]
 
 
 def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128) -> float:
@@ -88,6 +94,8 @@ def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
     name = leading(benchmark)
     with evaluation_mode(backbone):
         answers = run(benchmark, embedder(backbone), session=Session(batch_size=batch_size))
+    if averaged(name, benchmark.questions.form) != name:
+        return evaluate(benchmark, answers, scorer=backbone.name, draws=1, measures=(name,))[name].value
     values, direction = per_item(benchmark, answers, measures=(name,))[name], benchmark.questions.directions
     return float(np.mean([np.nanmean(values[direction == each]) for each in np.unique(direction)]))
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.metrics.measure import Measure
-from counterfoil.metrics.measures import of_form
+from counterfoil.metrics.measures import averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.sharing import Sharing
 
@@ -115,8 +115,30 @@ class FormEvaluation(ABC):
         )
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
-        """The measures that comparisons test."""
-        return tuple(measure.name for measure in of_form(benchmark.questions.form) if measure.main)
+        """The measures that comparisons test: the form's main ones, the card's first, and its macro means.
+
+        A macro mean of the card stands in place of the measure that it averages, unless the card has both.
+        """
+        card = benchmark.card.measures
+        averaged = {m.macro_of for m in self.measures(benchmark) if m.macro_of and m.name in card}
+        return tuple(
+            measure.name
+            for measure in self.measures(benchmark)
+            if measure.name in card[:1]
+            or (measure.macro_of and measure.name in card)
+            or (measure.main and (measure.name in card or measure.name not in averaged))
+        )
+
+    def leading(self, benchmark: Benchmark, known: Collection[str]) -> str:
+        """The main measure that scorers are ordered by, of those known: the first that the card names.
+
+        Where it names none of them, of correlations the first, else the last, which sums the others up. Where
+        none is known, the one that would be asked for.
+        """
+        main = self.main_measures(benchmark)
+        named = [name for name in benchmark.card.measures if name in main]
+        order = [*named, *(main if signed(main[0]) else reversed(main))]
+        return next((name for name in order if name in known), order[0])
 
     def measure_names(self, benchmark: Benchmark) -> tuple[str, ...]:
         """Every measure that is reported by default, in the order of reports."""
@@ -263,7 +285,8 @@ class FormEvaluation(ABC):
 
     def has(self, run: Run, measure: str) -> bool:
         """Whether a run has a value of a measure."""
-        return measure in run.items and bool(np.isfinite(run.items[measure]).any())
+        values = run.items.get(averaged(measure, run.benchmark.questions.form))
+        return values is not None and bool(np.isfinite(values).any())
 
     def overall(self, benchmark: Benchmark, known: Sequence[str]) -> list[str]:
         """Measures besides the main ones by which models are ordered unless some are chosen."""

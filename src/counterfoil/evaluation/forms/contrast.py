@@ -23,9 +23,9 @@ from counterfoil.evaluation.intervals import IntervalMethod, dependence
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics import contrast
 from counterfoil.metrics.measure import Measure
-from counterfoil.metrics.measures import find
+from counterfoil.metrics.measures import averaged, find
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import difference_interval, t_over_folds
+from counterfoil.stats.estimates import difference_interval, macro_weights, t_over_folds
 from counterfoil.stats.tests import mcnemar
 
 #: The two candidates of a preference, in columns.
@@ -226,36 +226,60 @@ class ContrastEvaluation(FormEvaluation):
             "questions": int((tied > 0).sum()),
             "rate": float(tied.mean()),
             "measures": {
-                str(other): {
-                    name: float(value.mean())
-                    for name, value in self.per_item(benchmark, answers, ties=other).items()
-                }
+                str(other): self._means(benchmark, self.per_item(benchmark, answers, ties=other))
                 for other in Ties
             },
             **self.other_ties(benchmark, answers.values),
         }
 
+    def _means(self, benchmark: Benchmark, values: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
+        """Every measure from the values of questions; of macro means those that the card names."""
+        found = {name: float(value.mean()) for name, value in values.items()}
+        macro = [
+            m for m in self.measures(benchmark) if m.name in benchmark.card.measures and m.macro_of in values
+        ]
+        if macro:
+            groups, shares = intervals.macro_groups(benchmark, np.ones(len(benchmark), dtype=bool))
+            if (groups >= 0).any():
+                weights = macro_weights(groups, shares)
+                found |= {measure.name: float(weights @ values[measure.macro_of]) for measure in macro}
+        return found
+
     def test(self, paired: PairedRuns) -> Tested:
-        """Tango's intervals with their p-values, and exact McNemar tests where questions share nothing."""
-        values = np.stack([run.items[measure] for run in paired.runs for measure in paired.main], axis=1)
+        """Tango's intervals with their p-values, and exact McNemar tests where questions share nothing.
+
+        Of a macro mean questions weigh as it weighs them, folds are not made, and there is no McNemar test.
+        """
+        benchmark = paired.runs[0].benchmark
+        of_items = [averaged(name, benchmark.questions.form) for name in paired.main]
+        values = np.stack([run.items[name] for run in paired.runs for name in of_items], axis=1)
         pairs = paired.columns
         sharing = paired.sharing
         folds = paired.interval is IntervalMethod.FOLDS
         shared = dependence(sharing, IntervalMethod.AUTO if folds else paired.interval)
-        low, high, p = difference_interval(values, shared, pairs)
+        macro = np.array([name != of for name, of in zip(paired.main, of_items, strict=True)])
+        macro = np.tile(macro, len(paired.of_scorers))
+        # The difference, its ends and its p-value.
+        found = np.empty((4, len(pairs)))
+        means = values.mean(axis=0)
+        for at, (a, b) in enumerate(pairs):
+            found[0, at] = means[a] - means[b]
+        if not macro.all():
+            found[1:, ~macro] = difference_interval(values, shared, pairs[~macro])
         if folds:
             gaps = (values[:, a] - values[:, b] for a, b in pairs)
-            low, high = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
-        means = values.mean(axis=0)
-        value = np.array([means[a] - means[b] for a, b in pairs])
-        return Tested(
-            value,
-            low,
-            high,
-            p,
-            [mcnemar(values[:, a], values[:, b]) if sharing.independent else None for a, b in pairs],
-            paired.facts(sharing),
-        )
+            found[1:3] = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
+        if macro.any():
+            groups, shares = intervals.macro_groups(benchmark, np.ones(len(values), dtype=bool))
+            weighed = macro_weights(groups, shares) @ values
+            found[0, macro] = weighed[pairs[macro, 0]] - weighed[pairs[macro, 1]]
+            found[1:, macro] = difference_interval(values, shared, pairs[macro], groups=groups, shares=shares)
+        mcnemars = [
+            None if is_macro or not sharing.independent else mcnemar(values[:, a], values[:, b])
+            for (a, b), is_macro in zip(pairs, macro, strict=True)
+        ]
+        value, low, high, p = found
+        return Tested(value, low, high, p, mcnemars, paired.facts(sharing))
 
 
 class QuadEvaluation(ContrastEvaluation):

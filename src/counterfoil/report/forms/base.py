@@ -218,9 +218,15 @@ class FormReport(ABC):
 
     def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> Chapter:
         """The chapter on `comparison`; `anchor` begins every id in it, `pictures` which images it has."""
-        main, tested = tables.main_measures(comparison), bool(comparison.differences)
+        main = tables.main_measures(comparison)
         # The measure that scorers are ordered by comes first.
-        order = main if main[:1] == (tables.leading(comparison),) else main[::-1]
+        first = tables.leading(comparison)
+        order = main if main[:1] == (first,) else (first, *(name for name in main[::-1] if name != first))
+        # Pairs that are corrected together stand together.
+        families = [
+            (family, among_pairs(comparison, family))
+            for family in (comparison.families() if comparison.differences else ())
+        ]
         return Chapter(
             anchor=anchor,
             report=self,
@@ -237,10 +243,14 @@ class FormReport(ABC):
             finer=tuple(self.finer(comparison, anchor)),
             sections=tuple(self.sections(comparison, anchor)),
             directions=self.directions(comparison, anchor),
-            significance=tuple(significance(comparison, f"{anchor}-p-{name}", name) for name in order)
-            if tested
-            else (),
-            differences=tuple(tables.differences(comparison, name) for name in main) if tested else (),
+            significance=tuple(
+                significance(family, f"{anchor}-p-{name}{f'-{number}' if number else ''}", name, among)
+                for name in order
+                for number, (family, among) in enumerate(families)
+            ),
+            differences=tuple(
+                tables.differences(family, name, among) for family, among in families for name in main
+            ),
             margins=self.margins(comparison, anchor),
             pictures=pictures,
         )
@@ -267,7 +277,7 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
         drawings: list[Drawing] = []
         if name in official and not many:
             # The first grouping in full; of the others the one number that sums the rest up.
-            shown = main if name == official[0] else main[-1:]
+            shown = main if name == official[0] else (tables.leading(comparison),)
             drawings = _group_drawings(comparison, name, len(labels[name]), f"{anchor}-by-{place}", shown)
         of_groups = (
             tuple(tables.group_rows(comparison, measure, grouping=name) for measure in main)
@@ -310,9 +320,16 @@ def margins(comparison: Comparison, name: str, measure: str) -> tuple[str, ...]:
     )
 
 
-def significance(comparison: Comparison, name: str, measure: str) -> Drawing:
-    """The differences of all pairs of scorers in a measure."""
-    title = f"Differences in {measure_label(measure)}"
+def among_pairs(comparison: Comparison, family: Comparison) -> str:
+    """Which pairs a family holds, for titles; nothing where it holds all."""
+    if comparison.baseline is None:
+        return ""
+    return f" from {comparison.baseline}" if family.baseline else " among the other scorers"
+
+
+def significance(comparison: Comparison, name: str, measure: str, among: str) -> Drawing:
+    """The differences of the pairs of scorers in a measure; `among` says in the title which they are."""
+    title = f"Differences in {measure_label(measure)}{among}"
     return Drawing(title, "", drawing.svg(figures.significance(comparison, measure), name=name, title=title))
 
 

@@ -11,6 +11,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run
+from counterfoil.metrics.measures import averaged
 from counterfoil.report import figures, tables
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins, versus
 from counterfoil.report.labels import measure_label, measure_meaning
@@ -56,10 +57,15 @@ class ContrastReport(FormReport):
         return [dots(comparison, f"{anchor}-measures", "Main measures", READING, main)]
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
-        main = tables.main_measures(comparison)
-        if not any(figures.margin_values(run, main[0]) is not None for run in comparison.runs):
-            return None
         form = comparison.runs[0].benchmark.questions.form
+        # Margins are those of questions, whatever these weigh.
+        main = [
+            name
+            for name in dict.fromkeys(averaged(each, form) for each in tables.main_measures(comparison))
+            if any(figures.margin_values(run, name) is not None for run in comparison.runs)
+        ]
+        if not main:
+            return None
         panels = tuple(
             Panels(
                 f"Margins of {measure_label(name)}",
