@@ -29,7 +29,6 @@ from scipy.stats import binom
 
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.statements import placements
-from counterfoil.metrics.ties import Ties
 from counterfoil.stats.intervals import normal_quantile, wilson_score
 
 #: Thresholds of a curve, at most.
@@ -212,7 +211,7 @@ def roc(sample: Verified, *, level: float = 0.95) -> Roc:
 def _placements(sample: Verified) -> NDArray[np.float64]:
     """The share of the weight of the other truth that each row is on the right side of; a tie is one half."""
     if sample.weights is None:
-        return placements(sample.scores, sample.right, ties=Ties.HALF)
+        return placements(sample.scores, sample.right)
     found = np.empty(len(sample))
     for side, sign in ((sample.right, 1.0), (~sample.right, -1.0)):
         order = np.argsort(sign * sample.scores[~side], kind="stable")

@@ -1,8 +1,8 @@
 """Measures of statements that are true or false of an image: AUROC, and accuracy at a threshold.
 
 A statement is answered "true" where its score is above a threshold. A score that equals the threshold, or
-that of a statement of the other truth, is a tie: `strict` counts it as wrong, `half` as one half and
-`optimistic` as right. AUROC needs no threshold; its textbook definition counts ties as `half` does.
+that of a statement of the other truth, is a tie. At a threshold `strict` counts it as wrong, `half` as one
+half and `optimistic` as right. AUROC needs no threshold, and counts a tie as one half by its definition.
 
 Where the threshold is fitted it is the one of highest balanced accuracy over *other* questions (another
 split, or folds of images): fitted on the questions that it is measured on, it would flatter every scorer.
@@ -30,15 +30,13 @@ HALF = 0.5
 _WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
 
 
-def placements(
-    scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"], *, ties: Ties = Ties.STRICT
-) -> Float[ndarray, "n"]:
+def placements(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"]) -> Float[ndarray, "n"]:
     """The share of the statements of the other truth that each statement is on the right side of, in [0, 1].
 
-    Above those that are false for a true one, below those that are true for a false one; a tie is worth what
-    the policy says. NaN where there is no statement of the other truth.
+    Above those that are false for a true one, below those that are true for a false one; a tie is one half.
+    NaN where there is no statement of the other truth.
 
-    >>> placements(np.array([0.9, 0.2, 0.2, 0.1]), np.array([True, True, False, False]), ties=Ties.HALF)
+    >>> placements(np.array([0.9, 0.2, 0.2, 0.1]), np.array([True, True, False, False]))
     array([1.  , 0.75, 0.75, 1.  ])
     """
     found = np.full(len(scores), np.nan)
@@ -47,21 +45,21 @@ def placements(
         if len(others):
             own = sign * scores[side]
             below, upto = (np.searchsorted(others, own, side=at) for at in ("left", "right"))
-            found[side] = (below + _WORTH[Ties(ties)] * (upto - below)) / len(others)
+            found[side] = (below + upto) / (2 * len(others))
     return found
 
 
-def auroc(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"], *, ties: Ties = Ties.STRICT) -> float:
+def auroc(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"]) -> float:
     """The share of pairs of a true and a false statement of which the true one scores higher, in [0, 1].
 
-    A pair that ties is worth 0 (`strict`), 1/2 (`half`, the area under the ROC curve) or 1. Raises
-    `InputError` where all statements are true, or all false.
+    A pair that ties is worth one half, whatever the policy of ties: this is the area under the ROC curve.
+    Raises `InputError` where all statements are true, or all false.
 
-    >>> auroc(np.array([0.9, 0.2, 0.2]), np.array([True, True, False]), ties=Ties.HALF)
+    >>> auroc(np.array([0.9, 0.2, 0.2]), np.array([True, True, False]))
     0.75
     """
     _check_both(truth)
-    return float(placements(scores, truth, ties=ties)[truth].mean())
+    return float(placements(scores, truth)[truth].mean())
 
 
 def decided(
@@ -179,7 +177,7 @@ MEASURES: Mapping[str, Measure] = by_name(
     _measure(
         "auroc",
         "AUROC",
-        "of pairs of a true and a false statement, how many have the true one score higher",
+        "of pairs of a true and a false statement, how many have the true one score higher (a tie is a half)",
         auroc,
         main=True,
     ),
@@ -224,7 +222,6 @@ class WeightedStatements:
     right: Float[ndarray, "n 2"]
     clusters: Int[ndarray, "n"]
     n_clusters: int
-    ties: Ties
 
     def measures(self, weights: Float[ndarray, "draws c"]) -> Float[ndarray, "draws 5"]:
         """The measures where each cluster counts as often as its weight; NaN where one is not defined."""
@@ -250,8 +247,7 @@ class WeightedStatements:
         upto = np.zeros((len(drawn), len(order) + 1))
         np.cumsum(drawn[:, order] * ~true, axis=1, out=upto[:, 1:])
         low, high = (np.searchsorted(ordered, ordered[true], side=at) for at in ("left", "right"))
-        below = upto[:, low]
-        points = below + _WORTH[self.ties] * (upto[:, high] - below)
+        points = (upto[:, low] + upto[:, high]) / 2
         found: NDArray[np.float64] = (drawn[:, order][:, true] * points).sum(axis=1)
         return found
 
@@ -274,7 +270,7 @@ class WeightedStatements:
         balanced = balanced / (2 * of_class) if sizes.all() else np.full((n, 2), np.nan)
         area = np.full(n, np.nan)
         if self.scores is not None and sizes.all():
-            place = placements(self.scores, self.truth, ties=self.ties)
+            place = placements(self.scores, self.truth)
             area = (place - place[self.truth].mean()) / of_class[:, 0]
         return np.stack([area, plain[:, 0], balanced[:, 0], plain[:, 1], balanced[:, 1]], axis=1)
 

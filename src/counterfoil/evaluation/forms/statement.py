@@ -77,8 +77,8 @@ def decisions(benchmark: Benchmark, answers: Answers, ties: Ties) -> Decisions:
     undefined: dict[str, str] = {}
     low, high = scores[measured].min(), scores[measured].max()
     if low == high:
-        # One score for everything says nothing: whatever it is, all statements tie.
-        right[:] = statements.decided(scores, questions.truth, low, ties=ties)[:, None]
+        # One score for everything says nothing: whatever it is, all statements tie, which is chance.
+        right[:] = 0.5
         return Decisions(right, np.full(len(scores), low), "any questions", {})
     if low < -_ROUNDING or high > 1 + _ROUNDING:
         why = f"scores from {low:.4g} to {high:.4g} are no probabilities, so 0.5 is no threshold of theirs"
@@ -132,7 +132,6 @@ def weighted(
         found.right[chosen],
         inside[chosen],
         n_clusters,
-        ties,
     )
 
 
@@ -160,7 +159,7 @@ class StatementEvaluation(FormEvaluation):
     values_per_item: ClassVar[bool] = False
 
     def main_measures(self, benchmark: Benchmark) -> tuple[str, ...]:
-        """What the benchmark's authors report, else accuracy; and AUROC last, which needs no threshold."""
+        """What the benchmark's authors report, else accuracy; and AUROC, which needs no threshold, last."""
         first = [name for name in benchmark.card.measures if name in MEASURES] or ["accuracy"]
         return (*(name for name in first if name != "auroc"), "auroc")
 
@@ -274,12 +273,9 @@ class StatementEvaluation(FormEvaluation):
         questions = benchmark.statements
         measured = questions.measured
         ready = {each: weighted(benchmark, answers, each, measured) for each in Ties}
-        strict, optimistic = (
-            statements.placements(answers.values[measured], questions.truth[measured], ties=each)
-            for each in (Ties.STRICT, Ties.OPTIMISTIC)
-        )
-        away = (ready[Ties.STRICT].right < ready[Ties.OPTIMISTIC].right).any(axis=1)
-        tied = (strict < optimistic) | away
+        scores, truth = answers.values[measured], questions.truth[measured]
+        level = np.where(truth, np.isin(scores, scores[~truth]), np.isin(scores, scores[truth]))
+        tied = level | (ready[Ties.HALF].right == 0.5).any(axis=1)
         return {
             "policy": str(policy),
             "questions": int(tied.sum()),
