@@ -1,5 +1,8 @@
 """Audits: a planted word is found and named, and where none is planted none is; agreement of people."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -9,9 +12,15 @@ from counterfoil.data.contrasts import Contrasts
 from counterfoil.engine import run
 from counterfoil.evaluation import audit as auditing
 from counterfoil.evaluation.artefacts import LONGER, artefacts
+from counterfoil.evaluation.chance import one_sided
 from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.report.audit_page import lead
+from counterfoil.scorers.base import Options
 from counterfoil.scorers.baselines import load_blind
+from counterfoil.stats.estimates import wilson
 from counterfoil.stats.tests import holm, tarone_holm
+from counterfoil.tasks.audit import AuditOptions, audit
 from counterfoil.world.sample import quads
 
 
@@ -83,6 +92,82 @@ def test_false_alarms_are_at_most_at_the_stated_rate() -> None:
     # on the answers of the others, so that these are not quite independent: more than 2.5 % are above chance.
     assert words <= 17
     assert learned <= 20
+
+
+def found_at(**accuracies: float) -> list[Result]:
+    """Results of scorers with so large an accuracy over 400 questions of two captions."""
+    found = []
+    for name, value in accuracies.items():
+        low, high = wilson(400 * value, 400)
+        estimate = Estimate(value, low, high, 400, 0.5, 400.0)
+        found.append(Result("drawn", name.replace("_", ":"), {"accuracy": estimate}))
+    return found
+
+
+def test_scorers_are_called_above_chance_after_holm_over_all_that_were_tried() -> None:
+    # 0.5525 is 2.1 standard errors above chance: its interval excludes chance, and one of four lies so.
+    alone = found_at(lm=0.5525)
+    assert alone[0]["accuracy"].low > 0.5
+    assert auditing.above_chance(alone, "accuracy") == [("lm", "accuracy")]
+    assert auditing.above_chance(found_at(lm=0.5525, a=0.5, b=0.5, c=0.49), "accuracy") == []
+    both = auditing.above_chance(found_at(lm=0.57, a=0.6, b=0.5, c=0.4), "accuracy")
+    assert both == [("a", "accuracy"), ("lm", "accuracy")]
+    # What is learned in one fold rests on the answers of the others.
+    assert auditing.above_chance(found_at(blind_learned=0.5525), "accuracy") == []
+    assert auditing.above_chance(found_at(blind_learned=0.62), "accuracy") == [("blind:learned", "accuracy")]
+
+
+def test_the_one_sided_test_is_the_binomial_one() -> None:
+    for right in (180, 205, 215, 230):
+        (result,) = found_at(one=right / 400)
+        exact = binomtest(right, 400, alternative="greater").pvalue
+        assert one_sided(result["accuracy"], above=True) == pytest.approx(
+            exact if right > 200 else 1.0, abs=0.02
+        )
+        below = binomtest(right, 400, alternative="less").pvalue
+        assert one_sided(result["accuracy"], above=False) == pytest.approx(
+            below if right < 200 else 1.0, abs=0.02
+        )
+
+
+def audited(results: list[Result]) -> auditing.BenchmarkAudit:
+    benchmark = asked(quads(20, seed=0), np.random.default_rng(0))
+    return auditing.BenchmarkAudit(benchmark, tuple(results), {}, (), 0, (), (), None, ())
+
+
+def test_the_sentence_names_the_scorers_that_were_tried() -> None:
+    said = lead(audited(found_at(blind_length=0.5, blind_learned=0.55)))
+    assert said == (
+        "Of the scorers tried (blind:length, blind:learned) none is above chance (p ≥ 0.05 after Holm); "
+        "no language model was among them."
+    )
+    assert lead(audited(found_at(blind_length=0.5, lm_one=0.5))).endswith("others that see no image may be.")
+    assert lead(audited(found_at(blind_length=0.5, lm_one=0.6))).startswith(
+        "Without looking, lm:one gets Accuracy 60.0 % ("
+    )
+
+
+@pytest.mark.models
+def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path: Path) -> None:
+    """Wrong captions are right ones with more words: the sum tells them all apart, the mean does not."""
+    from tiny_families import save_text_models
+
+    save_text_models(tmp_path)
+    benchmark = asked(quads(30, seed=2), np.random.default_rng(2))
+    captions = tuple(
+        Caption(each.id, (benchmark.captions[at - 1].text or "") + " and more of it" if at % 2 else each.text)
+        for at, each in enumerate(benchmark.captions)
+    )
+    benchmark = replace(benchmark, captions=captions)
+    name = f"lm:{tmp_path / 'gpt2'}"
+    options = AuditOptions(scorers=(name,), pictures=False, draws=100, cache=None)
+    (found,) = audit([benchmark], options).audits
+    values = {result.scorer: result["accuracy"].value for result in found.blind}
+    assert values[name] == 1
+    assert values[f"{name} (mean per token)"] < 1
+    asked_for = replace(options, options=Options(settings={"score": "perplexity"}))
+    (found,) = audit([benchmark], asked_for).audits
+    assert [result.scorer for result in found.blind if result.scorer.startswith("lm:")] == [name]
 
 
 def sign_test(benchmark: Benchmark) -> dict[str, tuple[int, int, float]]:

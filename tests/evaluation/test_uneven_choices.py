@@ -127,7 +127,7 @@ def test_a_scorer_above_chance_is_so_where_questions_are_hard() -> None:
         scores = np.where(benchmark.choices.candidates < 0, -np.inf, 0.5)
         scores[:, 0] = values
         result = evaluate(benchmark, Scores(scores), scorer="half", draws=50)
-        assert above_chance([result], "accuracy") == (["half"] if above else [])
+        assert above_chance([result], "accuracy") == ([("half", "accuracy")] if above else [])
 
 
 def test_what_the_form_says_of_itself(tmp_path: Path) -> None:

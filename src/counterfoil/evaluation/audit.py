@@ -10,9 +10,14 @@ from numpy.typing import NDArray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.contrasts import Contrasts
 from counterfoil.evaluation.artefacts import Artefact
+from counterfoil.evaluation.chance import LEVEL as LEVEL_OF_SCORERS
+from counterfoil.evaluation.chance import OF_FOLDS, one_sided
 from counterfoil.evaluation.duplicates import Leakage, Repeated
+from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.metrics.measures import signed
 from counterfoil.stats.estimates import cluster_interval
+from counterfoil.stats.tests import holm
 
 #: The chance of naming any word of a benchmark without artefacts, at most.
 LEVEL = 0.05
@@ -64,6 +69,11 @@ class BenchmarkAudit:
         """The words that give answers away: those whose adjusted p is at most the level."""
         return tuple(each for each in self.artefacts if each.p_adjusted <= self.level)
 
+    @property
+    def above_chance(self) -> list[tuple[str, str]]:
+        """The scorers that see no image and are above chance, each with the main measure, farthest first."""
+        return above_chance(self.blind, *of(self.benchmark).main_measures(self.benchmark))
+
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values; of words that are no artefacts the number alone."""
         ids = self.benchmark.questions.ids
@@ -75,6 +85,7 @@ class BenchmarkAudit:
             "questions": len(self.benchmark),
             "digest": self.benchmark.digest,
             "blind": [each.to_json() for each in self.blind],
+            "above_chance": [{"scorer": name, "measure": measure} for name, measure in self.above_chance],
             "told_apart": {name: asdict(each) for name, each in self.apart.items()},
             "words": {"level": self.level, "tested": len(self.artefacts), "artefacts": words},
             "same_words": self.same_words,
@@ -174,12 +185,28 @@ def _of_ratings(ratings: NDArray[np.float64]) -> Opinions | None:
     )
 
 
-def above_chance(results: Sequence[Result], measure: str) -> list[str]:
-    """The scorers whose interval of a measure lies above chance."""
-    return [
-        each.scorer
-        for each in results
-        if measure in each
-        and each[measure].chance is not None
-        and each[measure].low > (each[measure].chance or 0)
+#: Scorers that learn from the answers to other questions.
+_LEARN = ("blind:bag-of-words", "blind:learned")
+
+
+def above_chance(results: Sequence[Result], *measures: str) -> list[tuple[str, str]]:
+    """The scorers and measures that are above chance, farthest first.
+
+    One-sided tests, with Holm's correction over all scorers and measures: where none is above chance, the
+    chance of naming any is at most `evaluation.chance.LEVEL`. The answers of scorers that learn from other
+    answers are not independent of each other, and count as less (`evaluation.chance.OF_FOLDS`).
+    """
+    found = [(each, name) for name in measures for each in results if name in each]
+    p = [
+        one_sided(
+            each[name],
+            above=True,
+            correlation=signed(name),
+            wider=OF_FOLDS if each.scorer in _LEARN else 1.0,
+        )
+        for each, name in found
     ]
+    sure = holm(np.array(p)) < LEVEL_OF_SCORERS
+    named = [(each, name) for (each, name), is_sure in zip(found, sure, strict=True) if is_sure]
+    named.sort(key=lambda pair: (pair[0][pair[1]].chance or 0) - pair[0][pair[1]].value)
+    return [(each.scorer, name) for each, name in named]

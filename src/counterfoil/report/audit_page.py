@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit, Opinions, above_chance
+from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit, Opinions
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.report import page_frame
@@ -20,6 +20,10 @@ MOST_WORDS = 25
 _MOST_GROUPS = 24
 #: Words with an example on the page.
 _EXAMPLES = 10
+
+
+#: What names of scorers that have read more language than the benchmark's begin with.
+LANGUAGE = ("lm:", "plausibility:", "text-classifier:")
 
 
 @dataclass(frozen=True)
@@ -214,21 +218,23 @@ def title(audit: BenchmarkAudit) -> str:
 def lead(audit: BenchmarkAudit) -> str:
     """What matters most, in a sentence or two."""
     parts = []
-    main = of(audit.benchmark).main_measures(audit.benchmark)
-    best = max(
-        ((each[name], each.scorer, name) for each in audit.blind for name in main if name in each),
-        key=lambda found: found[0].value - (found[0].chance or 0),
-        default=None,
-    )
-    if best is not None and above_chance(audit.blind, best[2]):
-        value = best[0]
-        scale = "" if style_of(best[2]) == "correlation" else " %"
+    for best, measure in audit.above_chance[:1]:
+        value = next(each[measure] for each in audit.blind if each.scorer == best)
+        scale = "" if style_of(measure) == "correlation" else " %"
         parts.append(
-            f"Without looking, {best[1]} gets {measure_label(best[2])} {100 * value.value:.1f}{scale} "
+            f"Without looking, {best} gets {measure_label(measure)} {100 * value.value:.1f}{scale} "
             f"({100 * value.low:.1f} to {100 * value.high:.1f}; chance {100 * (value.chance or 0):.1f})."
         )
-    elif audit.blind:
-        parts.append("No scorer that sees no image is above chance.")
+    if audit.blind and not audit.above_chance:
+        tried = [each.scorer for each in audit.blind]
+        parts.append(
+            f"Of the scorers tried ({', '.join(tried)}) none is above chance (p ≥ 0.05 after Holm); "
+            + (
+                "others that see no image may be."
+                if any(name.startswith(LANGUAGE) for name in tried)
+                else "no language model was among them."
+            )
+        )
     if audit.artefacts:
         words = [f"“{each.word}”" for each in audit.named[:5]]
         tested = f"of {amount(len(audit.artefacts), 'word')} tested"
@@ -253,7 +259,8 @@ def sections(audit: BenchmarkAudit) -> list[AuditSection]:
             "Answers without the image",
             "Each scorer reads captions alone; a tie counts its chance. Those that learn are "
             "cross-validated by cluster: what answers a question was learned from questions that share no "
-            "image or caption with it.",
+            "image or caption with it. Above chance is what is so after Holm's correction over all scorers "
+            "and measures. By sum a language model finds shorter captions likelier; by mean it does not.",
             blind,
         ),
         (

@@ -175,18 +175,28 @@ def audit(
         read = [each.limited(options.limit) for each in read]
     for one in read:
         check_at_hand(one, images=False)
-    loaded = [_loaded(each, options, feedback) for each in (*BLIND, *options.scorers)]
+    loaded = [one for each in (*BLIND, *options.scorers) for one in _loaded(each, options, feedback)]
     others += [(each.name, *_captions(each)) for each in read] if len(read) > 1 else []
     return Audit(tuple(_audited(each, loaded, others, options, feedback) for each in read))
 
 
-def _loaded(scorer: Any, options: AuditOptions, feedback: Feedback) -> tuple[str, Any]:
+def _loaded(scorer: Any, options: AuditOptions, feedback: Feedback) -> list[tuple[str, Any]]:
+    """The scorer with its name; a language model twice, by sum and by mean, unless one of them is asked for.
+
+    By sum the shorter caption is likelier, so that added words alone are found.
+    """
     if not isinstance(scorer, str):
         name = str(getattr(scorer, "title", "") or scorer.identity.name)
-        return name, _blind(name, scorer)
+        return [(name, _blind(name, scorer))]
     plain = DEFAULT if scorer in BLIND else options.options
-    with feedback.busy(f"loading {scorer}"):
-        return scorer, _blind(scorer, catalog.scorer(scorer, plain, memory=options.cache))
+    asked = {scorer: plain}
+    if scorer.startswith("lm:") and "score" not in plain.settings:
+        asked[f"{scorer} (mean per token)"] = replace(plain, settings={**plain.settings, "score": "mean"})
+    found = []
+    for name, chosen in asked.items():
+        with feedback.busy(f"loading {name}"):
+            found.append((name, _blind(name, catalog.scorer(scorer, chosen, memory=options.cache))))
+    return found
 
 
 def _blind(name: str, scorer: Any) -> Any:
