@@ -191,6 +191,43 @@ def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path: Path) 
     assert other.kept["id"].to_pylist() != output.kept["id"].to_pylist()
 
 
+def noted(work: Work, said: list[str]) -> Work:
+    """The same work, whose notes are kept in a list."""
+    return replace(work, session=replace(work.session, note=said.append))
+
+
+@pytest.mark.models
+def test_a_language_model_takes_part_and_another_is_held_out(models: Path, tmp_path: Path) -> None:
+    rows, one, other = pairs(200), f"lm:{models / 'gpt2'}", f"lm:{models / 'bert'}"
+    said: list[str] = []
+    work = noted(work_in(tmp_path), said)
+    step = Refine(balance=(one,), held_out=(other, "blind:length"))
+    output = run_step(step, rows, work)
+    assert set(output.facts["scores"]) == {"noise", one}
+    assert output.facts["scores"][one]["after"]["value"] == 0.5
+    # The same once more of what was kept, caption by caption.
+    kept = run_step(Rate(scorer=one), output.kept, work).kept
+    gaps = np.array(kept["lm"]) - np.array(kept["negative_lm"])
+    assert (gaps > 0).mean() + (gaps == 0).mean() / 2 == 0.5
+    after = output.facts["held_out"][other]["after"]
+    numbers = f"{100 * after['value']:.1f} % [{100 * after['low']:.1f}, {100 * after['high']:.1f}]"
+    assert f"took part: noise, {one}; held out: {other} {numbers}" in said[-1]
+    assert said[-1].endswith("; others are not ruled out")
+    assert output.facts["not_ruled_out"] == said[-1]
+
+
+def test_without_a_language_model_the_step_says_that_none_is_ruled_out(tmp_path: Path) -> None:
+    said: list[str] = []
+    rows = run_step(Rate(scorer="blind:unigram"), pairs(120), work_in(tmp_path)).kept
+    rows = rows.drop_columns(["noise", "negative_noise"])
+    run_step(Refine(held_out=()), rows, noted(work_in(tmp_path), said))
+    assert said[-1].endswith(
+        "took part: unigram; held out: none; a language model is not ruled out (--held-out lm:MODEL)"
+    )
+    with pytest.raises(InputError, match="not held out"):
+        Refine(balance=("blind:length",), held_out=("blind:length",)).run(rows, work_in(tmp_path))
+
+
 def refined_ids(scores: tuple[str, ...], rows: pa.Table, folder: Path, **more: object) -> list[str]:
     return run_step(Refine(scores=scores, held_out=(), **more), rows, work_in(folder)).kept["id"].to_pylist()
 

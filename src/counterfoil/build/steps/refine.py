@@ -29,6 +29,8 @@ from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
 
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
+#: What scores by scorers that know the rows alone are called.
+_OF_ROWS = ("length", "unigram", "bag_of_words", "learned")
 #: Reasons for which rows are dropped.
 NO_SCORE, SURPLUS, PREDICTABLE = "no score", "surplus of its cell", "predictable"
 
@@ -47,6 +49,13 @@ class Refine:
             "help": "Scores to balance: NAME of columns NAME and negative_NAME, or files with such columns; "
             "by default all that the rows have.",
             "file": True,
+        },
+    )
+    balance: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "Blind scorers that are asked here and balanced too: lm:MODEL, plausibility:MODEL.",
+            "model": (),
         },
     )
     within: str | None = field(
@@ -104,15 +113,15 @@ class Refine:
 
     @property
     def _blind(self) -> list[str]:
-        """The blind scorers that read captions: the one that is filtered against, and those held out."""
-        return [*([self.against] if self.against else []), *self.held_out]
+        """The blind scorers that read captions: balanced ones, the one filtered against, those held out."""
+        return [*self.balance, *([self.against] if self.against else []), *self.held_out]
 
     @property
     def reads(self) -> Sequence[str]:
         """The columns of the scores that are named, and the captions where a blind scorer reads them."""
         named = [each for each in self.scores if not _is_file(each)]
         columns = [column for name in named for column in (name, NEGATIVE + name)]
-        if self.against or self.held_out:
+        if self._blind:
             columns += ["caption", "negative_caption"]
         return (*columns, *([self.within] if self.within else []))
 
@@ -128,23 +137,28 @@ class Refine:
         scales that are no numbers or of unknown scores, and for scorers that look at images.
         """
         gaps = self._gaps(rows)
-        if not gaps and self.against is None:
+        if not gaps and not self.balance and self.against is None:
             raise DataError(
                 "no scores to balance",
                 where="refine",
                 given=", ".join(rows.column_names),
-                hint="rate the rows first, name files with --scores, or a blind scorer with --against",
+                hint="rate the rows first, name files with --scores, or scorers with --balance or --against",
             )
+        n = len(rows)
+        clusters = clusters_of(rows) if n else np.zeros(0, dtype=np.int64)
+        every = self._others(rows, clusters, work)
+        for name in self.balance:
+            if name in gaps:
+                raise InputError("two scores of one name", where="--balance", given=name)
+            gaps[name] = every.pop(name).of(np.arange(n)) if n else np.zeros(0)
         unknown = [name for name in self._scales() if name not in gaps]
         if unknown:
             raise InputError("a scale of no score", given=unknown[0], allowed=list(gaps) or "none")
-        n = len(rows)
         reasons = np.full(n, "", dtype=object)
         table = np.column_stack([*gaps.values()]) if gaps else np.zeros((n, 0))
         reasons[np.isnan(table).any(axis=1)] = NO_SCORE
         scored = np.flatnonzero(reasons == "")
-        clusters = clusters_of(rows) if n else np.zeros(0, dtype=np.int64)
-        others = self._others(rows, scored, clusters, work)
+        others = every if len(scored) else {}
         facts: dict[str, Any] = {"scores": {}, "held_out": {}}
         left = scored
         if self.against is not None:
@@ -173,6 +187,9 @@ class Refine:
             for name, count in before.items():
                 if not after[name]:
                     work.note(f"{self.within} '{name}': none of its {count:,} rows is left")
+        part = [*gaps, *([self.against] if self.against else [])]
+        facts["not_ruled_out"] = said = _not_ruled_out(part, facts["held_out"])
+        work.note(said)
         kept, dropped = split_rows(rows, reasons == "", reasons.tolist())
         return Output(kept, dropped, facts)
 
@@ -240,16 +257,13 @@ class Refine:
         }
         return left[kept], facts
 
-    def _others(
-        self, rows: pa.Table, scored: NDArray[np.int64], clusters: NDArray[np.int64], work: Work
-    ) -> dict[str, BlindGaps]:
+    def _others(self, rows: pa.Table, clusters: NDArray[np.int64], work: Work) -> dict[str, BlindGaps]:
         """The gaps of rows by each of the blind scorers that read captions."""
         named = self._blind
         if len(set(named)) < len(named):
-            raise InputError(
-                "a scorer that takes part is not held out", where="--held-out", given=self.against
-            )
-        if not named or not len(scored):
+            double = next(name for name in named if named.count(name) > 1)
+            raise InputError("a scorer that takes part is not held out", where="--held-out", given=double)
+        if not named or not len(rows):
             return {}
         right, wrong = (texts_of(rows, each) for each in ("caption", "negative_caption"))
         return {
@@ -293,6 +307,31 @@ class Refine:
                 rows = np.sort(work.rng("sample", when).choice(rows, self.sample, replace=False))
             parts.append(blind_accuracy(gap.of(rows), clusters[rows]))
         return accuracy_facts(*parts)
+
+
+def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]]) -> str:
+    """What refinement by scorers that took part, and the accuracy of others after it, says nothing of.
+
+    >>> after = {"value": 0.62, "low": 0.581, "high": 0.657}
+    >>> _not_ruled_out(["unigram", "lm:one"], {"lm:two": {"after": after}})
+    'took part: unigram, lm:one; held out: lm:two 62.0 % [58.1, 65.7]; others are not ruled out'
+    >>> _not_ruled_out(["unigram"], {})
+    'took part: unigram; held out: none; a language model is not ruled out (--held-out lm:MODEL)'
+    """
+    numbers = {
+        name: [100 * its["after"][key] for key in ("value", "low", "high")] for name, its in held_out.items()
+    }
+    held = [f"{name} {value:.1f} % [{low:.1f}, {high:.1f}]" for name, (value, low, high) in numbers.items()]
+    said = f"took part: {', '.join(part)}; held out: {', '.join(held) or 'none'}"
+    if any(map(_reads_more, held_out)):
+        return f"{said}; others are not ruled out"
+    which = "another language model" if any(map(_reads_more, part)) else "a language model"
+    return f"{said}; {which} is not ruled out (--held-out lm:MODEL)"
+
+
+def _reads_more(name: str) -> bool:
+    """Whether a scorer has read more than the rows, as far as its name says."""
+    return not name.startswith("blind:") and name not in _OF_ROWS
 
 
 def _before_and_after(
