@@ -73,7 +73,7 @@ def test_the_page_on_cola_leads_by_t2i_where_group_says_the_other() -> None:
     only_t2i, both, nothing = np.array([[0.5, 0.0], [0.8, 1.0]]), np.eye(2), 1 - np.eye(2)
     t2i = np.stack([only_t2i if at < 60 else nothing for at in range(100)])
     group = np.stack([both if at >= 70 else nothing for at in range(100)])
-    (comparison,) = compare(runs_of(benchmark, {"grouped": group, "by-text": t2i}), draws=500)
+    (comparison,) = compare(runs_of(benchmark, {"grouped": group, "by-text": t2i}))
     values = {run.name: run.result for run in comparison.runs}
     assert values["by-text"]["t2i"].value > values["grouped"]["t2i"].value
     assert values["by-text"]["group"].value < values["grouped"]["group"].value
@@ -102,7 +102,7 @@ def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions() -> None:
         "evenly": np.where(large, rng.random(120) < 0.5, rng.random(120) < 0.95),
     }
     scores = {name: np.stack([hit, ~hit], axis=1) * 1.0 for name, hit in right.items()}
-    (comparison,) = compare(runs_of(benchmark, scores), draws=4000)
+    (comparison,) = compare(runs_of(benchmark, scores))
     found = {d.measure: d for d in comparison.differences}
     assert set(found) == {"accuracy_macro", "accuracy"}
     gaps = weighed(right["often"], labels) - weighed(right["evenly"], labels)
@@ -120,7 +120,7 @@ def test_a_mean_over_groups_is_tested_as_it_weighs_the_questions() -> None:
     assert found["accuracy"].value == pytest.approx(right["often"].mean() - right["evenly"].mean())
 
 
-@pytest.mark.parametrize("interval", ["auto", "bootstrap", "crossed", "wilson", "folds"])
+@pytest.mark.parametrize("interval", ["auto", "clusters", "crossed", "wilson", "folds"])
 def test_means_over_groups_of_groups_have_intervals_of_every_kind(interval: str) -> None:
     benchmark = forms.quads(60, share=2, macro="type > half", measures=("group_macro",))
     halves = tuple("one" if at < 40 else "two" for at in range(60))
@@ -129,7 +129,7 @@ def test_means_over_groups_of_groups_have_intervals_of_every_kind(interval: str)
     rng = np.random.default_rng(2)
     scores = {name: rng.normal(size=(60, 2, 2)) + k * np.eye(2) for k, name in enumerate("ab")}
     runs = runs_of(benchmark, scores)
-    (comparison,) = compare(runs, interval=interval, draws=300)
+    (comparison,) = compare(runs, interval=interval)
     assert main_measures(benchmark) == ("i2t", "t2i", "group_macro")
     (macro,) = [d for d in comparison.differences if d.measure == "group_macro"]
     assert macro.value == pytest.approx(
@@ -150,7 +150,7 @@ def test_means_over_groups_of_groups_have_intervals_of_every_kind(interval: str)
 
 def test_ties_are_told_of_a_mean_over_groups() -> None:
     benchmark = forms.choices({"a": 30, "b": 2}, measures=("accuracy_macro",))
-    (comparison,) = compare(runs_of(benchmark, {"constant": np.zeros((32, 2))}), draws=50)
+    (comparison,) = compare(runs_of(benchmark, {"constant": np.zeros((32, 2))}))
     (note,) = [note.text.replace("\N{NO-BREAK SPACE}", " ") for note in tied(comparison)]
     assert note.endswith(
         "Accuracy (macro) is 0.00 % under strict, 50.00 % under half, 100.00 % under optimistic."
@@ -173,7 +173,7 @@ def test_a_baseline_makes_two_families_under_two_headings() -> None:
     benchmark = forms.quads(60)
     rng = np.random.default_rng(3)
     scores = {f"m{k}": rng.normal(size=(60, 2, 2)) + k * 0.3 * np.eye(2) for k in range(4)}
-    (comparison,) = compare(runs_of(benchmark, scores), baseline="m0", draws=500)
+    (comparison,) = compare(runs_of(benchmark, scores), baseline="m0")
     first, second = comparison.families()
     assert {d.b for d in first.differences} == {"m0"}
     assert not {"m0"} & {name for d in second.differences for name in (d.a, d.b)}
@@ -188,7 +188,7 @@ def test_a_baseline_makes_two_families_under_two_headings() -> None:
     assert "from the baseline are corrected together, and so are those among the other scorers" in html
     # The sentence is of one family.
     assert lead(comparison).endswith("the baseline m0 by more than luck (p < 0.05 after Holm).")
-    (whole,) = compare(runs_of(benchmark, scores), draws=500)
+    (whole,) = compare(runs_of(benchmark, scores))
     assert whole.families() == (whole,)
     np.testing.assert_allclose(
         [d.p_holm for d in whole.differences], holm(np.array([d.p for d in whole.differences]))
