@@ -154,3 +154,18 @@ def test_what_is_no_encoder_of_texts_is_refused(folder: Path) -> None:
         encoder(f"text-encoder:{folder / 'bert'}", length="90")
     with pytest.raises(UnknownNameError, match="unknown setting; given: layer"):
         encoder(f"text-encoder:{folder / 'bert'}", layer="3")
+
+
+def test_an_embedder_of_texts_and_pictures_in_one_tower_reads_texts(tmp_path: Path) -> None:
+    import tiny_generative
+
+    place = tiny_generative.save("qwen3-vl", tmp_path)
+    model = transformers.AutoModel.from_pretrained(place).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    expected = []
+    for text in ("a red cat", "two dogs chase one ball"):
+        states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+        expected.append(torch.nn.functional.normalize(states[-1], dim=-1).detach().numpy())
+    found = catalog.scorer(f"text-encoder:{place}", Options(device="cpu", settings={"pooling": "last"}))
+    batch = [Caption(str(at), text) for at, text in enumerate(("a red cat", "two dogs chase one ball"))]
+    np.testing.assert_allclose(next(found.embed_captions([batch])), np.stack(expected), atol=1e-5)

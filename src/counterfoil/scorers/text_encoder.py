@@ -104,7 +104,8 @@ def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
     settings = ScorerSettings(where, options.settings)
     settings.only("pooling", "length")
     library, config = loading.configuration_of(argument, where)
-    if hasattr(config, "vision_config"):
+    # A model that embeds texts and pictures in one tower is read as an encoder of texts.
+    if hasattr(library.AutoModel._model_mapping.get(type(config), None), "get_text_features"):
         raise ModelError(
             "looks at images too, and is no encoder of texts alone",
             where=where,
