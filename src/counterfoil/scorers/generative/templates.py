@@ -186,6 +186,13 @@ class ChatTemplate:
             while same < min(len(ids), len(whole)) and ids[-1 - same] == whole[-1 - same]:
                 same += 1
             marks = [at + 1 for at, each in enumerate(ids) if each == self.image_id]
+            if whole == ids and marks:
+                raise ModelError(
+                    "attends to pictures beside its prompt, as Mllama does, which is not supported",
+                    where=self.where,
+                    given=type(self.processor).__name__,
+                    hint="serve it and ask it as chat:URL#MODEL",
+                )
             if whole == ids:
                 raise ModelError(
                     "its chat template has no place for a picture",
