@@ -368,6 +368,39 @@ def _paired(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
     return transformers.VisionEncoderDecoderModel(config), tokenizer
 
 
+def _mllama(sizes: dict[str, int], folder: Path) -> tuple[Any, Any]:
+    """Its decoder attends to the picture across, so that a prompt holds one id for it."""
+    from transformers import (
+        MllamaConfig,
+        MllamaForConditionalGeneration,
+        MllamaImageProcessor,
+        MllamaProcessor,
+        MllamaTextConfig,
+        MllamaVisionConfig,
+    )
+
+    tokenizer = words("<|image|>", "<|eot|>", eos="<|eot|>", pad="<|pad|>", bos="<|begin|>")
+    side = sizes["side"]
+    vision = MllamaVisionConfig(
+        hidden_size=32, num_hidden_layers=2, num_global_layers=1, attention_heads=2, intermediate_size=64,
+        image_size=side, patch_size=sizes["patch"], max_num_tiles=1, supported_aspect_ratios=[[1, 1]],
+        intermediate_layers_indices=[0], vision_output_dim=64,
+    )  # fmt: skip
+    text = MllamaTextConfig(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=3, num_attention_heads=2,
+        num_key_value_heads=2, intermediate_size=64, cross_attention_layers=[1],
+        bos_token_id=tokenizer.bos_token_id, eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )  # fmt: skip
+    image = tokenizer.convert_tokens_to_ids("<|image|>")
+    model = MllamaForConditionalGeneration(
+        MllamaConfig(vision_config=vision, text_config=text, image_token_index=image)
+    )
+    pixels = MllamaImageProcessor(size={"height": side, "width": side}, max_image_tiles=1)
+    template = CHATML.replace("IMAGE", "<|image|>")
+    return model, MllamaProcessor(image_processor=pixels, tokenizer=tokenizer, chat_template=template)
+
+
 FAMILIES: dict[str, Callable[[dict[str, int], Path], tuple[Any, Any]]] = {
     "qwen2-vl": lambda sizes, folder: _qwen(sizes, folder, third=False),
     "qwen3-vl": lambda sizes, folder: _qwen(sizes, folder, third=True),
@@ -379,6 +412,7 @@ FAMILIES: dict[str, Callable[[dict[str, int], Path], tuple[Any, Any]]] = {
     "blip": _blip,
     "git": _git,
     "vision-encoder-decoder": _paired,
+    "mllama": _mllama,
 }
 
 

@@ -401,3 +401,9 @@ def test_bad_models_and_questions_are_refused(models: Path, tmp_path: Path) -> N
     marks.write_text(json.dumps({**json.loads(marks.read_text()), "unk_token": "<unk>"}))
     with pytest.raises(ModelError, match="its tokenizer has no tokens for yes"):
         answers.load(mute, cpu)
+
+
+def test_a_model_that_attends_to_pictures_beside_its_prompt_is_refused_for_that(tmp_path: Path) -> None:
+    place = tiny_generative.save("mllama", tmp_path)
+    with pytest.raises(ModelError, match=r"attends to pictures beside its prompt.*chat:URL#MODEL"):
+        catalog.scorer(f"vqa:{place}", Options(device="cpu"))

@@ -262,8 +262,8 @@ def _limits(benchmark: Benchmark, about: Publication) -> Iterator[str]:
     found = [*benchmark.card.pitfalls, *about.provenance.limits]
     yield from (f"* {_plain(each)}" for each in found)
     if not found:
-        yield "Nobody has recorded any, which does not mean that there are none. `counterfoil audit` looks for"
-        yield "answers that captions give away, for duplicates and for leakage."
+        yield "Nobody has recorded any, which does not mean that there are none. `counterfoil audit` looks"
+        yield "for answers that captions give away, for duplicates and for leakage."
     yield ""
 
 

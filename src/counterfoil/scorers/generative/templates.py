@@ -179,20 +179,19 @@ class ChatTemplate:
         cuts = []
         for probe in PROBES[:2]:
             ids = self._ids(probe)
-            whole = [
-                int(each) for each in self._seen(np.full((56, 84, 3), 128, np.uint8), probe)["input_ids"][0]
-            ]
-            same = 0
-            while same < min(len(ids), len(whole)) and ids[-1 - same] == whole[-1 - same]:
-                same += 1
-            marks = [at + 1 for at, each in enumerate(ids) if each == self.image_id]
-            if whole == ids and marks:
+            seen = self._seen(np.full((56, 84, 3), 128, np.uint8), probe)
+            if "cross_attention_mask" in seen:
                 raise ModelError(
                     "attends to pictures beside its prompt, as Mllama does, which is not supported",
                     where=self.where,
                     given=type(self.processor).__name__,
                     hint="serve it and ask it as chat:URL#MODEL",
                 )
+            whole = [int(each) for each in seen["input_ids"][0]]
+            same = 0
+            while same < min(len(ids), len(whole)) and ids[-1 - same] == whole[-1 - same]:
+                same += 1
+            marks = [at + 1 for at, each in enumerate(ids) if each == self.image_id]
             if whole == ids:
                 raise ModelError(
                     "its chat template has no place for a picture",
