@@ -5,6 +5,8 @@ A command declares what it will write and what it reads before any work is done 
 cannot take the place of one that is read either. Two paths are one file where the system says so (links,
 other spellings, case where the disk ignores it) or where they resolve to the same path.
 
+An output is claimed as soon as it is declared (`counterfoil.claims`), until the command ends.
+
 A mark in a file says which command wrote it, and whether it is still as that command wrote it. It is
 "counterfoil COMMAND DIGEST", where the digest is that of all other bytes of the file, so a file that was
 edited since is no longer the command's own. It stands where the format has a place for remarks:
@@ -34,6 +36,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from counterfoil.claims import Claim, claim, sweep
 from counterfoil.errors import InputError
 
 #: Advice where a file is in the way.
@@ -65,6 +68,7 @@ class Outputs:
     reads: list[Path] = field(default_factory=list)
     _files: dict[Path, str | None] = field(default_factory=dict)
     _folders: list[Folder] = field(default_factory=list)
+    _claims: dict[Path, Claim | None] = field(default_factory=dict)
 
     def read(self, *paths: Path) -> None:
         """Add files and folders that the command reads, those that exist, and check all outputs again.
@@ -81,7 +85,7 @@ class Outputs:
         """Declare a file; `form` is how it holds a mark (`form_of`), None where it holds none.
 
         Raises `InputError` where the file is read by the command, is another output too, is no regular file,
-        or was written by anything but this command.
+        is being written by another process, or was written by anything but this command.
         """
         real = _real(path)
         if os.path.lexists(real) and not stat.S_ISREG(os.lstat(real).st_mode):
@@ -95,6 +99,7 @@ class Outputs:
         for folder in self._folders:
             self._check_apart(real, path, folder)
         self._files[real] = form
+        self._claim(real)
         ours = self._own(real)
         self._check_input(path, ours=ours)
         if real.exists() and not ours and not self.overwrite:
@@ -109,7 +114,8 @@ class Outputs:
         """Declare a folder.
 
         Raises `InputError` where the command reads it or files in it that would be replaced, where it holds
-        files of these names that are not the command's own, and where two outputs would be one file.
+        files of these names that are not the command's own, where two outputs would be one file, and where
+        another process is writing there.
         """
         path, real = folder.path, _real(folder.path)
         if any(_alike(real, _real(other.path)) for other in self._folders):
@@ -117,10 +123,25 @@ class Outputs:
         self._folders.append(folder)
         for file in self._files:
             self._check_apart(file, file, folder)
+        self._claim(real, folder)
         self._check_folder_input(folder)
         why = self._why_foreign(folder)
         if why is not None and not self.overwrite:
             raise InputError(why, where=path, hint=f"{_ANOTHER_FOLDER}, or replace it with --overwrite")
+
+    def claim(self) -> None:
+        """Claim all that is declared; raises `InputError` where another process is writing there."""
+        for file in self._files:
+            self._claim(file)
+        for folder in self._folders:
+            self._claim(_real(folder.path), folder)
+
+    def release(self) -> None:
+        """Give back what was claimed."""
+        while self._claims:
+            _, held = self._claims.popitem()
+            if held is not None:
+                held.release()
 
     def check_write(self, path: Path) -> None:
         """Raise `InputError` where writing `path` would replace a file that the command reads."""
@@ -130,6 +151,14 @@ class Outputs:
     def mark_of(self, path: Path) -> str | None:
         """The form of mark that the file gets, None where it was not declared or holds none."""
         return self._files.get(_real(path))
+
+    def _claim(self, real: Path, folder: Folder | None = None) -> None:
+        # A guard that is not active yet claims when it is; one that never is writes nothing.
+        if _active is not self or real in self._claims:
+            return
+        held = self._claims[real] = claim(real, self.command)
+        if held is not None:
+            sweep(real, () if folder is None else folder.names)
 
     def _own(self, path: Path) -> bool:
         form = self._files.get(_real(path))
@@ -170,9 +199,9 @@ class Outputs:
             return None
         if _there(folder):
             return folder.whose(folder.path)
-        # Partial files of a machine that stopped while writing are no obstacle.
+        # Partial files and locks of a machine that stopped while writing are no obstacle.
         names = [each.name for each in folder.path.iterdir()] if folder.alone else []
-        others = [name for name in names if not (name.startswith(".") and name.endswith(".part"))]
+        others = [name for name in names if not (name.startswith(".") and name.endswith((".part", ".lock")))]
         return f"the folder holds other files ({', '.join(sorted(others)[:3])})" if others else None
 
 
@@ -181,13 +210,16 @@ _active: Outputs | None = None
 
 @contextmanager
 def guarding(outputs: Outputs) -> Iterator[Outputs]:
-    """Make `outputs` the active guard until the block ends."""
+    """Make `outputs` the active guard until the block ends, with all that it declares claimed."""
     global _active
     before, _active = _active, outputs
     try:
+        outputs.claim()
         yield outputs
     finally:
         _active = before
+        if before is not outputs:
+            outputs.release()
 
 
 def active_outputs() -> Outputs | None:

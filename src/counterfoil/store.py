@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
+from counterfoil.claims import hold
 from counterfoil.errors import URL, StorageError
 from counterfoil.outputs import active_outputs, marked, marked_table
 
@@ -59,6 +60,7 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
         with os.fdopen(handle, "w+b") as file:
+            hold(handle)
             yield file
             form = None if outputs is None else outputs.mark_of(path)
             if outputs is not None and form not in (None, "parquet"):

@@ -59,6 +59,59 @@ def test_ctrl_c_in_a_finaliser_is_not_lost() -> None:
     ]
 
 
+def test_ctrl_c_that_something_swallows_comes_again() -> None:
+    script = (
+        "import signal, sys, time\n"
+        "import counterfoil.cli as cli\n"
+        "def work(args, prog_name, standalone_mode):\n"
+        "    try:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "    except BaseException:\n"
+        "        pass\n"
+        "    for _ in range(500):\n"
+        "        time.sleep(0.01)\n"
+        "    sys.exit(7)\n"
+        "cli.app = work\n"
+        "cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.startswith("counterfoil: stopped;")
+
+
+def test_cleanup_after_ctrl_c_is_not_disturbed() -> None:
+    script = (
+        "import signal, sys, time\n"
+        "import counterfoil.cli as cli\n"
+        "def work(args, prog_name, standalone_mode):\n"
+        "    try:\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "    finally:\n"
+        "        for _ in range(150):\n"
+        "            time.sleep(0.01)\n"
+        "        print('cleaned')\n"
+        "cli.app = work\n"
+        "cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (130, "cleaned\n"), done.stderr
+
+
+def test_ctrl_c_while_the_command_line_is_imported() -> None:
+    script = (
+        "import signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'counterfoil.cli':\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from counterfoil.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def _processor_seconds(pid: int) -> float:
     """User and system time of a process so far: fields 14 and 15 of its stat file, in clock ticks."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

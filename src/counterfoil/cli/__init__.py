@@ -3,16 +3,12 @@
 Exit codes: 0 on success, 2 on input that cannot be used, 70 on a fault of the program, 130 on Ctrl-C.
 """
 
-import _thread
 import io
 import os
 import sys
-import threading
 import time
 import warnings
-from collections.abc import Callable
-from functools import partial
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -30,6 +26,7 @@ from counterfoil.cli import (
     evaluate,
     explain,
     faults,
+    interrupts,
     jobs,
     list,
     mix,
@@ -125,28 +122,15 @@ def _top(
     """Do these images and captions belong together, and how sure can we be of the answer?"""
 
 
-def _pass_on(otherwise: Callable[[Any], object], unraisable: Any) -> None:
-    """Ctrl-C that hit a finaliser or a callback, where Python drops it, comes again a moment later."""
-    if unraisable.exc_type is not KeyboardInterrupt:
-        otherwise(unraisable)
-        return
-    # Not at once: that would hit this very function.
-    again = threading.Timer(0.05, _thread.interrupt_main)
-    again.daemon = True
-    again.start()
-
-
 def main() -> NoReturn:
     """Run the command line; whatever goes wrong is one line on stderr."""
-    hook = sys.unraisablehook
-    sys.unraisablehook = partial(_pass_on, hook)
     for stream in (sys.stdout, sys.stderr):
         # What the terminal's encoding lacks is written as an escape, not a reason to stop.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     debug, arguments = faults.debugging(sys.argv[1:])
     try:
-        with warnings.catch_warnings():
+        with interrupts.kept(), warnings.catch_warnings():
             # Numbers that overflow are an error; what else libraries warn of is for those who develop.
             warnings.filterwarnings("error", "(overflow|invalid value|divide by zero)", RuntimeWarning)
             if not debug:
@@ -180,6 +164,4 @@ def main() -> NoReturn:
         if faults.is_first():
             complain(faults.unforeseen(error, arguments) if known is None else str(known))
         sys.exit(faults.SOFTWARE if known is None else 2)
-    finally:
-        sys.unraisablehook = hook
     sys.exit(0)

@@ -52,7 +52,7 @@ def serve(
     --verbose, without the tokens in them.
     """
     from counterfoil.annotate.platforms.prolific_webhooks import ProlificEvents
-    from counterfoil.cli import terminal
+    from counterfoil.cli import interrupts, terminal
     from counterfoil.tasks.annotate_serve import Addresses, serve_campaign
 
     # With both, the events of a study on Prolific are taken at /events/prolific.
@@ -71,18 +71,19 @@ def serve(
                 )
             terminal.note("Ctrl-C stops the server.")
 
-    serve_campaign(
-        campaign,
-        host=host,
-        port=port,
-        database=database,
-        public_url=public_url,
-        certificate=certificate,
-        key=key,
-        ready=ready,
-        log=terminal.note if usage.verbose else None,
-        prolific=events,
-    )
+    with interrupts.left_to_server():
+        serve_campaign(
+            campaign,
+            host=host,
+            port=port,
+            database=database,
+            public_url=public_url,
+            certificate=certificate,
+            key=key,
+            ready=ready,
+            log=terminal.note if usage.verbose else None,
+            prolific=events,
+        )
 
 
 def links(

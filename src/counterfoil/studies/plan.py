@@ -198,6 +198,7 @@ def duration(seconds: float) -> str:
 
 PLAN, NETWORKS, RUNS = "plan.json", "networks", "runs"
 REPORT, QUESTIONS, NUMBERS = "report.html", "questions.html", "findings.json"
+FILES = (PLAN, NETWORKS, RUNS, REPORT, QUESTIONS, NUMBERS)
 #: The files that a study keeps of a network and of a run; everything else in a folder is foreign.
 _OF_NETWORKS = ("card.json", "model.safetensors", "resume.pt", "journal.csv", UNFINISHED)
 _OF_RUNS = ("card.json", "manifest.json", "result.json", "*.parquet", UNFINISHED)
@@ -230,7 +231,7 @@ def check(out: Path) -> None:
     """
     if overwriting() or _read(out / PLAN) is not None:
         return
-    taken = [name for name in (PLAN, NETWORKS, RUNS, REPORT, QUESTIONS, NUMBERS) if (out / name).exists()]
+    taken = [name for name in FILES if (out / name).exists()]
     if taken:
         raise InputError(
             "the folder holds files that are not of a demo",

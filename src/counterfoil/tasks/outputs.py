@@ -36,8 +36,8 @@ def guarded_file(path: str | Path, *, command: str, form: str | None, overwrite:
         yield
         return
     outputs = Outputs(command, overwrite=overwrite)
-    outputs.file(Path(path), form)
     with guarding(outputs):
+        outputs.file(Path(path), form)
         yield
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from counterfoil.claims import claimed
 from counterfoil.data.answers import command
 from counterfoil.errors import MissingExtraError
 from counterfoil.report.markup import Table
@@ -87,7 +88,7 @@ def study(out: str | Path, *, full: bool = False, seed: int = 0, feedback: Feedb
     Networks, runs and the report are kept in the folder `out`; a study that was stopped goes on where it was,
     one with another seed or plan begins anew. `full` takes three seeds per model, the noise study and the
     mining study; `seed` is the first seed of the networks. Raises `MissingExtraError` without the extras
-    `train` and `report`, `InputError` for a folder that holds something else.
+    `train` and `report`, `InputError` for a folder that holds something else or that another study writes to.
     """
     began, out = perf_counter(), Path(out)
     check_writable(out, folder=True)
@@ -107,12 +108,13 @@ def study(out: str | Path, *, full: bool = False, seed: int = 0, feedback: Feedb
         seeds=tuple(seed + each for each in chosen.seeds),
         dialled=tuple(seed + each for each in chosen.dialled),
     )
-    with feedback.progress() as report:
-        # The engine and the evaluation say all the rest of how a run came about.
-        facts = partial(_facts, command=command())
-        made = demo.study(chosen, out, facts=facts, progress=report, note=feedback.note)
-    with feedback.busy("writing the report"):
-        path = demo.write(made, out, seconds=perf_counter() - began)
+    with claimed(out, "demo", plan.FILES):
+        with feedback.progress() as report:
+            # The engine and the evaluation say all the rest of how a run came about.
+            facts = partial(_facts, command=command())
+            made = demo.study(chosen, out, facts=facts, progress=report, note=feedback.note)
+        with feedback.busy("writing the report"):
+            path = demo.write(made, out, seconds=perf_counter() - began)
     return StudyReport(made, path, perf_counter() - began)
 
 

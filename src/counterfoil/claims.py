@@ -1,0 +1,180 @@
+"""Claims on what a command writes: one process at a time, by a lock that the kernel drops when it ends.
+
+The lock is a file beside the output, `.NAME.lock`, that says who holds it. It is gone when its holder is
+done, and one that a killed process left behind is taken over, with the unfinished files of that process.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from shutil import rmtree
+
+from counterfoil.errors import InputError
+
+#: What `store.writing` calls a file until it is whole, and `publish` a folder.
+_UNFINISHED = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}\.part", re.DOTALL)
+#: Names of this many bytes leave room for what is added to them: most systems allow 255 in all.
+_LONGEST = 240
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A lock that is held, and the folders that were made to put it in."""
+
+    lock: Path
+    handle: int
+    made: Sequence[Path] = ()
+
+    def release(self) -> None:
+        """Give the lock back, and remove the folders made for it that are empty."""
+        with suppress(OSError):
+            self.lock.unlink()
+        os.close(self.handle)
+        _remove(self.made)
+
+
+def claim(path: Path, command: str) -> Claim | None:
+    """The lock on the file or folder `path`; None where there can be none (another rank, no right to write).
+
+    Of the processes that torchrun or Fabric started for one command the first claims for all. Raises
+    `InputError` where another command holds it.
+
+    >>> import tempfile; out = Path(tempfile.mkdtemp()) / "out"
+    >>> held = claim(out, "build")
+    >>> claim(out, "build")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: ...out: another command is writing there; given: ...
+    >>> if held: held.release()
+    >>> list(out.parent.iterdir())
+    []
+    """
+    if any(os.environ.get(name, "0") != "0" for name in ("RANK", "LOCAL_RANK")):
+        return None
+    path = Path(os.path.realpath(path))
+    name = path.name if len(os.fsencode(path.name)) <= _LONGEST else _digest(path.name)
+    made: list[Path] = []
+    # A folder may be writable where the one around it is not, as one that is mounted.
+    for lock in (path.parent / f".{name}.lock", path / ".counterfoil.lock"):
+        try:
+            if lock.parent != path:
+                made = _make(lock.parent)
+            handle = _locked(lock, path)
+        except OSError:
+            # Whether anything can be written there is for the writing to say.
+            _remove(made)
+            made = []
+            continue
+        said = f"counterfoil {command}, process {os.getpid()} on {socket.gethostname()}"
+        with suppress(OSError):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, said.encode(), 0)
+        return Claim(lock, handle, made)
+    return None
+
+
+@contextmanager
+def claimed(path: Path, command: str, names: Sequence[str] = ()) -> Iterator[None]:
+    """A block that alone writes a file, or `names` (patterns) in a folder, where what a stop left is gone."""
+    held = claim(path, command)
+    if held is not None:
+        sweep(path, names)
+    try:
+        yield
+    finally:
+        if held is not None:
+            held.release()
+
+
+def sweep(path: Path, names: Sequence[str] = ()) -> None:
+    """Remove unfinished files that no process writes: of `path`, and of `names` (patterns) in and below it.
+
+    >>> import tempfile; folder = Path(tempfile.mkdtemp())
+    >>> for name in (".a.png.abcdefgh.part", ".mine.abcdefgh.part", "a.part"):
+    ...     (folder / name).touch()
+    >>> sweep(folder, ["*.png"]); sorted(each.name for each in folder.iterdir())
+    ['.mine.abcdefgh.part', 'a.part']
+    """
+    _sweep(path.parent, [re.sub(r"([*?[])", r"[\1]", path.name)])
+    if names and path.is_dir():
+        _sweep(path, names)
+        for each in list(path.iterdir()):
+            if each.is_dir() and not each.is_symlink() and any(fnmatch(each.name, name) for name in names):
+                for inside, _, _ in os.walk(each):
+                    _sweep(Path(inside), ["*"])
+
+
+def hold(handle: int) -> None:
+    """Lock an open file that is not whole yet, so that no `sweep` takes it for what a killed process left."""
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sweep(folder: Path, names: Sequence[str]) -> None:
+    with suppress(OSError), os.scandir(folder) as listed:
+        for each in listed:
+            found = _UNFINISHED.fullmatch(each.name)
+            if found is None or not any(fnmatch(found["name"], name) for name in names):
+                continue
+            with suppress(OSError):
+                if each.is_dir(follow_symlinks=False):
+                    rmtree(each.path)
+                elif each.is_file(follow_symlinks=False):
+                    handle = os.open(each.path, os.O_RDONLY | os.O_NOFOLLOW)
+                    try:
+                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        os.unlink(each.path)
+                    finally:
+                        os.close(handle)
+
+
+def _locked(lock: Path, path: Path) -> int:
+    """A handle that holds the lock; raises `OSError` for no lock, `InputError` where it is taken."""
+    while True:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Its last holder may have removed it since: that lock is of no name.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), os.stat(lock)):
+                    return handle
+        except BlockingIOError:
+            said = os.pread(handle, 400, 0).decode("utf-8", "replace")
+            os.close(handle)
+            raise InputError(
+                "another command is writing there",
+                where=path,
+                given=said or None,
+                hint="wait until it is done, or name another place",
+            ) from None
+        except OSError:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _make(folder: Path) -> list[Path]:
+    """Make a folder with those around it; the ones that are new, the innermost first."""
+    made = []
+    while not folder.exists():
+        made.append(folder)
+        folder = folder.parent
+    for each in reversed(made):
+        each.mkdir(exist_ok=True)
+    return made
+
+
+def _remove(folders: Sequence[Path]) -> None:
+    with suppress(OSError):
+        for folder in folders:
+            folder.rmdir()
+
+
+def _digest(name: str) -> str:
+    return hashlib.blake2b(os.fsencode(name), digest_size=16).hexdigest()

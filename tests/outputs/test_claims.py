@@ -1,0 +1,126 @@
+"""One command at a time writes to an output, and what a killed one left is swept by the next."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from counterfoil.claims import claim
+from counterfoil.errors import InputError
+from counterfoil.outputs import Folder, Outputs, guarding
+from counterfoil.store import writing
+
+#: A process that claims what it is told to, says so, and waits to be killed.
+HOLDER = """
+import sys, time
+from pathlib import Path
+from counterfoil.claims import claim
+from counterfoil.store import writing
+out = Path(sys.argv[1])
+held = claim(out, "world build")
+with writing(out / "images" / "a.png") as file:
+    file.write(b"half")
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def _own(out: Path) -> Outputs:
+    outputs = Outputs("world build")
+    outputs.folder(Folder(out, ("images", "manifest.json"), lambda _: None, alone=True))
+    return outputs
+
+
+@pytest.fixture
+def holder(tmp_path: Path):  # type: ignore[no-untyped-def]
+    out = tmp_path / "made" / "out"
+    process = subprocess.Popen([sys.executable, "-c", HOLDER, str(out)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    yield out, process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_the_second_of_two_is_refused(holder: tuple[Path, subprocess.Popen[str]]) -> None:
+    out, process = holder
+    before = sorted(out.rglob("*"))
+    refused = pytest.raises(InputError, match=f"counterfoil world build, process {process.pid} on ")
+    with refused, guarding(_own(out)):
+        raise AssertionError("the block was entered")
+    # The one who was refused swept nothing that the other is writing.
+    assert sorted(out.rglob("*")) == before
+    assert list(out.rglob("*.part"))
+
+
+def test_a_killed_holder_is_followed_and_swept(holder: tuple[Path, subprocess.Popen[str]]) -> None:
+    out, process = holder
+    mine = out / ".mine.part"
+    mine.touch()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert list(out.rglob("*.part")), "nothing was left to sweep"
+    with guarding(_own(out)):
+        assert list(out.rglob("*.part")) == [mine]
+        assert (out.parent / ".out.lock").exists()
+    assert not (out.parent / ".out.lock").exists()
+
+
+def test_a_claim_leaves_nothing(tmp_path: Path) -> None:
+    with guarding(_own(tmp_path / "a" / "b" / "out")):
+        assert (tmp_path / "a" / "b").is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nested_guards_claim_once(tmp_path: Path) -> None:
+    outputs = Outputs("compare")
+    with guarding(outputs):
+        outputs.file(tmp_path / "page.html", "html")
+        with guarding(outputs):
+            pass
+        with pytest.raises(InputError, match="another command is writing there"):
+            claim(tmp_path / "page.html", "compare")
+    held = claim(tmp_path / "page.html", "compare")
+    assert held is not None
+    held.release()
+
+
+def test_other_ranks_do_not_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = claim(tmp_path / "out", "train")
+    assert held is not None
+    monkeypatch.setenv("RANK", "1")
+    assert claim(tmp_path / "out", "train") is None
+    held.release()
+
+
+def test_a_folder_within_one_that_may_not_be_written(tmp_path: Path) -> None:
+    out = tmp_path / "mounted" / "out"
+    out.mkdir(parents=True)
+    # Root may write anywhere: a file in place of the lock is as good as no right.
+    (out.parent / ".out.lock").mkdir()
+    with guarding(_own(out)), pytest.raises(InputError, match="another command is writing there"):
+        claim(out, "world build")
+    assert list(out.iterdir()) == []
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("mine")
+    os.symlink(other, tmp_path / ".out.lock")
+    with guarding(_own(tmp_path / "out")):
+        pass
+    assert other.read_text() == "mine"
+
+
+def test_what_is_being_written_is_locked(tmp_path: Path) -> None:
+    from counterfoil.claims import sweep
+
+    with writing(tmp_path / "a.txt") as file:
+        file.write(b"whole")
+        sweep(tmp_path / "a.txt")
+        assert len(list(tmp_path.glob(".a.txt.*.part"))) == 1
+    assert (tmp_path / "a.txt").read_bytes() == b"whole"
