@@ -12,9 +12,9 @@ from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.forms import FORMS
 from counterfoil.data.forms.registry import ENTRIES
+from counterfoil.data.image_files import is_image_folder
 from counterfoil.data.memory_tables import memory_table
 from counterfoil.data.readers.own import OWN_TABLES
-from counterfoil.data.readers.rows import is_image_folder
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.metrics.measure import Declared, Measure

@@ -152,14 +152,14 @@ def _finder(
     table: DataTable, folder: Path | None, known: KnownItems | None, pictures: Pictures
 ) -> Callable[[int, str, Any], str]:
     """What finds the image of a cell and says its name in the campaign."""
-    photos = Photos(folder)
+    photos = Photos(folder, Path(table.source).parent)
 
     def pick(row: int, column: str, value: Any) -> str:
         where = table.where(row, column) if column in table else table.where(row)
         if known is not None and isinstance(value, str) and value in known.images:
             return pictures.add(known.images[value])
         data = value.get("bytes") if isinstance(value, dict) else value
-        source: Source | None = photos.source(data) if isinstance(data, str) else None
+        source: Source | None = photos.source(data, where=where) if isinstance(data, str) else None
         if isinstance(data, bytes) and data:
             source = BytesSource(data, where)
         if source is None:

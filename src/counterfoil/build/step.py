@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.image_files import image_path
 from counterfoil.data.records import FileSource, Image
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
@@ -116,8 +117,18 @@ class Work:
         )
 
     def _find(self, cell: str) -> Path | None:
-        places = [self.images / cell] + ([] if self.photos is None else [self.photos / cell])
-        return next((place for place in places if place.is_file()), None)
+        folders = [self.images] if self.photos is None else [self.images, self.photos]
+        outside = None
+        for folder in folders:
+            try:
+                if (folder / cell).is_file():
+                    return image_path(cell, folder, where=self.step or "the build")
+            # A whole path may be of the user's folder.
+            except DataError as error:
+                outside = error
+        if outside is not None:
+            raise outside
+        return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,12 +109,20 @@ def _in_one_line() -> Iterator[None]:
 quiet = False
 verbose = False
 
+#: Options that name a folder of images.
+_IMAGES = {"images", "images_", "guard_images"}
 _OPTIONS: dict[str, Any] = {
     "quiet": Quiet,
     "verbose": Annotated[
         bool, typer.Option("--verbose", help="A line of progress every few seconds, where there is no bar.")
     ],
 }
+_ALLOW_OUTSIDE = Annotated[
+    bool,
+    typer.Option(
+        "--allow-outside", help="Take images that lie outside of the folder of images, links followed."
+    ),
+]
 
 
 def flowing(text: str) -> str:
@@ -137,6 +145,8 @@ def panels(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with `--quiet` and `--verbose`, those of them that it lacks; both hold while it runs.
 
+    One that has a folder of images gets `--allow-outside` as well.
+
     An argument whose type is a group of options (a dataclass) becomes an option per field.
     """
     declared: dict[str, inspect.Parameter] = {}
@@ -149,7 +159,8 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
             }
         else:
             declared[name] = _option(name, parameter.annotation, parameter.default)
-    added = {name: _option(name, option, False) for name, option in _OPTIONS.items() if name not in declared}
+    further = _OPTIONS | ({"allow_outside": _ALLOW_OUTSIDE} if _IMAGES & set(declared) else {})
+    added = {name: _option(name, option, False) for name, option in further.items() if name not in declared}
 
     @wraps(command)
     def levelled(**arguments: Any) -> Any:
@@ -160,6 +171,11 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
         for name, group in groups.items():
             given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
         try:
+            if arguments.get("allow_outside"):
+                from counterfoil.data.image_files import outside_allowed
+
+                with outside_allowed():
+                    return command(**given)
             return command(**given)
         finally:
             quiet, verbose = before

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil.data.decoding import Sampling
+from counterfoil.data.image_files import image_path
 from counterfoil.data.records import FileSource, Image
 from counterfoil.data.videos import FEATURES, VIDEOS, FrameFeatures, FrameFolder, FrameStack, Video
 from counterfoil.errors import DataError, StorageError
@@ -235,7 +236,7 @@ def _kind(video: Video) -> str:
 def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
     crop = tuple(row["crop"]) if row["crop"] is not None else None
     kind = row.get("video")
-    path = folder / Path(row["file"]).name if row["file"] is not None else None
+    path = image_path(Path(row["file"]).name, folder) if row["file"] is not None else None
     if path is not None and verify:
         if kind == _FRAMES:
             _check_frames(path, row["digest"])

@@ -68,7 +68,7 @@ def read_rows(
     for file in files:
         _check_cells(file)
     columns = _columns(table.columns, table.source)
-    photos = Photos(image_folder(path, images))
+    photos = _photos(path, images)
     pictures = _Pictures(table, photos, missing)
     places = {role: pictures.take(column) for role, column in columns.items() if role in IMAGE_ROLES}
     said = _Sayings(table)
@@ -88,6 +88,10 @@ def read_rows(
     )
 
 
+def _photos(path: Path, images: Path | None) -> Photos:
+    return Photos(image_folder(path, images), path if path.is_dir() else path.parent)
+
+
 def _of_columns(
     path: Path,
     held: Columns,
@@ -96,7 +100,7 @@ def _of_columns(
     shelf: Path | None,
     missing: Missing,
 ) -> TrainingSet:
-    pictures = _Pictures(held.table, Photos(image_folder(path, images)), missing)
+    pictures = _Pictures(held.table, _photos(path, images), missing)
     shown_images, places = held.images(columns, pictures.source)
     captions, texts = held.captions(columns, shelf)
     if all(counts is None for _, counts in texts.values()):
@@ -244,12 +248,12 @@ class _Pictures:
             cell = f"{cell:012d}.jpg"
         if not isinstance(cell, str) or not cell.strip():
             raise DataError("no image", where=where, given=shown(cell), allowed="a file's name, or its bytes")
-        source = self.photos.source(cell)
         folder = self.photos.folder
+        if self.missing == "unread":
+            return FileSource((folder or Path()) / cell)
+        source = self.photos.source(cell, where=where)
         if source is None and folder is not None and self.missing != "refuse":
             return FileSource(folder / cell)
-        if source is None and self.missing == "unread":
-            return FileSource(Path(cell))
         if source is None:
             raise DataError(
                 "an image that is only named" if folder is None else "no such image file",

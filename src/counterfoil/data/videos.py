@@ -18,6 +18,7 @@ from jaxtyping import Float, Float32
 from numpy import ndarray
 
 from counterfoil.data.decoding import ALL, Sampling, Timeline, chosen, cut, evenly, pictures
+from counterfoil.data.image_files import image_path
 from counterfoil.data.records import FileSource, Image, Source, cropped, decode
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
@@ -61,14 +62,14 @@ class FrameFolder:
 
     def files(self) -> tuple[FileSource, ...]:
         """The pictures in order; raises `DataError` where the folder is not there or holds none."""
-        return tuple(FileSource(self.path / name) for name in _listed(self.path))
+        return tuple(FileSource(image_path(name, self.path)) for name in _listed(self.path))
 
     def __len__(self) -> int:
         return len(_listed(self.path))
 
     def frame(self, number: int) -> PIL.Image.Image:
         """One frame in RGB; raises `DataError` naming the file where it is broken."""
-        source = FileSource(self.path / _listed(self.path)[number])
+        source = FileSource(image_path(_listed(self.path)[number], self.path))
         return decode(source.read(), where=str(source))
 
     def read(self) -> bytes:
@@ -318,16 +319,16 @@ def video_folder(folder: Path) -> Mapping[str, bool]:
 
 def _found(folder: Path, name: str, there: Mapping[str, bool]) -> Source | FrameFeatures | None:
     if name in there and name.lower().endswith(VIDEOS):
-        return FileSource(folder / name)
+        return FileSource(image_path(name, folder))
     if name in there and name.lower().endswith(FEATURES):
-        return FrameFeatures(folder / name)
+        return FrameFeatures(image_path(name, folder))
     for ending in VIDEOS:
         for written in (ending, ending.upper()):
             if name + written in there:
-                return FileSource(folder / (name + written))
+                return FileSource(image_path(name + written, folder))
     if there.get(name):
-        return FrameFolder(folder / name)
+        return FrameFolder(image_path(name, folder))
     for ending in FEATURES:
         if name + ending in there:
-            return FrameFeatures(folder / (name + ending))
+            return FrameFeatures(image_path(name + ending, folder))
     return None

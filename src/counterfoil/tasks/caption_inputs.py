@@ -10,7 +10,7 @@ import numpy as np
 
 from counterfoil.data.caption_files import Named, Written, read_candidates, read_references
 from counterfoil.data.decoding import ALL, Sampling
-from counterfoil.data.readers.rows import image_names, is_image_folder
+from counterfoil.data.image_files import image_names, image_path, is_image_folder
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.references import References, contained
 from counterfoil.data.tables import first_double
@@ -63,7 +63,7 @@ class MediaFolder:
         found = _matched(candidates, Named(files), self.images, "an image")
         _say_left_out(len(files) - len(set(found)), "image", self.images, note)
         return tuple(
-            Image(name, FileSource(files[file]))
+            Image(name, FileSource(image_path(files[file].name, self.images)))
             for name, file in zip(candidates.captions, found, strict=True)
         )
 

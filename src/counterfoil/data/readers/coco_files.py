@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.data.forms import Ids
+from counterfoil.data.image_files import image_names, image_path
 from counterfoil.data.readers.questions import IdPositions
-from counterfoil.data.readers.rows import image_names
 from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.tables import shown
 from counterfoil.errors import DataError, MissingExtraError
@@ -130,7 +130,12 @@ def photographs(
     ]
     found = [
         next(
-            (FileSource(folder / name) for folder, files in listed for name in possible if name in files),
+            (
+                FileSource(image_path(name, base, link=True) if files[name] else folder / name)
+                for folder, files in listed
+                for name in possible
+                if name in files
+            ),
             None,
         )
         for possible in names

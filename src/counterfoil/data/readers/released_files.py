@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from counterfoil.data.benchmark import Card
+from counterfoil.data.image_files import image_path
 from counterfoil.data.readers.rows import Photos, cell_source, not_on_hub
 from counterfoil.data.records import FileSource, Image
 from counterfoil.data.tables import DataTable, TablePart, shown, texts
@@ -100,7 +101,8 @@ def _source(
             listed[place] = frozenset()
     stem = name.rpartition(".")[0] or name
     others = [name, *(stem + suffix for suffix in suffixes)] if listed[place] else []
-    return next((FileSource(folder / place / each) for each in others if each in listed[place]), None)
+    found = next((f"{place}/{each}" if place else each for each in others if each in listed[place]), None)
+    return None if found is None else FileSource(image_path(found, folder))
 
 
 def pictures(

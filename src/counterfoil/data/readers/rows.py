@@ -7,10 +7,9 @@ with it data sets of the hub, pinned to a known revision, offline once cached.
 import bisect
 import itertools
 import logging
-import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -24,6 +23,13 @@ import pyarrow.parquet as pq
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.fetching import serving
+from counterfoil.data.image_files import (
+    image_names,
+    image_path,
+    is_image_folder,
+    is_outside_allowed,
+    outside_allowed,
+)
 from counterfoil.data.records import BytesSource, FileSource, PixelSource, Source
 from counterfoil.data.tables import EXTENSIONS, DataTable, TablePart, check_header, read_table, shown, stack
 from counterfoil.errors import DataError, MissingExtraError
@@ -34,10 +40,14 @@ from counterfoil.places.location import Location, location
 
 @dataclass(frozen=True)
 class Photos:
-    """A folder of image files, each of its folders listed once; `folder` None holds nothing."""
+    """A folder of image files, each of its folders listed once.
+
+    Without a `folder` whole paths alone are found, those in the folder `beside`.
+    """
 
     folder: Path | None
-    _listed: dict[Path, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
+    beside: Path | None = None
+    _listed: dict[Path, Mapping[str, bool]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.folder is not None and not is_image_folder(self.folder):
@@ -45,14 +55,21 @@ class Photos:
                 "no such image folder", where=self.folder, hint="check the path given with --images"
             )
 
-    def source(self, name: str) -> FileSource | None:
-        """The file of that name (in a subfolder, or with its whole path), or None where there is none."""
-        if self.folder is None and not Path(name).is_absolute():
+    def source(self, name: str, *, where: object = None) -> FileSource | None:
+        """The file of that name (in a subfolder, or with its whole path), or None where there is none.
+
+        Raises `DataError` for one outside of the folder (`image_path`).
+        """
+        folder = self.folder
+        if folder is None and self.beside is not None and Path(name).is_absolute():
+            folder = self.beside
+        if folder is None:
             return None
-        path = Path(name) if self.folder is None else self.folder / name
+        path = folder / name
         if path.parent not in self._listed:
             self._listed[path.parent] = image_names(path.parent)
-        return FileSource(path) if path.name in self._listed[path.parent] else None
+        link = self._listed[path.parent].get(path.name)
+        return None if link is None else FileSource(image_path(name, folder, where=where, link=link))
 
     def sources(self, names: Iterable[str]) -> dict[str, FileSource | None]:
         """A source or None for each distinct name; raises `DataError` where the folder has none of them.
@@ -69,23 +86,6 @@ class Photos:
         return found
 
 
-def image_names(folder: Path) -> frozenset[str]:
-    """The names in a folder of images, on disk or at a distance; none where there is no such folder."""
-    if isinstance(where := location(folder), Location):
-        from counterfoil.places.files import names_in
-
-        return names_in(where)
-    try:
-        return frozenset(os.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return frozenset()
-
-
-def is_image_folder(folder: Path) -> bool:
-    """Whether there is such a folder; one at a distance must hold something."""
-    return bool(image_names(folder)) if isinstance(location(folder), Location) else folder.is_dir()
-
-
 def image_folder(data: Path | None, images: Path | None) -> Path | None:
     """The folder the user named, else the folder `images` beside the data where there is one."""
     if images is not None or data is None:
@@ -95,10 +95,11 @@ def image_folder(data: Path | None, images: Path | None) -> Path | None:
 
 
 def cell_source(table: DataTable, column: str, row: int, folder: Path | None) -> Source | None:
-    """The image of one cell: bytes, `{"bytes", "path"}`, a picture, or a path relative to `folder`.
+    """The image of one cell: bytes, `{"bytes", "path"}`, a picture, or a path in `folder` or beside the table.
 
     None where the image is not at hand: the cell names a file that is not there, or is how a released result
-    table prints an image it does not carry ("<PIL...>"). Raises `DataError` where the cell is empty.
+    table prints an image it does not carry ("<PIL...>"). Raises `DataError` where the cell is empty, or names
+    a file outside of the folder (`image_path`).
     """
     cell: Any = table[column][row]
     where = table.where(row, column)
@@ -114,10 +115,12 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | None) ->
         raise DataError("no image", where=where, allowed="the path of an image file, or its bytes")
     if cell.startswith("<PIL."):
         return None
-    path = (folder or Path()) / cell
-    if isinstance(location(path), Location):
-        return Photos(folder).source(cell)
-    return FileSource(path) if path.is_file() else None
+    if folder is None:
+        place = Path(table.source)
+        folder = place if place.is_dir() else place.parent
+    if isinstance(location(folder), Location):
+        return Photos(folder).source(cell, where=where)
+    return FileSource(image_path(cell, folder, where=where)) if (folder / cell).is_file() else None
 
 
 @dataclass(frozen=True)
@@ -125,12 +128,13 @@ class CellSource:
     """An image in a cell of a Parquet or Arrow file, read when asked for.
 
     Pickles as a path and a row number. A cell is `{"bytes", "path"}` or plain bytes; one that has only a path
-    is read from there, beside the file where the path is relative.
+    is read from there, where that is beside the file, or `anywhere`.
     """
 
     path: Path
     column: str
     row: int
+    anywhere: bool = field(default_factory=is_outside_allowed, compare=False, repr=False)
 
     def read(self) -> bytes:
         """The bytes in the cell; raises `DataError` where it is empty or the file cannot be read."""
@@ -144,7 +148,8 @@ class CellSource:
             path = cell.get("path")
             cell = cell.get("bytes")
             if cell is None and path:
-                return FileSource(self.path.parent / path).read()
+                beside = self.path.parent
+                return FileSource(image_path(path, beside, where=self, anywhere=self.anywhere)).read()
         if not isinstance(cell, bytes) or not cell:
             raise DataError("the cell holds no image", where=self)
         return cell
@@ -371,7 +376,9 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTabl
         except Exception as error:
             raise _unavailable(card, config, error) from None
     files = [Path(each["filename"]) for each in found.cache_files]
-    return arrow_rows(files, images, source=_name(card, config, found))
+    # The library keeps images elsewhere in its cache, and wrote these paths itself.
+    with outside_allowed():
+        return arrow_rows(files, images, source=_name(card, config, found))
 
 
 def not_on_hub(card: Card) -> DataError:
