@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import PIL.Image
-
 from counterfoil.data.records import FileSource, Image
 from counterfoil.errors import DataError
+from counterfoil.inputs.pictures import open_picture
 from counterfoil.store import digest
 
 #: Formats that every browser shows, by Pillow's name, and the endings of their files. Others become PNG.
@@ -71,7 +70,7 @@ def _shown(image: Image) -> tuple[bytes, str]:
     data = image.read()
     if image.crop is None:
         try:
-            with PIL.Image.open(io.BytesIO(data)) as picture:
+            with open_picture(io.BytesIO(data)) as picture:
                 ending = ENDINGS.get(picture.format or "")
         # Pillow raises anything from OSError to KeyError; `decode` says what is wrong in one line.
         except Exception:

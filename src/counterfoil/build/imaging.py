@@ -25,6 +25,7 @@ from counterfoil.build.making import elsewhere
 from counterfoil.build.step import Work
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
+from counterfoil.inputs.pictures import open_picture
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.hf_loading import quiet
 from counterfoil.scorers.runtime import NO_NETWORK, causes, device_of, digest_tensors, precision_of
@@ -476,7 +477,7 @@ def png(picture: PIL.Image.Image, facts: Mapping[str, Any]) -> bytes:
 
 def _facts_in(data: bytes) -> dict[str, Any]:
     """What the bytes of an image carry."""
-    with PIL.Image.open(io.BytesIO(data)) as picture:
+    with open_picture(io.BytesIO(data)) as picture:
         held: dict[str, Any] = json.loads(picture.text[_FACTS])  # type: ignore[attr-defined]
     return held
 
@@ -484,7 +485,7 @@ def _facts_in(data: bytes) -> dict[str, Any]:
 def facts_of(path: Path) -> dict[str, Any] | None:
     """What an image that was made before carries; None where it is not there, or is none."""
     try:
-        with PIL.Image.open(path) as picture:
+        with open_picture(path) as picture:
             picture.load()
             held = json.loads(picture.text[_FACTS])  # type: ignore[attr-defined]
     except (OSError, KeyError, ValueError, AttributeError):

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_bytes
+from counterfoil.inputs.pictures import open_picture
 from counterfoil.places.location import Location, is_distant, located, location
 
 Item = TypeVar("Item")
@@ -264,7 +265,7 @@ def decode(
             # Pillow only warns of a decompression bomb up to twice its limit; ours is an error. What else it
             # warns of (broken EXIF data, a palette with transparency) leaves the pixels as they are.
             warnings.simplefilter("ignore")
-            with PIL.Image.open(io.BytesIO(data)) as picture:
+            with open_picture(io.BytesIO(data)) as picture:
                 width, height = picture.size
                 if width * height > MAX_PIXELS:
                     raise DataError(

@@ -14,12 +14,13 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import PIL.Image
 import torch
 from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.errors import DataError, InputError, MissingExtraError
-from counterfoil.scorers.images import Resized
+from counterfoil.scorers.images import LARGE, Resized
 
 Batch = TypeVar("Batch")
 
@@ -96,6 +97,11 @@ def resize(pictures: Tensor, resized: Resized) -> Tensor:
     """(batch, 3, height, width) bytes to (batch, 3, size, size) float32 of whole levels from 0 to 255."""
     height, width = pictures.shape[2:]
     across, down = resized.target(width, height)
+    if across * down > LARGE:
+        # Of so long a picture Pillow computes no more than the crop shows.
+        hosts = (PIL.Image.fromarray(each.permute(1, 2, 0).cpu().numpy()) for each in pictures)
+        cut = np.stack([resized(each) for each in hosts])
+        return torch.from_numpy(cut).permute(0, 3, 1, 2).float().to(pictures.device)
     found = pictures.float()
     if (across, down) != (width, height):
         found = torch.nn.functional.interpolate(

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import PIL.Image
-
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.questions import check_counts, choices
 from counterfoil.data.readers.rows import Photos, not_on_hub
@@ -20,6 +18,7 @@ from counterfoil.data.records import Image
 from counterfoil.data.tables import shown
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json
+from counterfoil.inputs.pictures import open_picture
 
 #: Captions of a batch, regions of fewer pixels a side that are left out, and what is added around a region.
 BATCH, LEAST, AROUND = 8, 224, 0.15
@@ -227,7 +226,7 @@ def _size(masks: list[Any], where: str) -> tuple[int, int]:
     if not masks:
         return 0, 0
     try:
-        with PIL.Image.open(io.BytesIO(base64.b64decode(masks[0]["outer_mask"]))) as mask:
+        with open_picture(io.BytesIO(base64.b64decode(masks[0]["outer_mask"]))) as mask:
             return mask.width, mask.height
     except (OSError, ValueError) as error:
         raise DataError(f"a mask is no picture: {error}", where=f"outer_mask of {where}") from None

@@ -1,0 +1,43 @@
+"""Pictures are opened by a list of formats: none starts a program."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import PIL.features
+import PIL.Image
+import pytest
+
+from counterfoil.data.records import FileSource, Image, decode
+from counterfoil.errors import DataError
+from counterfoil.inputs.pictures import FORMATS, open_picture
+
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\nshowpage\n%%EOF\n"
+
+
+def test_postscript_is_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A program called gs notes that it was started.
+    program, noted = tmp_path / "bin" / "gs", tmp_path / "started"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {noted}\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    (tmp_path / "x.png").write_bytes(EPS)
+    with pytest.raises(DataError, match="not an image file"):
+        Image("x", FileSource(tmp_path / "x.png")).decode()
+    assert not noted.exists()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_formats_of_this_field_are_read(kind: str) -> None:
+    PIL.Image.init()
+    if kind not in PIL.Image.SAVE:
+        pytest.skip(f"this Pillow writes no {kind}")
+    buffer = io.BytesIO()
+    try:
+        PIL.Image.fromarray(np.full((8, 8, 3), 80, np.uint8)).save(buffer, format=kind)
+    except OSError as error:
+        pytest.skip(f"this Pillow writes no {kind}: {error}")
+    buffer.seek(0)
+    assert open_picture(buffer).format == kind
+    assert decode(buffer.getvalue(), where="a picture").size == (8, 8)
