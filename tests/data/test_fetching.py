@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import os
 
 import pytest
 
-from counterfoil.data.fetching import RECORD, Release, ReleasedFile, fetch, fetched, release, releases
-from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.claims import claim
+from counterfoil.data.fetching import HOSTS, RECORD, Release, ReleasedFile, fetch, fetched, release, releases
+from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
 from released_files import Host, listing, serving
 
 ONE, TWO = b"one " * 300_000, b"two"
@@ -125,6 +127,47 @@ def test_addresses_that_lead_nowhere(host, tmp_path):
         fetch(PINNED, tmp_path, mirror="file:///etc")
 
 
+def test_a_file_that_never_ends_is_stopped_at_the_pinned_size(host, tmp_path):
+    host.files[f"owner/toy/{REVISION}/data/one.json"] = ONE * 20
+    with pytest.raises(DataError, match=r"larger than the file that was pinned; allowed: 1,200,000 bytes"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    assert list((tmp_path / "toy").iterdir()) == []
+
+
+def test_what_lies_in_the_place_of_a_part_is_left_alone(host, tmp_path):
+    part = tmp_path / "toy" / "one.json.part"
+    part.parent.mkdir()
+    mine = tmp_path / "mine"
+    mine.write_bytes(b"mine")
+    part.symlink_to(mine)
+    with pytest.raises(StorageError, match=r"one\.json\.part: is no file of a download"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    assert mine.read_bytes() == b"mine"
+    part.unlink()
+    os.mkfifo(part)
+    with pytest.raises(StorageError, match=r"one\.json\.part: is no file of a download"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+
+
+@pytest.mark.parametrize("name", ["one.json", RECORD])
+def test_no_pipe_is_waited_for(host, tmp_path, name):
+    (tmp_path / "toy").mkdir()
+    os.mkfifo(tmp_path / "toy" / name)
+    if name == RECORD:
+        assert fetched(PINNED, tmp_path) is None
+    else:
+        with pytest.raises(DataError, match=r"one\.json: is a pipe"):
+            fetch(PINNED, tmp_path, mirror=host.address)
+
+
+def test_one_of_two_fetches_into_one_folder(host, tmp_path):
+    held = claim(tmp_path / "toy", "fetch")
+    with pytest.raises(InputError, match="another command is writing there"):
+        fetch(PINNED, tmp_path, mirror=host.address)
+    held.release()
+    fetch(PINNED, tmp_path, mirror=host.address)
+
+
 class TestDataSetsOfTheHub:
     @pytest.fixture
     def hub(self):
@@ -142,13 +185,18 @@ class TestDataSetsOfTheHub:
         assert (tmp_path / "set/data/test-0.parquet").read_bytes() == TWO
         assert done.unpinned == ()
 
-    def test_a_gated_one_needs_a_token(self, hub, tmp_path):
+    def test_a_gated_one_needs_a_token(self, hub, tmp_path, monkeypatch):
         hub.token = "secret"
         with pytest.raises(
             DataError, match=r"401 .*; the data set is gated: accept its licence and set HF_TOKEN"
         ):
             fetch(SET, tmp_path, mirror=hub.address)
-        assert fetch(SET, tmp_path, mirror=hub.address, token="secret").new == ("data/test-0.parquet",)
+        # The token is the hub's: a mirror is another host.
+        with pytest.raises(DataError, match="401"):
+            fetch(SET, tmp_path, mirror=hub.address, token="secret")
+        assert HOSTS["hub"].startswith("https://")
+        monkeypatch.setitem(HOSTS, "hub", hub.address)
+        assert fetch(SET, tmp_path, token="secret\n").new == ("data/test-0.parquet",)
         assert "secret" not in (tmp_path / "set" / RECORD).read_text()
 
     def test_a_pinned_commit_must_be_the_one_served(self, hub, tmp_path):

@@ -249,9 +249,10 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
         last = ""
         for tries in range(self.settings.retries + 1):
             try:
-                response = httpx2.get(address, timeout=self.settings.timeout, follow_redirects=True)
+                with httpx2.Client(timeout=self.settings.timeout, follow_redirects=True) as client:
+                    response, data = self._sent(client, "GET", address)
                 if response.status_code == 200:
-                    return _image(response.content)
+                    return _image(data)
                 last = f"status {response.status_code}"
                 if response.status_code in _GONE:
                     break

@@ -17,7 +17,7 @@ from counterfoil.build.step import Work
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.caption_files import read_candidates
 from counterfoil.data.readers.own import ALIASES, named
-from counterfoil.data.records import FileSource, Image
+from counterfoil.data.records import FileSource, Image, decode
 from counterfoil.data.tables import DataTable, read_table
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError
@@ -30,7 +30,11 @@ _ENDINGS = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF
 
 
 def keep_image(work: Work, data: bytes) -> str:
-    """Write the encoded bytes of an image into the build's folder of images; the cell that names them."""
+    """Write the encoded bytes of an image into the build's folder of images; the cell that names them.
+
+    Raises `DataError` for bytes that are no picture.
+    """
+    decode(data, where="an image of the rows")
     ending = next((ending for magic, ending in _ENDINGS.items() if data.startswith(magic)), "")
     name = digest(data) + ending
     place = work.images / name

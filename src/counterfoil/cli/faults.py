@@ -8,6 +8,7 @@ of sysexits.h, and a file with the traceback.
 import errno
 import os
 import platform
+import re
 import shlex
 import sys
 import tempfile
@@ -49,7 +50,7 @@ def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
 
 
 def check_names(arguments: Sequence[str]) -> None:
-    """Raise `InputError` for an argument whose bytes are no text: it cannot be printed or recorded."""
+    """Raise `InputError` for an argument whose bytes are no text, or that is a file: URL with a host."""
     for each in arguments:
         try:
             each.encode("utf-8")
@@ -58,6 +59,11 @@ def check_names(arguments: Sequence[str]) -> None:
             raise InputError(
                 "an argument is not UTF-8 text", given=shown, hint="rename the file, or type it again"
             ) from None
+        # An option that is a path forgets the second slash: file://etc would be /etc.
+        if re.match(r"(--?[\w-]+=)?([\w-]+=)?(file|local)://(?!/|localhost/)", each, re.IGNORECASE):
+            from counterfoil.places.location import location
+
+            location(each.rpartition("=")[2])
 
 
 def is_first() -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from counterfoil.errors import InputError
+from counterfoil.inputs.secrets import secret
 from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, form_of, guarding
 from counterfoil.store import check_writable
 
@@ -113,7 +114,8 @@ def api_key(scorer: str, variable: str | None) -> str:
         if variable is not None:
             raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
         return ""
-    found = os.environ.get(variable or "COUNTERFOIL_API_KEY", "").strip()
+    named = variable or "COUNTERFOIL_API_KEY"
+    found = secret(os.environ.get(named, ""), where=named)
     if variable is not None and not found:
         raise InputError("the environment variable is not set", where="--api-key-env", given=variable)
     return found
@@ -121,7 +123,7 @@ def api_key(scorer: str, variable: str | None) -> str:
 
 def endpoint_key() -> str:
     """The key of endpoints that a build asks, from COUNTERFOIL_API_KEY; none where it is not set."""
-    return os.environ.get("COUNTERFOIL_API_KEY", "").strip()
+    return secret(os.environ.get("COUNTERFOIL_API_KEY", ""), where="COUNTERFOIL_API_KEY")
 
 
 def data_folder(named: Path | None) -> Path | None:

@@ -26,7 +26,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from counterfoil import __version__
+from counterfoil.claims import claimed
 from counterfoil.errors import DataError, InputError, StorageError, UnknownNameError
+from counterfoil.inputs.files import read_bytes, regular
+from counterfoil.inputs.secrets import secret
 from counterfoil.store import check_writable, write_text
 
 #: Where the files of each kind of repository are served from; `--mirror` puts another address in its place.
@@ -102,6 +105,8 @@ def serving(benchmark: str) -> Release | None:
 RECORD = "fetched.json"
 
 _BLOCK = 1 << 18
+#: Bytes at most of a file whose size is not pinned.
+_MOST = 64 << 30
 #: How often a connection that broke is opened again, from where it stopped.
 _TRIES = 4
 _TIMEOUT = 30.0
@@ -169,7 +174,8 @@ def fetch(
     """The files of `release` in `folder`/NAME, from its host or from `mirror` (an address in its place).
 
     Files that are there with the right checksum are kept; those that are there with another one are replaced
-    only where `fetch` itself wrote them, or with `overwrite`. `token` is for gated data sets of the hub.
+    only where `fetch` itself wrote them, or with `overwrite`. `token` is for gated data sets of the hub, and
+    sent to the hub alone.
     Raises `DataError` where a file cannot be had or is not as pinned, and `StorageError` where it cannot be
     written.
     """
@@ -180,6 +186,13 @@ def fetch(
         )
     place = folder / release.name
     check_writable(place, folder=True)
+    with claimed(place, "fetch", (RECORD,)):
+        return _fetch(release, place, base, token if mirror is None else None, overwrite, progress)
+
+
+def _fetch(
+    release: Release, place: Path, base: str, token: str | None, overwrite: bool, progress: Progress
+) -> Fetched:
     revision, files = _listed(release, base, token)
     before = _record(place)
     known = {} if before is None else dict(before.files)
@@ -191,6 +204,7 @@ def fetch(
         first = known[target].sha256 if before and before.revision == revision and target in known else ""
         expected = file.sha256 or first
         if path.exists():
+            regular(path)
             digest = _sha256(path)
             if expected and digest == expected:
                 kept.append(target)
@@ -229,8 +243,8 @@ def fetch(
 
 def _record(place: Path) -> Record | None:
     try:
-        return Record.model_validate_json((place / RECORD).read_bytes())
-    except (OSError, ValidationError):
+        return Record.model_validate_json(read_bytes(place / RECORD))
+    except (DataError, ValidationError):
         return None
 
 
@@ -310,6 +324,8 @@ def _download(address: str, path: Path, file: ReleasedFile, token: str | None, p
 
 def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, progress: Progress) -> None:
     """Append to `part` what is missing; from the start where the server does not serve parts of files."""
+    if part.is_symlink() or (part.exists() and not part.is_file()):
+        raise StorageError("is no file of a download", where=part, hint="move it away")
     have = part.stat().st_size if part.is_file() else 0
     if file.size is not None and have >= file.size:
         return
@@ -322,11 +338,14 @@ def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, p
             have = 0
         left = answer.headers.get("Content-Length", "")
         total = have + int(left) if left.isdecimal() else file.size or 0
+        most = file.size if file.size is not None else _MOST
         try:
             with open(part, "ab" if have else "wb") as out:
                 while block := answer.read(_BLOCK):
                     out.write(block)
                     have += len(block)
+                    if have > most:
+                        raise _too_large(address, part, most)
                     progress(file.target, have, max(total, have))
         except (ConnectionError, TimeoutError, http.client.HTTPException):
             raise
@@ -338,11 +357,16 @@ def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, p
         raise ConnectionError(f"{have:,} of {total:,} bytes came")
 
 
+def _too_large(address: str, part: Path, most: int) -> DataError:
+    part.unlink()
+    return DataError("larger than the file that was pinned", where=address, allowed=f"{most:,} bytes")
+
+
 def _open(address: str, token: str | None, start: int = 0) -> Any:
     request = urllib.request.Request(address, headers={"User-Agent": f"counterfoil/{__version__}"})
-    if token:
+    if token and address.startswith(f"{HOSTS['hub']}/"):
         # Not passed on where the host redirects to another one.
-        request.add_unredirected_header("Authorization", f"Bearer {token}")
+        request.add_unredirected_header("Authorization", f"Bearer {secret(token, where='HF_TOKEN')}")
     if start:
         request.add_header("Range", f"bytes={start}-")
     try:

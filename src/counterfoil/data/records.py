@@ -190,6 +190,16 @@ class Image:
             )
         return self.source.read()
 
+    def checked(self) -> bytes:
+        """The encoded bytes of what is a picture: what is stored or published is no other file.
+
+        Raises `DataError` where the image is not at hand, or its bytes cannot be decoded.
+        """
+        data = self.read()
+        if not isinstance(self.source, Pictured):
+            decode(data, where=str(self.source))
+        return data
+
     def decode(self) -> PIL.Image.Image:
         """The picture in RGB, as stored; raises `DataError` naming the file where it is broken."""
         picture = self.source.picture() if isinstance(self.source, Pictured) else None

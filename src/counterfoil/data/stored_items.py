@@ -185,7 +185,7 @@ def check_file(path: Path, expected: str) -> None:
 
 def _save(image: Image, store: Store) -> tuple[str, str]:
     if not isinstance(image, Video):
-        data = image.read()
+        data = image.checked()
         return store.keep(data, ending_of(data))
     source = image.source
     if isinstance(source, FrameFeatures):
@@ -199,7 +199,8 @@ def _save(image: Image, store: Store) -> tuple[str, str]:
 def _pictures(frames: FrameStack) -> list[tuple[bytes, str]]:
     """Every frame's bytes and the ending of its file."""
     if isinstance(frames, FrameFolder):
-        return [(source.read(), source.path.suffix.lower()) for source in frames.files()]
+        files = frames.files()
+        return [(Image("", source).checked(), source.path.suffix.lower()) for source in files]
     found = []
     for number in range(len(frames)):
         buffer = io.BytesIO()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from counterfoil.errors import URL
+from counterfoil.errors import URL, InputError
 
 #: The schemes of places that can be written to, with the extra of each.
 SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "memory": "", "file": "", "local": ""}
@@ -26,17 +26,29 @@ def location(text: str | Path) -> Location | Path:
     """What a text names: a `Location` at a distance, or a path (for `file:` URLs too).
 
     A `Path` that was made of a URL is that URL still. A folder called "s3:" is named by its absolute path.
+    Raises `InputError` for a `file:` URL of another host.
 
     >>> location("s3://bucket/a/"), location(Path("s3://bucket/a"))
     (Location(scheme='s3', path='bucket/a'), Location(scheme='s3', path='bucket/a'))
     >>> location("file:///data/a%20b"), location("data/a:/b")
     (PosixPath('/data/a b'), PosixPath('data/a:/b'))
+    >>> location("file://etc/passwd")
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: a file: URL of another machine; given: file://etc/passwd; allowed: ...
     """
     found = URL.fullmatch(str(text))
     if found is None:
         return Path(text)
     scheme, rest = found[1].lower(), found[3]
     if scheme in ("file", "local"):
+        host, slash, below = rest.partition("/")
+        # Of two slashes a path of pathlib has kept one, which names no host.
+        if found[2] == "//" and host and isinstance(text, str):
+            if host.lower() != "localhost":
+                raise InputError(
+                    "a file: URL of another machine", given=text, allowed="file:///PATH on this machine"
+                )
+            rest = slash + below
         return Path("/" + unquote(rest).lstrip("/"))
     return Location({"s3a": "s3", "gs": "gcs"}.get(scheme, scheme), rest.strip("/"))
 

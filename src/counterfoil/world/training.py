@@ -356,7 +356,7 @@ def _columns(made: TrainingSet, rows: Ids) -> dict[str, Sequence[object]]:
             continue
         for i in at:
             if i not in encoded:
-                data = made.images[i].read()
+                data = made.images[i].checked()
                 ending = "png" if data.startswith(b"\x89PNG") else "jpg"
                 encoded[i] = {"bytes": data, "path": f"{made.images[i].id}.{ending}"}
         columns[role] = [encoded[i] for i in at]

@@ -132,7 +132,7 @@ def image_cell(image: Image) -> dict[str, Any] | None:
     if image.source is None:
         return None
     if image.crop is None:
-        data = image.read()
+        data = image.read() if isinstance(image, Video) else image.checked()
     else:
         buffer = io.BytesIO()
         picture = decode(image.read(), where=f"image '{image.id}'", crop=image.crop)

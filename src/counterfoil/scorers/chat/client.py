@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 from random import Random
@@ -23,6 +24,7 @@ from typing import Any, Generic, TypeVar
 import httpx2
 
 from counterfoil.errors import ModelError
+from counterfoil.inputs.secrets import secret
 from counterfoil.scorers.chat import SILENT
 
 #: What is asked of an endpoint, and what it answers.
@@ -43,6 +45,8 @@ _PATIENCE = 600.0
 _GRACE = 5.0
 #: Requests prepared ahead of those that are under way, for each that may be.
 _AHEAD = 2
+#: Bytes of an answer at most, once it is unpacked.
+_MOST = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class ClientSettings:
     #: Tries after the first one, and the wait before the first of them, in seconds; it doubles every time.
     retries: int = 6
     wait: float = 1.0
-    #: Seconds until a request is given up.
+    #: Seconds until a request is given up, its answer with it.
     timeout: float = 120.0
 
 
@@ -86,10 +90,10 @@ class Spent:
 
 
 class Client(ABC, Generic[Asked, Answer]):
-    """An endpoint with its kept answers; `key` is sent as a bearer token and nowhere written.
+    """An endpoint with its kept answers; `key` is sent as a bearer token and nowhere written or shown.
 
-    A kind of endpoint has a `kind`, a `path` under the address and the name of `what` it answers, makes the
-    payload of a request, reads an answer, and keeps it.
+    Redirects are not followed. A kind of endpoint has a `kind`, a `path` under the address and the name of
+    `what` it answers, makes the payload of a request, reads an answer, and keeps it.
     """
 
     kind: str
@@ -98,7 +102,7 @@ class Client(ABC, Generic[Asked, Answer]):
 
     def __init__(self, settings: ClientSettings, *, key: str = "") -> None:
         self.settings, self.spent = settings, Spent()
-        self._key = key
+        self._key = secret(key, where=f"the key of {self.kind}:{settings.url}")
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._next, self._reached, self._silent = 0.0, False, False
         # Jitter changes nothing but when a request is sent.
@@ -144,7 +148,8 @@ class Client(ABC, Generic[Asked, Answer]):
         under_way: dict[str, Future[Answer]] = {}
         self._stop = threading.Event()
         limit = self.settings.concurrency
-        limits = httpx2.Limits(max_connections=limit, max_keepalive_connections=limit)
+        # One that is given up holds its connection for a while; workers are as many as may be under way.
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=limit)
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         # Certificates take a fifth of a second to load, and a plain address has none.
         verify = self.settings.url.startswith("https:")
@@ -184,8 +189,9 @@ class Client(ABC, Generic[Asked, Answer]):
                 with self._lock:
                     self.spent.requests += 1
                     self.spent.retried += tries > 0
-                response = client.post(f"{self.settings.url}/{self.path}", **_posted(content))
-                reply, last, after = self._read(response)
+                url = f"{self.settings.url}/{self.path}"
+                response, data = self._sent(client, "POST", url, **_posted(content))
+                reply, last, after = self._read(response, data)
             except httpx2.ConnectError as error:
                 if not self._reached:
                     hint = "is it running, and is the address right?"
@@ -204,10 +210,39 @@ class Client(ABC, Generic[Asked, Answer]):
                 self._sleep(max(after, self._backoff(tries)))
         raise self._failed(f"no answer after {self.settings.retries + 1} tries", given=last)
 
-    def _read(self, response: httpx2.Response) -> tuple[Answer | None, str, float]:
+    def _sent(
+        self, client: httpx2.Client, method: str, url: str, **given: Any
+    ) -> tuple[httpx2.Response, bytes]:
+        """A response and its body, all of it within `timeout`.
+
+        Raises `ModelError` for a body that is too large, and what the library raises.
+        """
+        until = time.monotonic() + self.settings.timeout
+        slow = httpx2.ReadTimeout(f"no whole answer within {self.settings.timeout:g} s")
+
+        def send() -> tuple[httpx2.Response, bytes]:
+            data = bytearray()
+            with client.stream(method, url, **given) as response:
+                for block in response.iter_bytes():
+                    data += block
+                    if len(data) > _MOST:
+                        raise self._failed("the answer is too large", allowed=f"at most {_MOST >> 20} MiB")
+                    if time.monotonic() > until:
+                        raise slow
+            return response, bytes(data)
+
+        # The library's timeouts are of single reads, of which a slow sender may need any number.
+        found: Future[tuple[httpx2.Response, bytes]] = Future()
+        threading.Thread(target=_fulfil, args=(found, send), daemon=True).start()
+        try:
+            return found.result(self.settings.timeout)
+        except TimeoutError:
+            raise slow from None
+
+    def _read(self, response: httpx2.Response, data: bytes) -> tuple[Answer | None, str, float]:
         """The answer in a response, or none, why, and how many seconds the endpoint asks to wait."""
         self._reached = True
-        status, text = response.status_code, response.text
+        status, text = response.status_code, data.decode("utf-8", "replace")
         if status == 200:
             try:
                 return self.read(json.loads(text)), "", 0.0
@@ -253,9 +288,12 @@ class Client(ABC, Generic[Asked, Answer]):
         """A server's words without the key, which some repeat."""
         return text.replace(self._key, "(key)") if self._key else text
 
-    def _failed(self, what: str, *, given: str | None = None, hint: str | None = None) -> ModelError:
+    def _failed(
+        self, what: str, *, given: str | None = None, allowed: str | None = None, hint: str | None = None
+    ) -> ModelError:
         return ModelError(
             what,
+            allowed=allowed,
             where=f"{self.kind}:{self.settings.url}#{self.settings.model}",
             given=None if given is None else self._shown(given),
             hint=hint or (_GOES_ON if self.keeps else None),
@@ -290,18 +328,20 @@ class _Workers:
     def submit(self, call: Callable[..., Answer], *given: Any) -> "Future[Answer]":
         found: Future[Answer] = Future()
 
-        def work() -> None:
-            try:
-                found.set_result(call(*given))
-            except BaseException as error:
-                found.set_exception(error)
-
-        self._work.put(work)
+        self._work.put(lambda: _fulfil(found, partial(call, *given)))
         return found
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
             work()
+
+
+def _fulfil(found: "Future[Answer]", call: Callable[[], Answer]) -> None:
+    """Do what was promised."""
+    try:
+        found.set_result(call())
+    except BaseException as error:
+        found.set_exception(error)
 
 
 _GOES_ON = "what was answered is kept: the same command goes on from there"
