@@ -33,7 +33,7 @@ def test_saved(secret: Path) -> None:
     read = read_pairs(benchmark_card("pairs"), table, None)
     with pytest.raises(DataError, match=r"key\.png: not an image file"):
         benchmarks.save(read, secret.with_name("out"))
-    assert not (secret.with_name("out") / "images").exists()
+    assert not secret.with_name("out").exists()
 
 
 def test_published(secret: Path) -> None:

@@ -34,6 +34,9 @@ _ADVICE = {
     errno.ENOMEM: "close other programs or use fewer --workers",
 }
 
+#: Options that say where results go.
+_PLACES = ("--out", "--to", "-o", "--output")
+
 #: What PyTorch says where a process that others wait for is gone.
 _LOST = ("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Connection refused")
 
@@ -51,7 +54,10 @@ def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
 
 def check_names(arguments: Sequence[str]) -> None:
     """Raise `InputError` for an argument whose bytes are no text, or that is a file: URL with a host."""
-    for each in arguments:
+    for before, each in zip(["", *arguments], arguments, strict=False):
+        # A path without a name would be the working folder.
+        if (before in _PLACES and not each) or each.removesuffix("=") in _PLACES and each.endswith("="):
+            raise InputError("no name of a file or folder", where=before or each[:-1], given="(empty)")
         try:
             each.encode("utf-8")
         except UnicodeEncodeError:

@@ -106,6 +106,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
     """
     folder = Path(folder)
     check_target(folder)
+    fresh = [place for place in (folder / _IMAGES, folder) if not place.exists()]
     begin(folder, _FORMAT)
     remove(folder / _MANIFEST)
     written: list[Path] = []
@@ -145,6 +146,9 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
                 path.unlink(missing_ok=True)
         with suppress(OSError):
             end(folder)
+            for place in fresh:
+                if place.exists():
+                    place.rmdir()
         raise
 
 
