@@ -43,7 +43,8 @@ def fetch(
     """Fetch the released files of benchmarks, at a pinned commit and with checksums.
 
     What was stopped goes on where it was; what is there already is checked and kept. Which commit and which
-    checksums the files have is written beside them, to fetched.json. For gated data sets HF_TOKEN is sent to the hub, and to no mirror.
+    checksums the files have is written beside them, to fetched.json. For gated data sets HF_TOKEN is sent to
+    the hub, and to no mirror.
     """
     import os
 

@@ -56,7 +56,7 @@ def check_names(arguments: Sequence[str]) -> None:
     """Raise `InputError` for an argument whose bytes are no text, or that is a file: URL with a host."""
     for before, each in zip(["", *arguments], arguments, strict=False):
         # A path without a name would be the working folder.
-        if (before in _PLACES and not each) or each.removesuffix("=") in _PLACES and each.endswith("="):
+        if (before in _PLACES and not each) or (each.removesuffix("=") in _PLACES and each.endswith("=")):
             raise InputError("no name of a file or folder", where=before or each[:-1], given="(empty)")
         try:
             each.encode("utf-8")

@@ -12,6 +12,7 @@ A fourth, `compile`, makes one program of the image tower (`counterfoil.scorers.
 moves embeddings and decisions is measured by `benchmarks/routes.py`.
 """
 
+import io
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -20,8 +21,9 @@ import PIL.Image
 from jaxtyping import UInt8
 from numpy import ndarray
 
-from counterfoil.data.records import Image, Pictured, decode
+from counterfoil.data.records import MAX_PIXELS, Image, Pictured, decode
 from counterfoil.errors import InputError
+from counterfoil.inputs.pictures import open_picture
 from counterfoil.scorers.base import ScorerSettings
 from counterfoil.scorers.images import Preparation, Resized
 
@@ -136,7 +138,7 @@ class EncodedPicture:
         if not _plain(image):
             return np.asarray(image.decode())
         data = image.read()
-        if is_jpeg(data):
+        if is_jpeg(data) and _fits(data):
             return np.frombuffer(data, dtype=np.uint8)
         return np.asarray(decode(data, where=str(image.source)))
 
@@ -171,6 +173,16 @@ def is_jpeg(data: bytes) -> bool:
             return marker in _FRAMES and data[at + 9] == 3
         at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
     return False
+
+
+def _fits(data: bytes) -> bool:
+    """Whether a picture has no more pixels than `decode` takes, which says what is wrong with any other."""
+    try:
+        with open_picture(io.BytesIO(data)) as picture:
+            return picture.width * picture.height <= MAX_PIXELS
+    # Pillow raises anything from OSError to KeyError, and an error of its own for a bomb.
+    except Exception:
+        return False
 
 
 def _plain(image: Any) -> bool:
