@@ -60,5 +60,5 @@ def test_rows_of_a_build(secret: Path, tmp_path: Path) -> None:
 
 
 def test_bytes_in_memory() -> None:
-    with pytest.raises(DataError, match="bytes in memory: not an image file"):
+    with pytest.raises(DataError, match="image 'x': not an image file"):
         Image("x", BytesSource(b"%!PS-Adobe-3.0 EPSF-3.0\n")).checked()

@@ -197,7 +197,8 @@ class Image:
         """
         data = self.read()
         if not isinstance(self.source, Pictured):
-            decode(data, where=str(self.source))
+            held = isinstance(self.source, BytesSource)
+            decode(data, where=f"image '{self.id}'" if held else str(self.source))
         return data
 
     def decode(self) -> PIL.Image.Image:
