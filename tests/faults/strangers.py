@@ -521,9 +521,12 @@ def shortcomings(case: Hostility, base: Path, place: Path) -> list[str]:
                 found = claim(folder / name, "another")
                 assert found is not None
                 held.callback(found.release)
-            before = {name: state for name, state in states(folder).items() if name != ".killed.lock"}
+            before = states(folder)
             ended, status, _ = in_a_fork(lambda: _run(command, folder, dict(case.environment)))
             after = states(folder)
+        # The lock that was left is taken over.
+        for each in (before, after):
+            each.pop(".killed.lock", None)
         return list(_wrong(case, ended, status, before, after, folder))
     finally:
         shutil.rmtree(home)
@@ -583,6 +586,18 @@ def _wrong(
                 yield f"a secret in {name}"
 
 
+def prepared(place: Path) -> Path:
+    """The home of the sound folder; every command has run once, so that every fork has all modules."""
+    base = place / "base"
+    make(base / "work")
+    for command in (EVALUATE, SAVE, PUBLISH, CREATE, ASSEMBLE, (*BLIND, "--json", "new.json")):
+        shutil.copytree(base, place / "home", symlinks=True)
+        ended = run(list(command), place / "home" / "work", patience=1e6)
+        assert ended.code == 0, (command, ended.err)
+        shutil.rmtree(place / "home")
+    return base
+
+
 def main() -> int:
     """Run the cases; 1 where more than 4 % fall short."""
     parser = argparse.ArgumentParser(
@@ -596,14 +611,7 @@ def main() -> int:
     short: Counter[str] = Counter()
     found: list[str] = []
     with tempfile.TemporaryDirectory(prefix="strangers-") as made:
-        base = Path(made) / "base"
-        make(base / "work")
-        # Once here, so that every fork has all modules.
-        for command in (EVALUATE, SAVE, PUBLISH, CREATE, ASSEMBLE, (*BLIND, "--json", "new.json")):
-            shutil.copytree(base, Path(made) / "home", symlinks=True)
-            ended = run(list(command), Path(made) / "home" / "work", patience=1e6)
-            assert ended.code == 0, (command, ended.err)
-            shutil.rmtree(Path(made) / "home")
+        base = prepared(Path(made))
         for number, case in enumerate(cases, start=1):
             wrong = shortcomings(case, base, Path(made) / f"case-{number}")
             if wrong:

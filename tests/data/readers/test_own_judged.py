@@ -57,7 +57,10 @@ def test_images_by_their_whole_path_and_references_as_lists(folder: Path, tmp_pa
     rows = [{"image": str(folder / "a.jpg"), "caption": "a cat", "rating": 3, "references": ["x", "y"]}]
     path = tmp_path_factory.mktemp("elsewhere") / "mine.json"
     path.write_text(json.dumps(rows))
-    found = own.read_ratings(RATINGS, path, None)
+    # Whole paths lie in the folder of images; beside the table they do not.
+    with pytest.raises(DataError, match="an image outside of the folder of images"):
+        own.read_ratings(RATINGS, path, None)
+    found = own.read_ratings(RATINGS, path, folder)
     assert found.images[0].source is not None
     assert found.judged.references.counts.tolist() == [2]
 
