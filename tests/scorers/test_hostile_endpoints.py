@@ -33,7 +33,7 @@ def test_an_answer_without_haste(kind: str) -> None:
     with hostile(kind) as server:
         start = time.monotonic()
         assert "no answer after 2 tries; given: ReadTimeout" in _ask(server)
-        # Two tries of a second each; without the limit it would be 5,000 seconds.
+        # Two tries of four seconds at most; without the limit it would be 5,000 seconds.
         assert time.monotonic() - start < 60
         assert len(server.requests) == 2
 

@@ -45,8 +45,8 @@ _PATIENCE = 600.0
 _GRACE = 5.0
 #: Requests prepared ahead of those that are under way, for each that may be.
 _AHEAD = 2
-#: Bytes of an answer at most, once it is unpacked.
-_MOST = 64 << 20
+#: Bytes of an answer at most, once it is unpacked, and how many timeouts all of it may take.
+_MOST, _PARTS = 64 << 20, 4
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ClientSettings:
     #: Tries after the first one, and the wait before the first of them, in seconds; it doubles every time.
     retries: int = 6
     wait: float = 1.0
-    #: Seconds until a request is given up, its answer with it.
+    #: Seconds of silence until a request is given up; a whole answer may take four times as long.
     timeout: float = 120.0
 
 
@@ -213,12 +213,13 @@ class Client(ABC, Generic[Asked, Answer]):
     def _sent(
         self, client: httpx2.Client, method: str, url: str, **given: Any
     ) -> tuple[httpx2.Response, bytes]:
-        """A response and its body, all of it within `timeout`.
+        """A response and its body, all of it within four timeouts.
 
         Raises `ModelError` for a body that is too large, and what the library raises.
         """
-        until = time.monotonic() + self.settings.timeout
-        slow = httpx2.ReadTimeout(f"no whole answer within {self.settings.timeout:g} s")
+        most = _PARTS * self.settings.timeout
+        until = time.monotonic() + most
+        slow = httpx2.ReadTimeout(f"no whole answer within {most:g} s")
 
         def send() -> tuple[httpx2.Response, bytes]:
             data = bytearray()
@@ -235,7 +236,7 @@ class Client(ABC, Generic[Asked, Answer]):
         found: Future[tuple[httpx2.Response, bytes]] = Future()
         threading.Thread(target=_fulfil, args=(found, send), daemon=True).start()
         try:
-            return found.result(self.settings.timeout)
+            return found.result(most)
         except TimeoutError:
             raise slow from None
 
