@@ -25,7 +25,7 @@ _LONGEST = 240
 
 
 @dataclass(frozen=True)
-class Claim:
+class OutputLock:
     """A lock that is held, and the folders that were made to put it in."""
 
     lock: Path
@@ -40,7 +40,7 @@ class Claim:
         _remove(self.made)
 
 
-def claim(path: Path, command: str) -> Claim | None:
+def claim(path: Path, command: str) -> OutputLock | None:
     """The lock on the file or folder `path`; None where there can be none (another rank, no right to write).
 
     Of the processes that torchrun or Fabric started for one command the first claims for all. Raises
@@ -75,7 +75,7 @@ def claim(path: Path, command: str) -> Claim | None:
         with suppress(OSError):
             os.ftruncate(handle, 0)
             os.pwrite(handle, said.encode(), 0)
-        return Claim(lock, handle, made)
+        return OutputLock(lock, handle, made)
     return None
 
 

@@ -36,7 +36,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from counterfoil.claims import Claim, claim, sweep
+from counterfoil.claims import OutputLock, claim, sweep
 from counterfoil.errors import InputError
 
 #: Advice where a file is in the way.
@@ -68,7 +68,7 @@ class Outputs:
     reads: list[Path] = field(default_factory=list)
     _files: dict[Path, str | None] = field(default_factory=dict)
     _folders: list[Folder] = field(default_factory=list)
-    _claims: dict[Path, Claim | None] = field(default_factory=dict)
+    _claims: dict[Path, OutputLock | None] = field(default_factory=dict)
 
     def read(self, *paths: Path) -> None:
         """Add files and folders that the command reads, those that exist, and check all outputs again.

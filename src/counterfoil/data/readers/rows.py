@@ -60,9 +60,7 @@ class Photos:
 
         Raises `DataError` for one outside of the folder (`image_path`).
         """
-        folder = self.folder
-        if folder is None and self.beside is not None and Path(name).is_absolute():
-            folder = self.beside
+        folder = self.folder or (self.beside if Path(name).is_absolute() else None)
         if folder is None:
             return None
         path = folder / name
