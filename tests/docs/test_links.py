@@ -51,6 +51,9 @@ SOUGHT = {
     "files read by ranges",
     "writing to a bucket",
     "GradCache",
+    "the lock on an output",
+    "the file that an image cell names",
+    "how pictures are opened",
     "the error tree",
 }
 
