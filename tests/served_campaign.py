@@ -18,6 +18,7 @@ from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.entry import make_links
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.server.app import make_app
+from counterfoil.annotate.server.connections import BoundedConnection
 
 #: A text that would run or end something if a page forgot to escape it, and a path that no file may have.
 NASTY = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
@@ -101,12 +102,12 @@ class Served:
 
 
 @contextmanager
-def serving(campaign: Campaign) -> Iterator[Served]:
-    """Serve a campaign in a thread until the block ends."""
+def serving(campaign: Campaign, **more: Any) -> Iterator[Served]:
+    """Serve a campaign in a thread until the block ends; `more` is the application's."""
     database = open_database(campaign, serve=True)
     log: list[str] = []
-    app = make_app(campaign, database, log=log.append)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    app = make_app(campaign, database, log=log.append, **more)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", http=BoundedConnection, proxy_headers=False))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

@@ -83,6 +83,23 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
             Path(temporary).unlink(missing_ok=True)
 
 
+@contextmanager
+def owner_only() -> Iterator[None]:
+    """Files and folders that are made in the block are their owner's alone, whatever makes them.
+
+    >>> import tempfile; folder = Path(tempfile.mkdtemp()) / "new"
+    >>> with owner_only():
+    ...     write_text(folder / "a.txt", "secret")
+    >>> [oct(path.stat().st_mode & 0o777) for path in (folder, folder / "a.txt")]
+    ['0o700', '0o600']
+    """
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 def check_writable(path: str | Path, *, folder: bool = False) -> None:
     """Raise `StorageError` where a file (or files in a `folder`) cannot be written, before any work is done.
 

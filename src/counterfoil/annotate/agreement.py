@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.forms.base import FormField, Option
+from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField, Option
 from counterfoil.annotate.judgement_table import answer_value
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import PeopleAgreement, people_agreement
@@ -163,13 +163,16 @@ def _alike(rows: pa.Table, field: FormField) -> NDArray[np.int64] | None:
 
 
 def counted(table: pa.Table) -> pa.Table:
-    """The judgements that count: not set aside, not of golden items, and not of the test before the work.
+    """The judgements that count: not set aside, not of golden items nor of the test before the work, and not
+    of people who could not see the item.
 
     >>> counted(pa.table({"item": ["a", "b"], "golden": [None, True]})).column("item").to_pylist()
     ['a']
     """
     if "counted" in table.column_names:
         table = table.filter(pc.fill_null(table.column("counted"), True))
+    if "answer" in table.column_names:
+        table = table.filter(pc.not_equal(table.column("answer"), NOT_VISIBLE))
     if "role" in table.column_names:
         # A missing role is that of work.
         role = pc.fill_null(table.column("role"), "")

@@ -22,6 +22,7 @@ _SCHEMA = pa.schema(
         pa.field("role", pa.string()),
         pa.field("submitted", pa.float64()),
         pa.field("counted", pa.bool_()),
+        pa.field("comment", pa.string()),
     ]
 )
 
@@ -57,7 +58,9 @@ def judgement_table(db: Database, campaign: Campaign, *, everything: bool = Fals
 
     `golden` is whether a golden item was answered right, null for others; `role` is work or golden;
     `submitted` is in seconds since 1970. Only answers that count; with `everything` also those that were
-    set aside (`counted` is false) and the first answers of the test before the work (role onboarding).
+    set aside (`counted` is false) and the first answers of the test before the work (role onboarding). Where
+    a person could not see the item, the answer to the form's main question is `forms.base.NOT_VISIBLE`;
+    `comment` is what they wrote beside their answer, null for nothing.
     """
     return pa.Table.from_batches(judgement_batches(db, campaign, everything=everything), _SCHEMA)
 
@@ -66,7 +69,7 @@ def judgement_batches(
     db: Database, campaign: Campaign, *, everything: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """The table of judgements in batches, so that memory does not grow with the number of answers."""
-    names = ("item", "person", "role", "answer", "seconds", "submitted", "right", "counted")
+    names = ("item", "person", "role", "answer", "seconds", "submitted", "right", "counted", "comment")
     query = sa.select(*(answers.c[name] for name in names)).order_by(answers.c.number)
     if everything:
         query = query.where(answers.c.attempt == 0)
@@ -120,7 +123,7 @@ def counts(db: Database) -> Counts:
 
 def _batch(campaign: Campaign, rows: Any) -> pa.RecordBatch:
     columns: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
-    for at, person, role, text, seconds, submitted, right, counted in rows:
+    for at, person, role, text, seconds, submitted, right, counted, comment in rows:
         item = campaign.items[at]
         for question, value in json.loads(text).items():
             golden = right if role == "golden" else None
@@ -135,6 +138,7 @@ def _batch(campaign: Campaign, rows: Any) -> pa.RecordBatch:
                 role,
                 submitted,
                 counted,
+                comment or None,
             )
             for name, cell in zip(_SCHEMA.names, row, strict=True):
                 columns[name].append(cell)

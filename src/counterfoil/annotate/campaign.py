@@ -38,6 +38,7 @@ from counterfoil.store import (
     digest_file,
     digest_value,
     end,
+    owner_only,
     write_bytes,
     write_parquet,
     write_text,
@@ -181,6 +182,7 @@ def images_of(form: WorkForm, item: WorkItem) -> tuple[str, ...]:
     return tuple(found)
 
 
+@owner_only()
 def create_folder(
     folder: Path,
     recipe: CampaignRecipe,
@@ -210,6 +212,7 @@ def create_folder(
     if (folder / DATABASE).exists():
         raise InputError("a campaign with answers is there", where=folder, hint="name another folder")
     begin(folder, note)
+    folder.chmod(0o700)
     for name in images:
         # Images are named by their content, so one that is there is the same one.
         if not (folder / IMAGES / name).is_file():

@@ -10,7 +10,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -23,10 +23,10 @@ from counterfoil.annotate.flushing import SharedFlush
 from counterfoil.annotate.notes import set_value, value_of
 from counterfoil.annotate.tables import answers, block_items, blocks, items, leases, people, sa
 from counterfoil.errors import DataError, InputError, MissingExtraError
-from counterfoil.store import digest
+from counterfoil.store import digest, owner_only
 
 #: Every revision of the tables, oldest first; the last is what this version works with.
-REVISIONS = ("0001", "0002")
+REVISIONS = ("0001", "0002", "0003")
 #: What the plan of a campaign depends on: none of it can change under answers, but the overlap of a queue.
 _PLANNED = ("design", "seed", "overlap", "per_person", "golden_per_block")
 #: What the one who writes holds in PostgreSQL.
@@ -142,6 +142,7 @@ class Database:
             self._served = None
 
 
+@owner_only()
 def open_database(
     campaign: Campaign, url: str | None = None, *, serve: bool = False, durable: bool = True
 ) -> Database:
@@ -162,6 +163,11 @@ def open_database(
             database._served = lock_served(database.engine, address, campaign)
         _migrate(database)
         _fill(database, campaign)
+        if database.is_sqlite:
+            # One that an earlier version made could be read by all.
+            for end in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    os.chmod(f"{database.engine.url.database}{end}", 0o600)
     except BaseException:
         database.close()
         if fresh is not None and fresh.is_file() and not fresh.stat().st_size:

@@ -28,7 +28,7 @@ _LONGEST, _PARAMETERS = 200, 4_000
 
 @dataclass(frozen=True)
 class Person:
-    """Who takes part; `state` is consent, onboarding, work, disqualified or withdrawn.
+    """Who takes part; `state` is consent, onboarding, work, disqualified, withdrawn or ended.
 
     `id` is a keyed hash. `warned` counts errors in the test before the work that were pointed out.
     """
@@ -48,6 +48,10 @@ class Entered:
     token: str
 
 
+class OtherBrowserError(InputError):
+    """Somebody came with this id before, and with another browser."""
+
+
 #: Built once, since every request runs it.
 _BY_TOKEN = PreparedStatement(
     sa.select(*(people.c[name] for name in Person.__dataclass_fields__))
@@ -64,13 +68,18 @@ def enter(
     platform: str,
     parameters: Mapping[str, str],
     now: float,
+    browser: str = "",
+    vouched: bool = False,
 ) -> Entered:
     """Let a person in: a new one, or the same one again with a new token.
 
+    `browser` is a secret that only one browser has: whom a platform sends comes again with the one that came
+    first, since anybody can type an id. Where the platform has `vouched` for the address any will do.
     `platform` is "link" (`worker` is one of `make_links`), "open" (`parameters` have the campaign's `code`;
     without a worker a new person comes in each time), or the platform that the campaign names. Where people
     do blocks, one who comes again with another assignment wants another block. Raises `InputError` for
-    another platform, a link or a code that is not the campaign's, and what is no id.
+    another platform, a link or a code that is not the campaign's, and what is no id, and `OtherBrowserError`
+    for a person who came with another browser.
     """
     _check(campaign, worker, platform, parameters)
     if platform == "open" and not worker:
@@ -89,9 +98,19 @@ def enter(
         row = connection.execute(sa.select(people).where(people.c.id == id)).first()
         if row is None:
             values = {"state": "consent", "platform": platform, "language": language, "parameters": text}
+            values["browser"] = _hash(browser)
             connection.execute(sa.insert(people).values(id=id, entered=now, **values))
             log(connection, now, "entered", id)
-        elif row.state != "withdrawn" and text != row.parameters:
+        elif platform not in ("link", "open") and not vouched:
+            own = row.browser or _hash(browser)
+            if not hmac.compare_digest(own, _hash(browser)):
+                raise OtherBrowserError(
+                    "you began this study in another browser or on another device",
+                    hint="go on there, or ask the researcher to let you in here",
+                )
+            bound = sa.update(people).where(people.c.id == id)
+            connection.execute(bound.values(browser=own))
+        if row is not None and row.state != "withdrawn" and text != row.parameters:
             change = sa.update(people).where(people.c.id == id)
             another = row.finished is not None and campaign.recipe.design == "blocks"
             connection.execute(
@@ -99,6 +118,7 @@ def enter(
                     parameters=text,
                     wanted=people.c.wanted + int(another),
                     finished=None if another else row.finished,
+                    state="work" if another and row.state == "ended" else row.state,
                 )
             )
         connection.execute(sa.insert(tokens).values(hash=_hash(token), person=id, issued=now))
@@ -157,6 +177,19 @@ def withdraw(db: Database, campaign: Campaign, person: Person, now: float) -> Pe
             )
             log(connection, now, "withdrew", person.id)
         return _person(connection, person.id)
+
+
+def readmit(db: Database, person: str, now: float, *, named: str = "") -> None:
+    """Let a person in again with the next browser that comes with their id; pages that are open end.
+
+    Raises `InputError` for a person who is not there, which says how they were `named`.
+    """
+    with db.writing() as connection:
+        known = sa.update(people).where(people.c.id == person).values(browser=None)
+        if not connection.execute(known).rowcount:
+            raise InputError("no such person in this campaign", given=named or person)
+        connection.execute(sa.delete(tokens).where(tokens.c.person == person))
+        log(connection, now, "readmitted", person)
 
 
 def person_id(campaign: Campaign, platform: str, worker: str) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from counterfoil.annotate.agreement import codes, fields_of
 from counterfoil.annotate.assignment import shown_order
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.forms.base import FormField
+from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField
 from counterfoil.stats.careless import FLOOR, SIGNS, CarelessSigns, careless
 from counterfoil.stats.tests import holm
 
@@ -82,7 +82,7 @@ def people_quality(
         table = table.filter(
             pc.is_in(pc.fill_null(table.column("role"), "work"), pa.array(["work", "golden"]))
         )
-    rows = _of_main(table, field)
+    rows = _of_main(table.filter(pc.not_equal(table.column("answer"), NOT_VISIBLE)), field)
     if not len(rows):
         return ()
     names = pc.unique(rows.column("person")).to_pylist()

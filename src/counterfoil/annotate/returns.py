@@ -8,6 +8,7 @@ from typing import Any
 
 from counterfoil.annotate import assignment
 from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.forms.base import NOT_VISIBLE
 from counterfoil.annotate.lease import give_back
 from counterfoil.annotate.situation import EXPIRED
 from counterfoil.annotate.tables import ROUND, answers, blocks, items, leases, people, sa
@@ -56,6 +57,8 @@ def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None
     votes: list[tuple[str, int, int]] = []
     for text, right, wrong in rows:
         value = json.loads(text).get(main)
+        if value == NOT_VISIBLE:
+            continue
         votes.append((value if isinstance(value, str) else json.dumps(value), right, wrong))
     wanted = assignment.still_needed(votes, _options(campaign, item, main), campaign.recipe)
     taken = items.c.answered + items.c.leased

@@ -13,7 +13,7 @@ from counterfoil.annotate.statements import DatabaseQuery, PreparedStatement
 from counterfoil.annotate.tables import answers, items, leases, meta, people, sa, tokens
 from counterfoil.errors import InputError
 
-PersonState = Literal["consent", "onboarding", "work", "disqualified", "withdrawn"]
+PersonState = Literal["consent", "onboarding", "work", "disqualified", "withdrawn", "ended"]
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ meta = sa.Table(
 )
 
 #: `right` and `wrong` count golden answers, `pages` items that were shown and `done` those that were answered
-#: (without the test before the work); `wanted` is how many blocks the person came for.
+#: (without the test before the work); `wanted` is how many blocks the person came for, `browser` the hash of
+#: the secret of the one that they came with first, null where the next one is taken for it.
 people = sa.Table(
     "people",
     METADATA,
@@ -61,6 +62,7 @@ people = sa.Table(
     sa.Column("entered", sa.Float, nullable=False),
     sa.Column("consented", sa.Float),
     sa.Column("finished", sa.Float),
+    sa.Column("browser", sa.Text),
 )
 
 tokens = sa.Table(
@@ -155,6 +157,7 @@ answers = sa.Table(
     sa.Column("submitted", sa.Float, nullable=False),
     sa.Column("right", sa.Boolean),
     sa.Column("counted", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.Column("comment", sa.Text, nullable=False, server_default=""),
     sa.UniqueConstraint("person", "item", "attempt", name="answers_once"),
     sa.UniqueConstraint("person", "key", name="answers_key"),
 )

@@ -13,15 +13,17 @@ from counterfoil.annotate import assignment, leasing, returns
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.entry import Person
-from counterfoil.annotate.forms.base import Role, WorkItem, WorkPage, check_answer, is_right
-from counterfoil.annotate.lease import Lease, take_late
+from counterfoil.annotate.forms.base import NOT_VISIBLE, Role, WorkItem, WorkPage, check_answer, is_right
+from counterfoil.annotate.lease import Lease, give_back, take_late
 from counterfoil.annotate.notes import log, set_value, value_of
 from counterfoil.annotate.situation import Asked, Who, asked_with, situation_of
 from counterfoil.annotate.statements import PreparedStatement
-from counterfoil.annotate.tables import answers, people, sa
+from counterfoil.annotate.tables import answers, blocks, leases, people, sa
 from counterfoil.errors import InputError
 
-State = Literal["consent", "onboarding", "work", "done", "paused", "disqualified", "full", "withdrawn"]
+State = Literal[
+    "consent", "onboarding", "work", "done", "paused", "disqualified", "full", "withdrawn", "ended"
+]
 #: Whether people get new items: "stopped" is for good, but for the researcher.
 Running = Literal["open", "paused", "stopped"]
 
@@ -35,12 +37,16 @@ _STORE = PreparedStatement(
     )
     .inline()
 )
+#: Longest comment on an item, in characters.
+LONGEST_COMMENT = 2_000
 _ERROR = "That was not right. Look at it once more."
+_UNSEEN_TEST = "You need to see the items of the test. Load the page once more, or try another browser."
 _NOTICES: dict[str, str] = {
     "paused": "The study is paused. Come back later; your answers are kept.",
     "disqualified": "Thank you. You cannot go on with this study.",
     "full": "There is nothing left to do in this study at the moment.",
     "withdrawn": "You have withdrawn, and your answers were deleted.",
+    "ended": "You have finished; what you did counts.",
 }
 
 
@@ -76,12 +82,18 @@ class Standing:
 
 @dataclass(frozen=True)
 class Submission:
-    """An answer as a page sends it: options by the places shown; `key` is the page's own for this answer."""
+    """An answer as a page sends it: options by the places shown; `key` is the page's own for this answer.
+
+    `answer` is `NOT_VISIBLE` where the person cannot see the item. `replaces` is the key of the person's last
+    answer, where this one takes its place.
+    """
 
     lease: str
     key: str
     answer: Any
     seconds: float
+    comment: str = ""
+    replaces: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +119,8 @@ def stand(connection: sa.Connection, campaign: Campaign, who: Who, now: float, *
     of = leasing.reach(campaign) * (found.wanted if campaign.recipe.design == "blocks" else 1)
     if found.state == "consent":
         return Standing("consent", of=of)
+    if found.state == "ended":
+        return Standing("ended", done=found.done, of=found.done, code=campaign.recipe.completion)
     if found.state in ("disqualified", "withdrawn"):
         return Standing(found.state, done=found.done, of=of, notice=_NOTICES[found.state])
     running = found.running or "open"
@@ -142,7 +156,8 @@ def submit(
     """Take an answer; it is on the disk when the receipt comes.
 
     Not accepted, with the reason as notice: an answer to an item that this person has answered, one that came
-    so late that others have the item, and one of a person who withdrew or was disqualified. Raises
+    so late that others have the item, one that is to replace another than the person's last answer or comes
+    after the end of its lease, and one of a person who withdrew or was disqualified. Raises
     `InputError` for a lease that is not this person's, what is no answer to the page, and a key that
     another answer had.
     """
@@ -178,15 +193,35 @@ def take(
             return Receipt(False, False, after.notice, after)
         raise InputError("this item is not yours to answer", hint="load the page once more")
     item = campaign.items[lease.item]
-    page = shown_page(campaign, asked.person, item)
-    answer = check_answer(page, submission.answer)
-    campaign.form.check(item, answer)
-    refused = _refusal(connection, asked, lease, submission, answer)
+    if submission.answer == NOT_VISIBLE:
+        answer = {campaign.form.main: NOT_VISIBLE}
+    else:
+        answer = check_answer(shown_page(campaign, asked.person, item), submission.answer)
+        campaign.form.check(item, answer)
+    refused = _refusal(connection, asked, lease, submission, answer, now)
     if isinstance(refused, Receipt):
         return replace(refused, standing=stand(connection, campaign, known, now, ahead=ahead))
     notice = _take(connection, campaign, lease, submission, answer, now)
     after = stand(connection, campaign, known, now, ahead=ahead)
     return Receipt(True, False, notice, replace(after, notice=notice or after.notice))
+
+
+def end_here(db: Database, person: Person, now: float) -> None:
+    """Let a person end with what they did: it counts, and others get what was before them.
+
+    A block that was begun waits for another person, and its answers are set aside once one takes it.
+    """
+    with db.writing() as connection:
+        own = sa.update(people).where(people.c.id == person.id, people.c.state.in_(("onboarding", "work")))
+        if not connection.execute(own.values(state="ended", finished=now)).rowcount:
+            return
+        columns = leases.c.id, leases.c.item, leases.c.role
+        before = sa.select(*columns).where(leases.c.person == person.id, leases.c.state == "live")
+        for row in connection.execute(before).all():
+            give_back(connection, row.id, row.item, row.role)
+        begun = sa.update(blocks).where(blocks.c.person == person.id, ~blocks.c.done)
+        connection.execute(begun.values(expires=now))
+        log(connection, now, "ended", person.id)
 
 
 def release_expired(db: Database, now: float) -> int:
@@ -234,7 +269,12 @@ def _assigned(
 
 
 def _refusal(
-    connection: sa.Connection, asked: Asked, lease: Lease, submission: Submission, answer: dict[str, Any]
+    connection: sa.Connection,
+    asked: Asked,
+    lease: Lease,
+    submission: Submission,
+    answer: dict[str, Any],
+    now: float,
 ) -> Receipt | None:
     """The receipt of an answer that is not taken, None for one that is."""
     nowhere = Standing("work")
@@ -245,6 +285,10 @@ def _refusal(
         return Receipt(True, True, "", nowhere)
     if asked.state not in ("onboarding", "work"):
         return Receipt(False, False, _NOTICES.get(asked.state, "Agree to take part first."), nowhere)
+    if lease.state == "answered" and submission.replaces:
+        if not _is_last(connection, lease, submission.replaces) or now > lease.expires:
+            return Receipt(False, False, "That answer cannot be changed any more.", nowhere)
+        return None
     if lease.state == "answered":
         return Receipt(False, True, "You had answered this item; your first answer counts.", nowhere)
     if lease.state == "returned" and (lease.block is not None or not take_late(connection, lease)):
@@ -261,30 +305,51 @@ def _take(
     now: float,
 ) -> str:
     """Store an answer and what follows from it; what the person should know."""
-    right = is_right(campaign.items[lease.item], answer)
-    _STORE.run(
-        connection,
-        person=lease.person,
-        item=lease.item,
-        attempt=lease.attempt,
-        role=lease.role,
-        key=submission.key,
-        lease=lease.id,
-        answer=json.dumps(answer, ensure_ascii=False),
+    unseen = submission.answer == NOT_VISIBLE
+    right = None if unseen else is_right(campaign.items[lease.item], answer)
+    values = {
+        "key": submission.key,
+        "answer": json.dumps(answer, ensure_ascii=False),
         # A page cannot have looked at an item for longer than it had it.
-        seconds=min(submission.seconds, max(0.0, now - lease.issued)),
-        submitted=now,
-        right=right,
-    )
-    leasing.finish(connection, campaign, lease, now, right)
+        "seconds": min(submission.seconds, max(0.0, now - lease.issued)),
+        "submitted": now,
+        "right": right,
+        "comment": submission.comment[:LONGEST_COMMENT],
+    }
+    if lease.state == "answered":
+        _replace(connection, campaign, lease, values)
+    else:
+        own = {"person": lease.person, "item": lease.item, "attempt": lease.attempt, "role": lease.role}
+        _STORE.run(connection, lease=lease.id, **own, **values)
+        leasing.finish(connection, campaign, lease, now, right)
     if lease.role == "onboarding" and not right:
-        return _err(connection, campaign, lease, now)
+        return _UNSEEN_TEST if unseen else _err(connection, campaign, lease, now)
     misses = campaign.recipe.golden_misses
     if lease.role == "golden" and not right and misses:
         wrong = connection.execute(sa.select(people.c.wrong).where(people.c.id == lease.person)).scalar_one()
         if wrong >= misses:
             _disqualify(connection, campaign, lease.person, now, f"{wrong} golden answers were wrong")
     return ""
+
+
+def _is_last(connection: sa.Connection, lease: Lease, key: str) -> bool:
+    """Whether the person's last answer is to this lease, was sent with this key, and is no test's."""
+    own = sa.select(answers.c.lease, answers.c.key).where(answers.c.person == lease.person)
+    last = connection.execute(own.order_by(answers.c.number.desc()).limit(1)).first()
+    return last == (lease.id, key) and lease.role != "onboarding"
+
+
+def _replace(connection: sa.Connection, campaign: Campaign, lease: Lease, values: dict[str, Any]) -> None:
+    """Put an answer in the place of the one that the lease has."""
+    own = answers.c.lease == lease.id
+    before = connection.execute(sa.select(answers.c.right).where(own)).scalar_one()
+    connection.execute(sa.update(answers).where(own).values(values))
+    if lease.role == "golden":
+        right, wrong = (int(values["right"] is each) - int(before is each) for each in (True, False))
+        counts = {"right": people.c.right + right, "wrong": people.c.wrong + wrong}
+        connection.execute(sa.update(people).where(people.c.id == lease.person).values(counts))
+    elif campaign.recipe.design == "adaptive":
+        returns.set_target(connection, campaign, lease.item)
 
 
 def _err(connection: sa.Connection, campaign: Campaign, lease: Lease, now: float) -> str:

@@ -18,6 +18,7 @@ from counterfoil.cli import (
     usage,
 )
 from counterfoil.cli.list import Json, print_facts, print_json, print_table
+from counterfoil.store import owner_only
 
 app = typer.Typer(
     cls=usage.OneLine,
@@ -60,7 +61,8 @@ FORMS_EPILOG = """Examples:
 
   counterfoil annotate forms best-of-k"""
 
-#: Every command with its examples; a module of its own holds each that is more than a few lines.
+#: Every command with its examples; a module of its own holds each that is more than a few lines. What they
+#: write is about people, so that it is its owner's alone.
 COMMANDS: tuple[tuple[Any, str], ...] = (
     (forms, FORMS_EPILOG),
     (annotate_create.create, annotate_create.EPILOG),
@@ -74,6 +76,7 @@ COMMANDS: tuple[tuple[Any, str], ...] = (
     (annotate_review.reject, annotate_review.REJECT_EPILOG),
     (annotate_review.adjudicate, annotate_review.ADJUDICATE_EPILOG),
     (annotate_review.withdraw, annotate_review.WITHDRAW_EPILOG),
+    (annotate_review.readmit, annotate_review.READMIT_EPILOG),
     (annotate_review.delete_after, annotate_review.DELETE_EPILOG),
     (annotate_export.export, annotate_export.EPILOG),
     (annotate_exchange.import_, annotate_exchange.IMPORT_EPILOG),
@@ -89,7 +92,7 @@ for function, epilog in COMMANDS:
         cls=usage.Command,
         help=usage.flowing(function.__doc__ or ""),
         epilog=usage.flowing(epilog),
-    )(usage.with_levels(function))
+    )(usage.with_levels(owner_only()(function)))
 
 
 app.add_typer(annotate_prolific.app, name="prolific")

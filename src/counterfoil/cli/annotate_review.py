@@ -192,6 +192,37 @@ def withdraw(
     terminal.out().print(f"withdrawn; {count:,} answers deleted", highlight=False)
 
 
+READMIT_EPILOG = """Examples:
+
+  counterfoil annotate readmit campaign/ --worker 5f8a60b1c2
+
+  counterfoil annotate readmit campaign/ --person 3fa9c1"""
+
+
+def readmit(
+    campaign: Folder,
+    worker: Annotated[str, typer.Option(help="The platform's id of the person.")] = "",
+    person: Annotated[str, typer.Option(help="The id of the person here, or how it begins.")] = "",
+    database: Database = None,
+) -> None:
+    """Let a person in from another browser or device; pages of theirs that are open elsewhere end.
+
+    Anybody can type an id, so a person whom a platform sent goes on in the browser that came first. The next
+    browser that comes with the id is taken for it: see first that it is the person who asks.
+    """
+    from counterfoil.cli import terminal
+    from counterfoil.tasks.annotate_review import annotate_readmit
+
+    if bool(worker) == bool(person):
+        raise InputError(
+            "who is let in", given="both" if worker else "no one", allowed="--worker or --person"
+        )
+    known = annotate_readmit(campaign, worker=worker, person=person, database=database)
+    terminal.out().print(
+        f"person {known[:10]} may come with another browser, by the platform's link", highlight=False
+    )
+
+
 DELETE_EPILOG = """Examples:
 
   counterfoil annotate export campaign/ --no-people --out labels/

@@ -19,8 +19,8 @@ SERVE_EPILOG = """Examples:
   counterfoil annotate serve campaign/ --host 0.0.0.0 --certificate cert.pem --key key.pem
 
 Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
-that people see with --public-url. With PROLIFIC_WEBHOOK_SECRET and PROLIFIC_TOKEN set, Prolific's events are
-taken at /events/prolific."""
+that people see with --public-url, and its own with --proxy. With PROLIFIC_WEBHOOK_SECRET and PROLIFIC_TOKEN
+set, Prolific's events are taken at /events/prolific."""
 
 LINKS_EPILOG = """Examples:
 
@@ -41,6 +41,13 @@ def serve(
     public_url: Annotated[
         str | None,
         typer.Option(metavar="URL", help="The address that people see, where it is another than this one's."),
+    ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A server before this one, or a network: what it says of visitors is believed.",
+        ),
     ] = None,
     certificate: Annotated[Path | None, typer.Option(help="For https: the certificate, with --key.")] = None,
     key: Annotated[Path | None, typer.Option(help="For https: the certificate's private key.")] = None,
@@ -78,10 +85,12 @@ def serve(
             port=port,
             database=database,
             public_url=public_url,
+            proxies=proxy or (),
             certificate=certificate,
             key=key,
             ready=ready,
             log=terminal.note if usage.verbose else None,
+            trouble=terminal.note,
             prolific=events,
         )
 

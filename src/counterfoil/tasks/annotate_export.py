@@ -14,7 +14,7 @@ from counterfoil.annotate.labels import Partly
 from counterfoil.errors import InputError
 from counterfoil.outputs import Folder
 from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.store import write_csv, write_json, write_parquet, write_text
+from counterfoil.store import owner_only, write_csv, write_json, write_parquet, write_text
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded
 from counterfoil.tasks.results import Tabular
@@ -96,6 +96,7 @@ class CampaignExport(Tabular):
         }
 
 
+@owner_only()
 def annotate_export(
     campaign: str | Path,
     out: str | Path | None = None,

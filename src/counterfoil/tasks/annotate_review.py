@@ -17,6 +17,8 @@ from counterfoil.tasks.annotate_status import SHORT
 from counterfoil.tasks.results import Tabular
 
 if TYPE_CHECKING:
+    from counterfoil.annotate.campaign import Campaign
+    from counterfoil.annotate.database import Database
     from counterfoil.annotate.privacy import Deletion
     from counterfoil.annotate.quality import PersonQuality
     from counterfoil.annotate.review import Review
@@ -212,16 +214,35 @@ def annotate_withdraw(
     `InputError` for a person who is not there.
     """
     with opened(campaign, database) as (found, connected):
-        from counterfoil.annotate.entry import person_id
         from counterfoil.annotate.privacy import withdraw_person
-        from counterfoil.annotate.review import person_like
 
-        known = (
-            person_id(found, platform or found.recipe.entry, worker)
-            if worker
-            else person_like(connected, person)
-        )
+        known = _who(found, connected, worker, person, platform)
         return withdraw_person(connected, found, known, time.time(), named=worker)
+
+
+def annotate_readmit(
+    campaign: str | Path, *, worker: str = "", person: str = "", database: str | None = None
+) -> str:
+    """Let a person, named as in `annotate_withdraw`, come with another browser; their id here.
+
+    Raises `InputError` for a person who is not there.
+    """
+    with opened(campaign, database) as (found, connected):
+        from counterfoil.annotate.entry import readmit
+
+        known = _who(found, connected, worker, person)
+        readmit(connected, known, time.time(), named=worker)
+        return known
+
+
+def _who(campaign: "Campaign", db: "Database", worker: str, person: str, platform: str = "") -> str:
+    """The id of a person here, by the platform's id of them or by how it begins."""
+    from counterfoil.annotate.entry import person_id
+    from counterfoil.annotate.review import person_like
+
+    return (
+        person_id(campaign, platform or campaign.recipe.entry, worker) if worker else person_like(db, person)
+    )
 
 
 def annotate_delete(campaign: str | Path, *, early: bool = False, database: str | None = None) -> "Deletion":

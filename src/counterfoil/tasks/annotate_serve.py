@@ -1,6 +1,6 @@
 """Serving of a campaign, and the links by which people come."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,16 +36,19 @@ def serve_campaign(
     port: int = 8750,
     database: str | None = None,
     public_url: str | None = None,
+    proxies: Sequence[str] = (),
     certificate: str | Path | None = None,
     key: str | Path | None = None,
     ready: Callable[[Addresses], None] | None = None,
     log: Callable[[str], None] | None = None,
+    trouble: Callable[[str], None] | None = None,
     prolific: ProlificEvents | None = None,
 ) -> None:
     """Serve a campaign until the process is stopped.
 
     `ready` is called once the server listens, `log` with a line for each request, in which there is no
-    token; with `prolific` the events of the campaign's study are taken. Raises `DataError` for a folder
+    token, and `trouble` with why a database fails; `proxies` are servers before this one, by address or
+    network. With `prolific` the events of the campaign's study are taken. Raises `DataError` for a folder
     without a campaign, `InputError` for a campaign that is served already, a port that is taken, an address
     that is none and a certificate that cannot be used.
     """
@@ -57,10 +60,11 @@ def serve_campaign(
         )
     from counterfoil.annotate.database import open_database
     from counterfoil.annotate.server.app import make_app, run
-    from counterfoil.annotate.server.security import check_public_url
+    from counterfoil.annotate.server.security import check_proxy, check_public_url
 
     if public_url is not None:
         public_url = check_public_url(public_url)
+    proxies = [check_proxy(each) for each in proxies]
     campaign = open_campaign(Path(folder))
     with closing(open_database(campaign, database, serve=True)) as opened, ExitStack() as stack:
         more = []
@@ -68,7 +72,9 @@ def serve_campaign(
             from counterfoil.annotate.server.prolific_events import opened_routes
 
             more.append(stack.enter_context(opened_routes(campaign, opened, prolific)))
-        app = make_app(campaign, opened, public_url=public_url, log=log, more=more)
+        app = make_app(
+            campaign, opened, public_url=public_url, proxies=proxies, log=log, trouble=trouble, more=more
+        )
 
         def listening(own: str) -> None:
             if ready is not None:

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from starlette.testclient import TestClient
+
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.entry import make_links
 from counterfoil.annotate.server.security import LARGEST_BODY, MOST_WRONG
@@ -175,13 +177,52 @@ def test_names_that_were_pointed_here_are_not_answered(site: Any) -> None:
         assert site.client.get(path, headers={"host": host}).status_code == 200
 
 
-def test_guessing_is_slowed_down(site: Any) -> None:
+def test_guessing_is_slowed_down_and_right_tokens_always_pass(site: Any) -> None:
     token = site.token()
-    replies = [site.client.get(f"/enter/{at}-guess").status_code for at in range(MOST_WRONG + 1)]
-    assert replies == [404] * MOST_WRONG + [429]
-    blocked = site.client.get(f"/api/work/{token}")
-    assert (blocked.status_code, blocked.headers["retry-after"]) == (429, "60")
+    replies = [site.client.get(f"/enter/{at}-guess") for at in range(MOST_WRONG + 1)]
+    assert [reply.status_code for reply in replies] == [404] * MOST_WRONG + [429]
+    assert replies[-1].headers["retry-after"] == "60"
+    assert replies[-1].headers["content-type"].startswith("text/html")
+    blocked = site.client.get(f"/api/work/{token[:-3]}xyz")
+    assert (blocked.status_code, list(blocked.json())) == (429, ["error"])
+    # The same address: everybody behind it goes on, people and the researcher alike.
+    assert site.client.get(f"/api/work/{token}").status_code == 200
+    assert site.client.get(f"/enter/{make_links(site.campaign, 2)[1]}").status_code == 303
+    bearer = {"authorization": f"Bearer {site.campaign.secrets['token']}"}
+    assert site.client.get("/api/research/overview", headers=bearer).status_code in (200, 503)
+    assert site.client.get("/research").status_code == 401
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    for given, status in (("wrong", 429), (site.campaign.secrets["token"], 303)):
+        assert (
+            site.client.post("/research/login", content=f"token={given}", headers=form).status_code == status
+        )
     site.clock[0] += 61
+    assert site.client.get("/enter/1-guess").status_code == 404
+
+
+def test_one_beginning_is_guessed_no_faster_from_many_addresses(site: Any) -> None:
+    site.token()
+    guesses = []
+    for at in range(MOST_WRONG + 1):
+        client = TestClient(
+            site.client.app, "http://127.0.0.1", client=(f"10.0.0.{at}", 9), follow_redirects=False
+        )
+        guesses.append(client.get(f"/work/abcd{at}").status_code)
+    assert guesses == [404] * MOST_WRONG + [429]
+
+
+def test_codes_are_short_so_that_right_ones_wait_too(site_of: Any) -> None:
+    site = site_of(entry="open", code="tern")
+    form = {"content-type": "application/x-www-form-urlencoded"}
+
+    def enter(code: str) -> int:
+        return site.client.post("/open", content=f"code={code}", headers=form).status_code
+
+    token = (
+        site.client.post("/open", content="code=tern", headers=form).headers["location"].rpartition("/")[2]
+    )
+    assert [enter("gull") for _ in range(MOST_WRONG)] == [403] * MOST_WRONG
+    assert enter("tern") == 429
     assert site.client.get(f"/api/work/{token}").status_code == 200
 
 
@@ -235,6 +276,7 @@ def test_schemas_and_documents_come_from_here_alone(site: Any) -> None:
         "/api/work/{token}",
         "/api/work/{token}/consent",
         "/api/work/{token}/answers",
+        "/api/work/{token}/end",
         "/api/work/{token}/withdraw",
         "/api/preview",
         "/api/research/overview",

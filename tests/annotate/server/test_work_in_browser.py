@@ -47,7 +47,7 @@ PRESSED: dict[str, tuple[list[str], dict[str, Any]]] = {
 }
 
 #: Longer than an answer is refused that comes right after an item.
-_SETTLED = 300
+_SETTLED = 600
 
 
 @pytest.fixture

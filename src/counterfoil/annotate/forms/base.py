@@ -22,6 +22,8 @@ Level = Literal["nominal", "ordinal", "interval"]
 #: What a column of items holds: the name of an image file, or several, a text, or several.
 Cell = Literal["image", "images", "text", "texts"]
 
+#: In place of an answer where the person could not see the item: no answer to the question, nor wrong.
+NOT_VISIBLE = "no answer: not visible"
 #: Characters of a text, spans of an answer: more is refused before it is read.
 LONGEST_TEXT = 2_000
 MOST_SPANS = 100

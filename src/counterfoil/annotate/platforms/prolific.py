@@ -37,6 +37,8 @@ class ProlificPlatform(Coded):
 
     framed = False
     frames: tuple[str, ...] = ()
+    #: Where a study has secured parameters: the token's name, and what holds the parameters in it.
+    signed, claim = "prolific_token", "prolific"
 
     def visit(self, parameters: Sequence[tuple[str, str]]) -> Visit:
         """Who enters; raises `InputError` where a parameter is missing or of another study."""

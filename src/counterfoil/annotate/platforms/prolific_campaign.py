@@ -16,6 +16,7 @@ from counterfoil.annotate.platforms.prolific import ProlificPlatform
 from counterfoil.annotate.platforms.prolific_study import DEVICES, StudyPlan
 from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, reconcile
 from counterfoil.annotate.platforms.registry import campaign_platform
+from counterfoil.annotate.platforms.signatures import read_keys
 from counterfoil.annotate.returns import set_aside
 from counterfoil.annotate.tables import people, sa
 from counterfoil.errors import DataError, InputError
@@ -77,6 +78,7 @@ def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, s
         devices=choices.devices,
         filters=choices.filters,
         filter_set=choices.filter_set,
+        signed=bool(read_keys(campaign.folder)),
     )
 
 

@@ -31,7 +31,8 @@ class StudyPlan:
 
     `codes` are completion codes by outcome, that of `completed` among them. Prolific itself approves
     submissions that were completed where `approve` is set; all others wait for review. `filters` are
-    Prolific's own, sent as they are; `filter_set` names a set that is stored there.
+    Prolific's own, sent as they are; `filter_set` names a set that is stored there. Of one that is `signed`
+    Prolific signs the parameters.
     Raises `InputError` naming the fact that cannot be.
     """
 
@@ -47,6 +48,7 @@ class StudyPlan:
     devices: tuple[str, ...] = DEVICES
     filters: tuple[Mapping[str, Any], ...] = ()
     filter_set: str = ""
+    signed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("name", "description"):
@@ -115,6 +117,8 @@ class StudyPlan:
             "reward": self.reward,
             "device_compatibility": list(self.devices),
         }
+        if self.signed:
+            facts["is_external_study_url_secure"] = True
         if self.project:
             facts["project"] = self.project
         if self.filter_set:

@@ -10,7 +10,7 @@ from typing import Any
 from counterfoil import __version__
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.errors import InputError, MissingExtraError, StorageError
+from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 
 try:
     import uvicorn
@@ -18,14 +18,20 @@ try:
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from starlette.exceptions import HTTPException
+    from starlette.responses import Response
     from starlette.staticfiles import StaticFiles
+    from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 except ModuleNotFoundError as error:
     raise MissingExtraError(error.name or "fastapi", "annotate") from None
 
 from counterfoil.annotate.server import research_page, work_api, work_pages
-from counterfoil.annotate.server.security import Guard, check_public_url, host_of
+from counterfoil.annotate.server.connections import BoundedConnection
+from counterfoil.annotate.server.security import Guard, check_public_url, for_scripts, host_of
 from counterfoil.annotate.server.work_door import WorkDoor
 from counterfoil.annotate.server.work_views import Views, check_views
+
+#: What visitors are told where an answer cannot be stored.
+FULL, BUSY, UNREACHABLE = "the disk is full", "another process is writing", "the database cannot be used"
 
 
 def make_app(
@@ -33,65 +39,92 @@ def make_app(
     database: Database,
     *,
     public_url: str | None = None,
+    proxies: Sequence[str] = (),
     clock: Callable[[], float] = time.time,
     log: Callable[[str], None] | None = None,
+    trouble: Callable[[str], None] | None = None,
     more: Sequence[APIRouter] = (),
 ) -> FastAPI:
     """The application, guarded, with every page and route of a campaign.
 
-    `public_url` is the address under which people reach it where that is not this machine's own; `more` are
-    routes of a platform. Raises `InputError` for another address than a site's and a way in that is no
+    `public_url` is the address under which people reach it where that is not this machine's own. What headers
+    say of the visitor's address is believed of `proxies` alone (addresses or networks). `log` is told of
+    each request, `trouble` of a database that fails, of which visitors learn nothing else; `more` are routes
+    of a platform. Raises `InputError` for another address than a site's and a way in that is no
     platform's.
     """
+    if public_url is not None:
+        public_url = check_public_url(public_url)
     views = Views(campaign)
     check_views(views)
     app = FastAPI(
         title=f"counterfoil: {campaign.recipe.title}", version=__version__, docs_url=None, redoc_url=None
     )
-    _answer_errors(app)
+    pages = work_pages.WorkPages(campaign, views)
+    _ = pages.keys  # Damaged ones are found out now.
+    _answer_errors(app, pages, trouble)
     app.include_router(work_api.routes(campaign, database, views, clock))
-    app.include_router(work_pages.routes(campaign, database, views, clock))
+    app.include_router(work_pages.routes(campaign, database, pages, clock, public_url))
     app.include_router(research_page.routes(campaign, database, clock))
     for router in more:
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}
     if public_url is not None:
-        hosts.add(host_of(check_public_url(public_url).partition("//")[2]))
+        hosts.add(host_of(public_url.partition("//")[2]))
     frames = views.platform.frames if views.platform is not None and views.platform.framed else ()
     # The one that is added last comes first.
     app.add_middleware(WorkDoor, campaign=campaign, database=database, views=views, clock=clock)
-    app.add_middleware(Guard, clock=clock, hosts=frozenset(hosts), frames=frames, log=log)
+    app.add_middleware(
+        Guard,
+        clock=clock,
+        hosts=frozenset(hosts),
+        public_url=public_url,
+        frames=frames,
+        page=lambda request, text, status: pages.message(request, text, status=status),
+        log=log,
+    )
+    if proxies:
+        app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(proxies))
     return app
 
 
-def _answer_errors(app: FastAPI) -> None:
-    """Answer every error with {"error": one line}."""
+def _answer_errors(app: FastAPI, pages: work_pages.WorkPages, trouble: Callable[[str], None] | None) -> None:
+    """Answer every error in one line: with {"error": ...} to a script, with a page to a person."""
 
-    def problem(status: int, text: str, headers: Any = None) -> JSONResponse:
-        return JSONResponse({"error": text}, status, headers)
+    def problem(request: Request, status: int, text: str, headers: Any = None) -> Response:
+        if for_scripts(request.url.path):
+            return JSONResponse({"error": text}, status, headers)
+        found = pages.message(request, text, status=status)
+        found.headers.update(headers or {})
+        return found
 
     @app.exception_handler(InputError)
-    def refused(request: Request, error: InputError) -> JSONResponse:
-        return problem(422, str(error))
+    def refused(request: Request, error: InputError) -> Response:
+        return problem(request, 422, str(error))
 
     @app.exception_handler(StorageError)
-    def not_stored(request: Request, error: StorageError) -> JSONResponse:
-        return problem(507 if "full" in str(error) else 503, str(error))
+    @app.exception_handler(DataError)
+    def not_stored(request: Request, error: StorageError | DataError) -> Response:
+        # Addresses of databases and paths are the researcher's alone.
+        if trouble is not None:
+            trouble(str(error))
+        what = next((each for each in (FULL, BUSY) if each in str(error)), UNREACHABLE)
+        return problem(request, 507 if what is FULL else 503, f"{what}; nothing was stored: try again later")
 
     @app.exception_handler(RequestValidationError)
-    def malformed(request: Request, error: RequestValidationError) -> JSONResponse:
+    def malformed(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ", ".join(str(part) for part in first["loc"])
-        return problem(422, str(InputError(first["msg"].lower(), where=place)))
+        return problem(request, 422, str(InputError(first["msg"].lower(), where=place)))
 
     @app.exception_handler(HTTPException)
-    def other(request: Request, error: HTTPException) -> JSONResponse:
-        return problem(error.status_code, str(error.detail), error.headers)
+    def other(request: Request, error: HTTPException) -> Response:
+        return problem(request, error.status_code, str(error.detail), error.headers)
 
     @app.exception_handler(Exception)
-    def fault(request: Request, error: Exception) -> JSONResponse:
-        return problem(500, "a fault of the server; nothing was stored")
+    def fault(request: Request, error: Exception) -> Response:
+        return problem(request, 500, "a fault of the server; nothing was stored")
 
 
 def run(
@@ -117,6 +150,9 @@ def run(
         ) from None
     config = uvicorn.Config(
         app,
+        http=BoundedConnection,
+        # Headers of proxies are read by the application, of those that were named.
+        proxy_headers=False,
         log_level="warning",
         access_log=False,
         # People look at an item for longer than the 5 s after which a connection would be closed.

@@ -15,9 +15,10 @@ from counterfoil.annotate.adjudication import adjudicate
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
+from counterfoil.annotate.entry import person_id, readmit
 from counterfoil.annotate.judgement_table import write_judgement_table
 from counterfoil.annotate.overview import CampaignOverview
-from counterfoil.annotate.review import approve, reject
+from counterfoil.annotate.review import SHORT_ID, approve, reject
 from counterfoil.annotate.server.research_access import CSRF_HEADER, ResearcherAccess
 from counterfoil.annotate.server.research_cache import OverviewCache
 from counterfoil.annotate.work import set_running
@@ -52,6 +53,12 @@ class AdjudicationGiven(_Given):
     answer: Annotated[str, Field(min_length=1, max_length=500)]
     question: Annotated[str, Field(max_length=200)] = ""
     note: Annotated[str, Field(max_length=2_000)] = ""
+
+
+class ReadmissionGiven(_Given):
+    """A person who may come with another browser, by the platform's id of them."""
+
+    worker: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class DoneView(BaseModel):
@@ -122,6 +129,14 @@ def routes(
             done = f"rejected; {aside:,} answers set aside, their items are open again"
         cache.outdate()
         return DoneView(done=done)
+
+    @router.post("/readmissions", dependencies=[deciding])
+    def let_in(given: ReadmissionGiven) -> DoneView:
+        """Let a person in from another browser; pages of theirs that are open elsewhere end."""
+        worker = given.worker.strip()
+        person = person_id(campaign, campaign.recipe.entry, worker)
+        readmit(database, person, clock(), named=worker)
+        return DoneView(done=f"{person[:SHORT_ID]} may come with another browser, by the platform's link")
 
     @router.post("/adjudications", dependencies=[deciding])
     def decide(given: AdjudicationGiven) -> DoneView:

@@ -19,6 +19,7 @@ from counterfoil.annotate.server.research_access import COOKIE, ResearcherAccess
 from counterfoil.annotate.server.research_cache import OverviewCache
 from counterfoil.annotate.server.security import FORM_PAGE
 from counterfoil.annotate.server.work_pages import environment
+from counterfoil.annotate.server.work_views import OWN_ENTRIES
 from counterfoil.annotate.status import TIME_BINS, facts_of, moment
 from counterfoil.errors import InputError
 
@@ -58,6 +59,7 @@ class ResearchPages:
             undecided=sum(each.decided is None for each in found.disputes),
             categories=CATEGORIES,
             shortest=SHORTEST,
+            platform=self.campaign.recipe.entry not in OWN_ENTRIES,
             when=moment(found.at),
             moment=moment,
         )

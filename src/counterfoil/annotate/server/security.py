@@ -5,7 +5,7 @@ route is left out.
 """
 
 import ipaddress
-import json
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +13,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 
 from counterfoil.errors import InputError
 
@@ -26,12 +28,19 @@ LARGEST_BODY = 64 * 1024
 _TOO_MUCH = f"too much was sent; at most {LARGEST_BODY:,} bytes"
 #: Characters of a path with its parameters.
 LONGEST_PATH = 4_096
-#: Wrong tokens, links or codes from one address within a window; then it is refused until they are older.
+#: Wrong tokens, links or codes within a window, from one address or with one beginning; further ones are
+#: answered by a wait. Tokens and links are too long to be guessed, so a right one always passes.
 MOST_WRONG, WINDOW = 30, 60.0
 #: Addresses of which wrong attempts are remembered; the oldest are forgotten first.
 _MOST_ADDRESSES = 10_000
-#: Paths on which "not found" or "refused" is an attempt at a secret.
-_SECRET = ("/api/", "/enter", "/open", "/work/", "/research")
+#: Paths that hold a token or a link, and what stands after them where they do.
+_TOKEN = re.compile(r"/(?:api/work|work|enter)(?:/([^/]*)|$)")
+#: A name that a proxy has for this server, and no site of the internet.
+_NO_SITE = re.compile(r"[a-z0-9_-]+")
+#: Characters of a token that make its beginning.
+_BEGINNING = 4
+#: Paths whose errors are read by scripts.
+_FOR_SCRIPTS = ("/api/", "/static/", "/media/", "/events/", "/openapi.json")
 _TRIED = frozenset({401, 403, 404})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Headers of a page with a form and no token in its address: without a referrer a browser would send the form
@@ -41,7 +50,7 @@ FORM_PAGE = {"referrer-policy": "same-origin"}
 
 @dataclass
 class Attempts:
-    """Wrong attempts by address, within the last `window` seconds.
+    """Wrong attempts by address, or by what else they have in common, within the last `window` seconds.
 
     >>> attempts = Attempts(most=2, window=60)
     >>> attempts.wrong("1.2.3.4", now=0.0); attempts.wrong("1.2.3.4", now=1.0)
@@ -127,6 +136,28 @@ def check_public_url(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
+def check_proxy(address: str) -> str:
+    """The address or network of a proxy; raises `InputError` for what is none.
+
+    >>> check_proxy("172.16.0.0/12")
+    '172.16.0.0/12'
+    """
+    try:
+        return str(ipaddress.ip_network(address))
+    except ValueError:
+        raise InputError(
+            "not an address or a network of a proxy",
+            where="--proxy",
+            given=address,
+            allowed="such as 127.0.0.1 or 172.16.0.0/12",
+        ) from None
+
+
+def for_scripts(path: str) -> bool:
+    """Whether an error on this path is read by a script, and not shown to a person as a page."""
+    return path.startswith(_FOR_SCRIPTS)
+
+
 def content_policy(frames: Sequence[str] = (), forms: Sequence[str] = ()) -> str:
     """The content security policy of our pages: files of ours alone, no script within a page.
 
@@ -156,16 +187,19 @@ def content_policy(frames: Sequence[str] = (), forms: Sequence[str] = ()) -> str
 class Guard:
     """The application behind its guard.
 
-    `hosts` are the names under which it may be asked, besides addresses in numbers and localhost: another
-    name may be one that was pointed here to read answers through a visitor's browser. `frames` are origins
-    that may frame the annotators' page. `log` is told of each request: method, route without any token in
-    it, status, milliseconds.
+    `public_url` is the address that people see. Asked it may be under that name and those of `hosts`, besides
+    addresses in numbers and localhost: another name may be one that was pointed here to read answers through
+    a visitor's browser. A proxy asks by names without a dot, too, which no site of the internet has.
+    `frames` are origins that may frame the annotators' page, `page` shows a refusal to a person. `log` is
+    told of each request: method, route without any token in it, status, milliseconds.
     """
 
     app: Application
     clock: Callable[[], float]
     hosts: frozenset[str] = frozenset()
+    public_url: str | None = None
     frames: tuple[str, ...] = ()
+    page: Callable[[Request, str, int], Response] | None = None
     log: Callable[[str], None] | None = None
     attempts: Attempts = field(default_factory=Attempts)
 
@@ -174,43 +208,80 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun, status = self.clock(), 500
+        begun, status, replaced = self.clock(), 500, False
         headers = self._headers(scope)
+        head = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        keys = self._tried(scope, head)
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, replaced
+            if replaced:
+                return
             if message["type"] == "http.response.start":
                 status = message["status"]
+                wait = self._wait(keys) if status in _TRIED else 0
+                for key in keys if status in _TRIED else ():
+                    self.attempts.wrong(key, now=begun)
+                if wait:
+                    await self._refuse(scope, answer, *_too_many(wait))
+                    replaced = True
+                    return
                 given = {name.lower() for name, _ in message.get("headers", ())}
                 added = [(name, value) for name, value in headers if name not in given]
                 message["headers"] = [*message.get("headers", ()), *added]
             await send(message)
 
-        address = network_of((scope.get("client") or ("", 0))[0])
-        refusal = self._refusal(scope, address)
+        refusal = self._refusal(scope, head, keys)
         if refusal is None:
             await self.app(scope, _counted(receive), answer)
         else:
-            await _refuse(answer, *refusal)
-        if refusal is None and status in _TRIED and scope["path"].startswith(_SECRET):
-            self.attempts.wrong(address, now=begun)
+            keys = ()
+            await self._refuse(scope, answer, *refusal)
         if self.log is not None:
             route = getattr(scope.get("route"), "path", "-")
             self.log(f"{scope['method']} {route} {status} {1000 * (self.clock() - begun):.0f} ms")
 
-    def _refusal(self, scope: Message, address: str) -> tuple[int, str] | None:
+    def _tried(self, scope: Message, head: dict[bytes, str]) -> tuple[str, ...]:
+        """What an attempt at a secret is counted by; nothing where none is made."""
+        address, path = network_of((scope.get("client") or ("", 0))[0]), scope["path"]
+        if path == "/open" and scope["method"] == "POST":
+            return (f"code {address}",)
+        found = _TOKEN.match(path)
+        if found is not None:
+            return (address, f"token {found[1][:_BEGINNING]}") if found[1] else (address,)
+        of_researcher = path == "/research/login" or b"authorization" in head
+        return (address,) if of_researcher and path.startswith(("/research", "/api/research")) else ()
+
+    def _wait(self, keys: Sequence[str]) -> int:
+        """Seconds until a wrong attempt is answered again."""
+        return max((self.attempts.wait(key, now=self.clock()) for key in keys), default=0)
+
+    async def _refuse(self, scope: Message, send: Send, status: int, reason: str) -> None:
+        headers = {"retry-after": str(int(WINDOW))} if status == 429 else {}
+        if status == 413:
+            headers["connection"] = "close"
+        if self.page is None or for_scripts(scope["path"]):
+            response: Response = JSONResponse({"error": reason}, status)
+        else:
+            response = self.page(Request(scope), reason, status)
+        response.headers.update(headers)
+        await response(scope, _nothing, send)
+
+    def _refusal(self, scope: Message, head: dict[bytes, str], keys: Sequence[str]) -> tuple[int, str] | None:
         """Status and reason of a request that is not passed on."""
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > LONGEST_PATH:
             return 414, "the address is too long"
-        head = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host = host_of(head.get(b"host", ""))
-        if not (host == "localhost" or is_address(host) or host in self.hosts):
+        own = host in self.hosts or (self.public_url is not None and _NO_SITE.fullmatch(host))
+        if not (host == "localhost" or is_address(host) or own):
             return 421, "this server is not known by that name; start it with --public-url"
         if scope["method"] not in _SAFE:
             origin = head.get(b"origin")
-            foreign = origin is not None and urlsplit(origin).netloc.lower() != head[b"host"].lower()
+            ours = origin is None or origin.lower() == (self.public_url or "").lower()
+            foreign = not ours and urlsplit(str(origin)).netloc.lower() != head[b"host"].lower()
             if foreign or head.get(b"sec-fetch-site") == "cross-site":
-                return 403, "a page of another site may not send this"
+                hint = "" if self.public_url else "; behind a proxy the server is started with --public-url"
+                return 403, f"a page of another site may not send this{hint}"
             # Forms of other sites can send everything but this type.
             kind = head.get(b"content-type", "").partition(";")[0].strip().lower()
             if scope["path"].startswith("/api/") and kind != "application/json":
@@ -220,8 +291,9 @@ class Guard:
             return 400, "the length of the body is no number"
         if len(length) > 9 or int(length) > LARGEST_BODY:
             return 413, _TOO_MUCH
-        if scope["path"].startswith(_SECRET) and (wait := self.attempts.wait(address, now=self.clock())):
-            return 429, f"too many wrong links from this address; try again in {wait} s"
+        # Codes are short, so that right ones wait as well: by them one could tell which are right.
+        if scope["path"] == "/open" and (wait := self._wait(keys)):
+            return _too_many(wait)
         return None
 
     def _headers(self, scope: Message) -> list[tuple[bytes, bytes]]:
@@ -258,12 +330,9 @@ def _counted(receive: Receive) -> Receive:
     return counted
 
 
-async def _refuse(send: Send, status: int, reason: str) -> None:
-    body = json.dumps({"error": reason}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if status == 429:
-        headers.append((b"retry-after", str(int(WINDOW)).encode()))
-    if status == 413:
-        headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+def _too_many(wait: int) -> tuple[int, str]:
+    return 429, f"too many wrong links or codes; try again in {wait} s"

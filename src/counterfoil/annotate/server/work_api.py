@@ -96,12 +96,17 @@ def routes(campaign: Campaign, database: Database, views: Views, clock: Callable
     def submit(
         token: Token, given: AnswerGiven, visit: SignedVisit = "", accepted: Accepted = ""
     ) -> Response:
-        """Store an answer; sent again with the same key it is stored once."""
+        """Store an answer, or change the last one; sent again with the same key it is stored once."""
         person = person_named(database, token)
-        submission = work.Submission(given.lease, given.key, given.raw(), given.seconds)
-        receipt = work.submit(database, campaign, person, submission, clock())
+        receipt = work.submit(database, campaign, person, given.submission(), clock())
         language = views.language(accepted)
         return _reply(receipt_view(views, receipt, views.visit(visit, token), language))
+
+    @router.post("/work/{token}/end", response_model=WorkView)
+    def end(token: Token, given: NothingGiven, visit: SignedVisit = "", accepted: Accepted = "") -> Response:
+        """End with what the person did: it counts, and others get the rest."""
+        work.end_here(database, person_named(database, token), clock())
+        return standing(token, visit, accepted)
 
     @router.post("/work/{token}/withdraw", response_model=WorkView)
     def withdraw(

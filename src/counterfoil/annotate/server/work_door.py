@@ -109,7 +109,7 @@ class WorkDoor:
             return
         try:
             given = AnswerGiven.model_validate(json.loads(body))
-            submission = work.Submission(given.lease, given.key, given.raw(), given.seconds)
+            submission = given.submission()
             who = entry.who_has(asked.token)
 
             def take(connection: sa.Connection) -> work.Receipt:

@@ -1,9 +1,10 @@
 """Pages and files of annotators: ways in, the page of work, pictures, and our own scripts and styles."""
 
 import json
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,7 +19,8 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.languages import language_for, phrase_in
 from counterfoil.annotate.platforms.base import Visit
-from counterfoil.annotate.server.security import FORM_PAGE
+from counterfoil.annotate.platforms.signatures import KEYS, read_keys, signed_claims
+from counterfoil.annotate.server.security import FORM_PAGE, host_of
 from counterfoil.annotate.server.work_api import Token, person_named
 from counterfoil.annotate.server.work_views import Views
 from counterfoil.errors import InputError
@@ -33,6 +35,8 @@ _TYPES = {
     ".bmp": "image/bmp",
     ".avif": "image/avif",
 }
+#: The secret by which a browser is known again, and seconds for which it is kept.
+BROWSER, _KEPT = "counterfoil_browser", 180 * 24 * 3600
 #: What a picture may do where it is opened by itself: nothing.
 _PICTURE_POLICY = "default-src 'none'; sandbox"
 
@@ -86,6 +90,22 @@ class WorkPages:
     campaign: Campaign
     views: Views
 
+    @cached_property
+    def keys(self) -> Mapping[str, tuple[int, int]]:
+        """The platform's keys, by which it signs who it sends; none where it does not.
+
+        Raises `DataError` for a damaged file, and `InputError` for a platform that signs nothing.
+        """
+        found = read_keys(self.campaign.folder)
+        if found and not getattr(self.views.platform, "signed", ""):
+            raise InputError(
+                "this platform signs no addresses",
+                where=self.campaign.folder / KEYS,
+                given=self.campaign.recipe.entry,
+                hint="remove the file",
+            )
+        return found
+
     def work(self, request: Request, token: str = "") -> Response:
         """The page of work; without a token the preview."""
         language = self._language(request)
@@ -137,16 +157,43 @@ class WorkPages:
         return HTMLResponse(text, status, headers)
 
 
-def routes(campaign: Campaign, database: Database, views: Views, clock: Callable[[], float]) -> APIRouter:
+def _keep(response: Response, browser: str, *, framed: bool, secure: bool) -> None:
+    """Let the browser keep its secret; in a frame it does so for the site around the frame alone."""
+    among = "SameSite=None; Secure; Partitioned" if framed else "SameSite=Lax" + "; Secure" * secure
+    cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
+    response.headers.append("set-cookie", cookie)
+
+
+def routes(
+    campaign: Campaign,
+    database: Database,
+    pages: WorkPages,
+    clock: Callable[[], float],
+    public_url: str | None = None,
+) -> APIRouter:
     """The routes of pages and files; they are no part of the schema."""
     router = APIRouter(include_in_schema=False)
-    pages = WorkPages(campaign, views)
+    views = pages.views
 
-    def admit(worker: str, platform: str, visit: Visit | None = None, code: str = "") -> Response:
+    def admit(
+        worker: str,
+        platform: str,
+        visit: Visit | None = None,
+        code: str = "",
+        browser: str = "",
+        vouched: bool = False,
+    ) -> Response:
         about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
         parameters = {name: value for name, value in about.items() if value}
         entered = entry.enter(
-            database, campaign, worker=worker, platform=platform, parameters=parameters, now=clock()
+            database,
+            campaign,
+            worker=worker,
+            platform=platform,
+            parameters=parameters,
+            now=clock(),
+            browser=browser,
+            vouched=vouched,
         )
         query = "" if visit is None else f"?visit={views.signed(visit, entered.token)}"
         return RedirectResponse(f"/work/{entered.token}{query}", 303)
@@ -168,11 +215,24 @@ def routes(campaign: Campaign, database: Database, views: Views, clock: Callable
     def enter_from_platform(request: Request) -> Response:
         if views.platform is None:
             return pages.message(request, "Open the link that you were given.", status=404)
+        given = request.query_params.multi_items()
         try:
-            visit = views.platform.visit(request.query_params.multi_items())
+            if pages.keys:
+                public = (public_url or "").partition("//")[2] or request.headers.get("host", "")
+                token = dict(given).get(views.platform.signed, "")
+                claims = signed_claims(token, pages.keys, audience=host_of(public), now=clock())
+                given = [(str(name), str(value)) for name, value in claims[views.platform.claim].items()]
+            visit = views.platform.visit(given)
             if visit.preview:
                 return pages.work(request)
-            return admit(visit.person, campaign.recipe.entry, visit)
+            browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
+            response = admit(
+                visit.person, campaign.recipe.entry, visit, browser=browser, vouched=bool(pages.keys)
+            )
+            _keep(response, browser, framed=views.platform.framed, secure=request.url.scheme == "https")
+            return response
+        except entry.OtherBrowserError as error:
+            return pages.message(request, str(error), status=403)
         except InputError as error:
             return pages.message(request, str(error), status=422)
 

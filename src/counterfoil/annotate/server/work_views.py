@@ -11,16 +11,16 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from counterfoil.annotate.campaign import Campaign, images_of
-from counterfoil.annotate.forms.base import FormField, WorkPage
+from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField, WorkPage
 from counterfoil.annotate.languages import language_for, page_in, phrase_in
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import campaign_platform
-from counterfoil.annotate.work import Assigned, Standing, shown_page
+from counterfoil.annotate.work import LONGEST_COMMENT, Assigned, Standing, Submission, shown_page
 from counterfoil.errors import InputError
 
 #: Ways into a campaign that are no platform's.
@@ -35,6 +35,7 @@ State = Literal[
     "disqualified",
     "full",
     "withdrawn",
+    "ended",
     "rejected",
     "preview",
 ]
@@ -110,7 +111,11 @@ class SpanGiven(BaseModel):
 
 
 class AnswerGiven(BaseModel):
-    """An answer to a leased item: options as places on the page, `key` the same however often it is sent."""
+    """An answer to a leased item: options as places on the page, `key` the same however often it is sent.
+
+    `unseen` stands in place of an answer where the person cannot see the item; `replaces` is the key of their
+    last answer where this one takes its place.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -118,10 +123,14 @@ class AnswerGiven(BaseModel):
     key: str = Field(min_length=8, max_length=100)
     answer: dict[str, StrictInt | str | list[StrictInt] | list[SpanGiven]] = Field(max_length=50)
     seconds: float = Field(ge=0, le=1e7, allow_inf_nan=False)
+    unseen: StrictBool = False
+    comment: str = Field("", max_length=LONGEST_COMMENT)
+    replaces: str = Field("", max_length=100)
 
-    def raw(self) -> dict[str, Any]:
-        """The answer as plain values."""
-        return self.model_dump()["answer"]
+    def submission(self) -> Submission:
+        """The answer as it is taken."""
+        answer = NOT_VISIBLE if self.unseen else self.model_dump()["answer"]
+        return Submission(self.lease, self.key, answer, self.seconds, self.comment, self.replaces)
 
 
 class ReceiptView(BaseModel):
@@ -212,7 +221,7 @@ class Views:
             done=standing.done,
             of=standing.of,
             notice=phrase_in(language, standing.notice),
-            code=(leave.code or standing.code) if standing.state == "done" else "",
+            code=(leave.code or standing.code) if standing.state in ("done", "ended") else "",
             leave=LeaveView(address=leave.address, method=leave.method, fields=dict(leave.fields))
             if leave.address
             else None,
@@ -233,6 +242,7 @@ class Views:
             "done": "completed",
             "consent": "no_consent",
             "withdrawn": "no_consent",
+            "ended": "screened_out",
             "disqualified": "failed_checks" if standing.done else "screened_out",
             "full": "completed" if standing.done else "screened_out",
         }

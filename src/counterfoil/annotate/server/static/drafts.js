@@ -16,9 +16,9 @@ export class Drafts {
     }
   }
 
-  keep(lease, answer, seconds) {
+  keep(lease, answer, seconds, comment) {
     try {
-      localStorage.setItem(this.prefix + lease, JSON.stringify({ answer, seconds }));
+      localStorage.setItem(this.prefix + lease, JSON.stringify({ answer, seconds, comment }));
     } catch {
       // As in `get`; or there is no room.
     }

@@ -3,10 +3,68 @@
 import { captionLanguage, make, say } from "./elements.js";
 import { SpansField } from "./spans.js";
 
+/** Milliseconds before an image is asked for again, at first; how often; and after which one is late. */
+const AGAIN = 500;
+const RETRIES = 3;
+const LATE = 15000;
+
+/** The images of an item, which is answered once all of them are there; `changed` is called as they come. */
+export class Images {
+  constructor(changed) {
+    this.changed = changed;
+    this.count = 0;
+    this.all = new Map();
+  }
+
+  add(image, source) {
+    this.all.set(image, { source, state: "waiting", tries: 0 });
+    image.addEventListener("load", () => this.#turn(image, "loaded"));
+    image.addEventListener("error", () => this.#again(image));
+    this.#ask(image, source);
+  }
+
+  retry() {
+    for (const [image, each] of this.all) {
+      if (each.state !== "failed") continue;
+      each.tries = 0;
+      each.state = "waiting";
+      this.#ask(image, `${each.source}?again=${Date.now()}`);
+    }
+    this.changed();
+  }
+
+  get failed() {
+    return [...this.all.values()].some((each) => each.state === "failed");
+  }
+
+  get loaded() {
+    return [...this.all.values()].every((each) => each.state === "loaded");
+  }
+
+  #ask(image, source) {
+    image.src = source;
+    setTimeout(() => { if (this.all.get(image).state === "waiting") this.#turn(image, "failed"); }, LATE);
+  }
+
+  #again(image) {
+    const each = this.all.get(image);
+    if (each.tries >= RETRIES) return this.#turn(image, "failed");
+    each.tries += 1;
+    setTimeout(() => this.#ask(image, `${each.source}?again=${each.tries}`), AGAIN * 2 ** (each.tries - 1));
+    return undefined;
+  }
+
+  #turn(image, state) {
+    this.all.get(image).state = state;
+    image.classList.toggle("missing", state === "failed");
+    this.changed();
+  }
+}
+
 /** An image with a button that enlarges it. Descriptions would give answers away, so names are neutral. */
-export function picture(source, name, zoom) {
-  const image = make("img", { src: source, alt: name, decoding: "async", draggable: "false" });
-  image.addEventListener("error", () => image.classList.add("missing"));
+export function picture(source, name, { zoom, images }) {
+  const image = make("img", { alt: name, decoding: "async", draggable: "false" });
+  images.add(image, source);
   const button = make("button", { type: "button", class: "zoom", "aria-label": say("enlarge", { image: name }) }, "⤢");
   button.addEventListener("click", () => zoom(image));
   return { image, button };
@@ -25,12 +83,13 @@ class OptionsField {
       make("div", { class: `options ${shape}` }, ...field.options.map((option, at) => this.#option(option, at, context))));
   }
 
-  #option(option, at, { zoom, images }) {
+  #option(option, at, context) {
+    const { images } = context;
     const parts = [];
     let enlarge = null;
     for (const source of option.images) {
       images.count += 1;
-      const { image, button } = picture(source, say("image", { n: images.count }), zoom);
+      const { image, button } = picture(source, say("image", { n: images.count }), context);
       parts.push(image);
       // Beside the first, whose enlargement leads on to the others.
       enlarge ??= button;

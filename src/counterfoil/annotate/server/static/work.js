@@ -2,7 +2,7 @@
 
 import { Drafts } from "./drafts.js";
 import { captionLanguage, make, randomKey, say } from "./elements.js";
-import { Fields, picture } from "./fields.js";
+import { Fields, Images, picture } from "./fields.js";
 import { Outbox, request } from "./outbox.js";
 
 const { api, token, preview } = document.body.dataset;
@@ -10,6 +10,8 @@ const { api, token, preview } = document.body.dataset;
 const to = (route = "") => `${api}${route}${preview ? "" : location.search}`;
 /** Keys and clicks so soon after an item appears were meant for the one before it. */
 const TOO_SOON = 250;
+/** An answer so soon after another may be the second click of two: it is asked for again. */
+const TOO_QUICK = 500;
 /** How often a page that has nothing to do asks whether there is something, in milliseconds. */
 const ASK_AGAIN = 20000;
 
@@ -20,10 +22,14 @@ const instructions = document.getElementById("instructions");
 const enlarged = document.getElementById("enlarged");
 const sending = document.getElementById("sending");
 const keysOn = document.getElementById("keys");
+const undo = document.getElementById("undo");
+const end = document.getElementById("end-here");
 const seen = `counterfoil/${token}/instructions`;
 
 let standing = null; // what the server last replied
-let shown = null; // the item on the page: {item, fields, watch, images}
+let shown = null; // the item on the page: {item, fields, form, watch, images, ...}
+let last = null; // what was answered last: {item, submission}, and whether it is stored
+let answered = -Infinity; // when that was
 let sent = new Set(); // leases answered here, whether the server knows or not
 let asking = null;
 
@@ -33,6 +39,7 @@ const outbox = new Outbox(token, to("/answers"), {
     standing = receipt.work;
     drafts.remove(submission.lease);
     if (shown?.waits === submission.lease) shown = null;
+    if (last?.submission.key === submission.key) last.stored = receipt.accepted;
     if (!receipt.accepted) sent.delete(submission.lease);
     if (receipt.notice) tell(receipt.notice, !receipt.accepted);
     draw();
@@ -41,6 +48,7 @@ const outbox = new Outbox(token, to("/answers"), {
     if (shown?.waits === submission.lease) {
       // What was written is still on the page, to be put right.
       shown.waits = null;
+      answered = -Infinity;
       sent.delete(submission.lease);
       shown.form.inert = false;
       tell(reply.error, true);
@@ -81,6 +89,9 @@ function draw() {
   drawProgress(waiting.length);
   document.querySelector("footer").hidden = ["consent", "withdrawn", "preview"].includes(standing.state);
   const working = ["work", "onboarding", "preview"].includes(standing.state);
+  undo.hidden = !last?.stored || last.item.practice || Boolean(shown?.replaces) || !["work", "done"].includes(standing.state);
+  end.hidden = !working;
+  if (shown?.replaces && ["work", "done"].includes(standing.state)) return undefined;
   if (!working) {
     shown = null;
     return (STATES[standing.state] ?? STATES.disqualified)();
@@ -145,15 +156,8 @@ const STATES = {
     page(document.title, make("div", { class: "prose" }, prose("consent-text")), make("p", { class: "buttons" }, agree, decline));
     agree.focus({ preventScroll: true });
   },
-  done() {
-    const parts = [];
-    const way = leave();
-    if (standing.code && !standing.leave?.address) {
-      parts.push(make("p", {}, say("code_label")), make("p", { class: "code" }, make("output", {}, standing.code)));
-    }
-    message(say("done_title"), say("done"), ...parts, way);
-    main.querySelector("a.primary, button.primary")?.focus({ preventScroll: true });
-  },
+  done: () => goodbye(say("done_title"), say("done")),
+  ended: () => goodbye(say("ended_title"), say("ended")),
   paused() {
     message(say("paused_title"), say("paused"));
     asking = setTimeout(load, ASK_AGAIN);
@@ -165,6 +169,15 @@ const STATES = {
   disqualified: () => message(say("disqualified_title"), say("disqualified"), leave()),
   withdrawn: () => message(say("withdrawn_title"), say("withdrawn"), leave()),
 };
+
+function goodbye(title, text) {
+  const parts = [];
+  if (standing.code && !standing.leave?.address) {
+    parts.push(make("p", {}, say("code_label")), make("p", { class: "code" }, make("output", {}, standing.code)));
+  }
+  message(title, text, ...parts, leave());
+  main.querySelector("a.primary, button.primary")?.focus({ preventScroll: true });
+}
 
 /** The way back to the platform that people came from: a link, or a form where it wants one posted. */
 function leave() {
@@ -191,8 +204,10 @@ function begin() {
 
 // ---- an item
 
-function drawItem(item) {
-  const context = { zoom, images: { count: 0 } };
+/** Show an item; with `before`, a submission that is stored, its answer can be changed. */
+function drawItem(item, before = null) {
+  const images = new Images(drawImages);
+  const context = { zoom, images };
   const several = item.shown.filter((each) => each.kind === "image").length > 1;
   const marked = new Map();
   const pictures = make("div", { class: "pictures" });
@@ -205,23 +220,33 @@ function drawItem(item) {
       texts.append(text);
       continue;
     }
-    context.images.count += 1;
-    const name = several && each.label ? each.label : say("image", { n: context.images.count });
-    const { image, button } = picture(each.content, name, zoom);
+    images.count += 1;
+    const name = several && each.label ? each.label : say("image", { n: images.count });
+    const { image, button } = picture(each.content, name, context);
     image.addEventListener("click", () => zoom(image));
     pictures.append(make("figure", {}, image, button, several ? make("figcaption", {}, name) : null));
   }
   const fields = new Fields(item, context);
   const send = make("button", { type: "submit", class: fields.single ? "" : "primary" }, say("send"), make("kbd", { "aria-hidden": "true" }, "↵"));
-  const title = item.practice ? say("practice", { n: item.position }) : say("item", { n: item.position });
+  const title = say(before ? "changing" : item.practice ? "practice" : "item", { n: item.position });
   const heading = make("h1", { tabindex: "-1" }, title);
   const hint = fields.single ? say("at_once") : say("then_send");
+  const unseen = make("button", { type: "button", id: "unseen", click: () => submit(true) }, say("unseen"));
+  const leaveIt = make("button", { type: "button", click: forgetChange }, say("leave_it"));
+  const state = make("p", { class: "images-state", role: "status" });
+  const comment = make("textarea", { id: "comment", rows: 2, maxlength: 2000, autocomplete: "off" });
   const form = make("form", { class: "item", novalidate: true },
     make("div", { class: "head" }, heading, preview ? make("p", { class: "hint" }, say("preview")) : null),
-    pictures, texts, fields.element,
-    make("div", { class: "foot" }, send, make("p", { class: "hint" }, hint)));
+    pictures, texts, state, fields.element,
+    make("div", { class: "foot" }, send, preview ? null : unseen, before ? leaveIt : null, make("p", { class: "hint" }, hint),
+      preview ? null : make("details", { class: "comment" }, make("summary", {}, say("comment")),
+        make("label", { for: comment.id }, say("comment_hint")), comment)));
   form.classList.toggle("beside", pictures.childElementCount > 0);
-  shown = { item, fields, form, watch: new Watch(), at: performance.now(), waits: null, byArrow: false };
+  shown = { item, fields, form, watch: new Watch(), images, state, send, comment, at: performance.now(), waits: null,
+    byArrow: false, clicks: 0, replaces: before?.key };
+  // Which click in a row it is, as the system counts them: the second may be meant for the item before.
+  form.addEventListener("mousedown", (event) => { shown.clicks = event.detail; });
+  form.addEventListener("keydown", () => { shown.clicks = 0; }, true);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     submit();
@@ -232,8 +257,9 @@ function drawItem(item) {
     form.addEventListener("pointerdown", () => { shown.byArrow = false; });
     form.addEventListener("click", (event) => {
       if (event.target.type !== "radio" || shown.byArrow) return;
-      if (performance.now() - shown.at < TOO_SOON) event.preventDefault();
-      else submit();
+      if (!tooSoon() && !tooQuick()) return submit();
+      event.preventDefault();
+      return undefined;
     });
   }
   // A text whose parts are being marked stands in its field, and not a second time above it.
@@ -241,35 +267,70 @@ function drawItem(item) {
     if (field.kind === "spans" && marked.has(field.text)) marked.get(field.text).hidden = !element.hidden;
   });
   form.addEventListener("change", marking);
-  if (!fields.single && !preview) keepDraft(shown);
+  if (before) fill(shown, { answer: before.answer, seconds: before.seconds, comment: before.comment });
+  else if (!fields.single && !preview) keepDraft(shown);
   marking();
   main.replaceChildren(form);
+  drawImages();
   heading.focus({ preventScroll: true });
   window.scrollTo(0, 0);
 }
 
+/** The fields are open once all images are there; of one that does not come the page says so. */
+function drawImages() {
+  if (!shown) return;
+  const { images, fields, form, state, send, watch } = shown;
+  const wait = !images.loaded;
+  if (fields.element.inert && !wait) shown.at = performance.now();
+  fields.element.inert = send.disabled = wait;
+  watch.turn(wait);
+  state.hidden = !wait;
+  form.setAttribute("aria-busy", String(wait && !images.failed));
+  const again = make("button", { type: "button", click: () => images.retry() }, say("retry"));
+  if (wait) state.replaceChildren(...(images.failed ? [say("not_loaded"), " ", again] : [say("loading_images")]));
+}
+
+function fill({ fields, watch, comment }, { answer, seconds, comment: text }) {
+  fields.restore(answer);
+  watch.before += 1000 * seconds;
+  comment.value = text ?? "";
+  comment.closest("details").open = Boolean(text);
+}
+
+/** Show what was answered last, to be changed. */
+function change() {
+  if (!last?.stored || shown?.waits) return;
+  tell("");
+  drawItem(last.item, last.submission);
+  draw();
+}
+
+function forgetChange() {
+  shown = null;
+  tell("");
+  draw();
+}
+
 /** Fill in what was begun of an item before the page was loaded again, and keep what is begun from now on. */
-function keepDraft({ item, fields, form, watch }) {
+function keepDraft({ item, fields, form, watch, comment }) {
   const draft = drafts.get(item.lease);
-  if (draft) {
-    fields.restore(draft.answer);
-    watch.before += 1000 * draft.seconds;
-  }
+  if (draft) fill(shown, draft);
   const keep = () => {
-    drafts.keep(item.lease, fields.draft, watch.seconds);
+    drafts.keep(item.lease, fields.draft, watch.seconds, comment.value);
     shown.keep = keep;
   };
   form.addEventListener("input", keep);
   form.addEventListener("change", keep);
 }
 
-function submit() {
+function submit(unseen = false) {
   if (!shown || shown.waits || preview) {
     if (preview) tell(say("preview"), true);
     return;
   }
-  const answer = shown.fields.open();
-  const lacking = shown.fields.lacking;
+  if (tooQuick() || (!unseen && !shown.images.loaded)) return;
+  const answer = unseen ? {} : shown.fields.open();
+  const lacking = unseen ? undefined : shown.fields.lacking;
   if (lacking) {
     // From another field, Enter goes on to the one that is lacking; only there it was pressed to send.
     const field = document.activeElement.closest("fieldset");
@@ -279,15 +340,21 @@ function submit() {
     return;
   }
   tell("");
-  const { item, watch, fields, form } = shown;
+  const { item, watch, fields, form, comment, replaces } = shown;
   const seconds = Math.round(watch.seconds * 1000) / 1000;
   sent.add(item.lease);
-  if (fields.free || item.practice) {
+  if (fields.free || item.practice || replaces) {
     shown.waits = item.lease;
     form.inert = true;
   }
-  outbox.add({ lease: item.lease, key: randomKey(), answer, seconds });
-  if (!shown.waits) draw();
+  const submission = { lease: item.lease, key: randomKey(), answer, seconds };
+  if (unseen) submission.unseen = true;
+  if (comment.value.trim()) submission.comment = comment.value.trim();
+  if (replaces) submission.replaces = replaces;
+  answered = performance.now();
+  last = { item, submission, stored: false };
+  outbox.add(submission);
+  if (shown && !shown.waits) draw();
 }
 
 function preload(item) {
@@ -296,22 +363,25 @@ function preload(item) {
   for (const source of sources) new Image().src = source;
 }
 
-/** Seconds for which the item was in sight. */
+/** Seconds for which the item was in sight, its images too. */
 class Watch {
   constructor() {
     this.before = 0;
-    this.since = document.hidden ? null : performance.now();
+    this.since = null;
+    this.waits = true;
   }
 
   get seconds() {
     return (this.before + (this.since === null ? 0 : performance.now() - this.since)) / 1000;
   }
 
-  turn() {
-    if (document.hidden && this.since !== null) {
+  turn(waits = this.waits) {
+    this.waits = waits;
+    const seen = !document.hidden && !waits;
+    if (!seen && this.since !== null) {
       this.before += performance.now() - this.since;
       this.since = null;
-    } else if (!document.hidden && this.since === null) {
+    } else if (seen && this.since === null) {
       this.since = performance.now();
     }
   }
@@ -391,6 +461,18 @@ document.getElementById("withdraw-now")?.addEventListener("click", async (event)
   return draw();
 });
 
+document.getElementById("end-now")?.addEventListener("click", async (event) => {
+  event.target.closest("dialog").close();
+  if (outbox.waiting.length) return tell(say("not_sent", { n: outbox.waiting.length }), true);
+  const reply = await request(to("/end"), {});
+  if (!reply.body) return tell(reply.error || say("offline"), true);
+  tell("");
+  shown = null;
+  standing = reply.body;
+  return draw();
+});
+undo.addEventListener("click", change);
+
 keysOn.checked = remembered("counterfoil/keys") !== "off";
 keysOn.addEventListener("change", () => remembered("counterfoil/keys", keysOn.checked ? "on" : "off"));
 
@@ -407,13 +489,15 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "?") {
     event.preventDefault();
     instructions.showModal();
+  } else if (event.key === "u" && !undo.hidden) {
+    change();
   } else if (event.key === "z" && shown) {
     const image = document.activeElement?.closest(".option, figure")?.querySelector("img") ?? main.querySelector("img");
     if (image) zoom(image);
   } else if (/^[0-9]$/.test(event.key) && shown && !shown.waits) {
     event.preventDefault();
     // 0 is the tenth, as it is on a keyboard.
-    if (!event.repeat && !tooSoon()) choose((Number(event.key) + 9) % 10);
+    if (!event.repeat && !tooSoon() && shown.images.loaded) choose((Number(event.key) + 9) % 10);
   }
 });
 
@@ -421,8 +505,17 @@ function tooSoon() {
   return performance.now() - shown.at < TOO_SOON;
 }
 
+/** Whether an answer comes right after another, so that it may have been meant for that item; the page says so. */
+function tooQuick() {
+  const quick = performance.now() - answered < TOO_QUICK || (shown.clicks > 1 && answered > 0);
+  shown.clicks = 0;
+  if (quick) tell(say("too_quick"), true);
+  return quick;
+}
+
 function choose(at) {
   const field = shown.fields.current;
+  if (shown.fields.single && tooQuick()) return;
   if (!field?.digit(at)) return;
   if (shown.fields.single) submit();
   else if (field.field.kind === "one") shown.fields.after(field)?.focus();

@@ -1,0 +1,132 @@
+"""Connections that ask nothing, slowly or never, to a server of its own: others are heard all the same."""
+
+import http.client
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from counterfoil.annotate.server import connections
+from served_campaign import campaign_of
+
+#: Serves the campaign in argv with so many descriptors, and with waits that a test can wait for.
+SERVER = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]),) * 2)
+from counterfoil.annotate.server import connections
+connections.HEAD, connections.BODY = float(sys.argv[3]), float(sys.argv[3])
+from counterfoil.tasks.annotate_serve import serve_campaign
+serve_campaign(sys.argv[1], port=0, ready=lambda found: print(found.site, flush=True))
+"""
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator:
+    """Serves a campaign with a limit of descriptors and a wait; gives its port."""
+    with ExitStack() as stack:
+
+        def start(descriptors: int, wait: float) -> int:
+            campaign = campaign_of(tmp_path / "campaign", "yes-no")
+            given = [str(campaign.folder), str(descriptors), str(wait)]
+            process = subprocess.Popen(
+                [sys.executable, "-c", SERVER, *given], stdout=subprocess.PIPE, text=True
+            )
+            stack.enter_context(process)
+            stack.callback(process.send_signal, signal.SIGINT)
+            assert process.stdout is not None
+            return int(process.stdout.readline().rpartition(":")[2])
+
+        yield start
+
+
+def asked(port: int) -> int:
+    """The status of a whole request."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        connection.request("GET", "/static/work.css")
+        reply = connection.getresponse()
+        reply.read()
+        return reply.status
+
+
+def opened(stack: ExitStack, port: int, begun: bytes) -> socket.socket:
+    """A connection that has sent the beginning of a request."""
+    made = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+    made.sendall(begun)
+    return made
+
+
+def ended(connection: socket.socket) -> bool:
+    """Whether the server closed a connection, which it does within the time-out of the socket."""
+    try:
+        while True:
+            if not connection.recv(4096):
+                return True
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
+        b"POST /open HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\nhalf",
+    ],
+    ids=["nothing", "half a head", "half a body"],
+)
+def test_a_request_that_does_not_end_is_ended(serve, begun: bytes) -> None:
+    port = serve(256, 0.5)
+    with ExitStack() as stack:
+        assert ended(opened(stack, port, begun))
+        # Bytes now and then do not make the time longer.
+        slow = opened(stack, port, begun)
+        with pytest.raises(OSError):  # noqa: PT011
+            for _ in range(200):
+                slow.sendall(b"a")
+                time.sleep(0.05)
+        assert asked(port) == 200
+
+
+def test_more_connections_than_descriptors_do_not_take_the_server_away(serve) -> None:
+    port = serve(256, 60.0)
+    with ExitStack() as stack:
+        for _ in range(400):
+            opened(stack, port, b"GET / HTTP/1.1\r\n")
+            if len(stack._exit_callbacks) % 100 == 0:
+                assert asked(port) == 200
+        assert asked(port) == 200
+        # Whole requests whose connections stay open take no one's place either.
+        for _ in range(400):
+            opened(stack, port, b"GET /static/work.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert asked(port) == 200
+
+
+def test_a_connection_that_asks_stays_open(serve) -> None:
+    port = serve(256, 0.5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    for _ in range(3):
+        connection.request("GET", "/static/work.css")
+        assert connection.getresponse().read()
+        # Longer than a request may take: between two of them there is no hurry.
+        time.sleep(0.8)
+    connection.close()
+
+
+def test_as_many_descriptors_are_asked_for_as_the_system_allows() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, before[1]), before[1]))
+        assert connections.allowed_descriptors() == min(65_536, before[1])
+        assert os.sysconf("SC_OPEN_MAX") == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -1,0 +1,185 @@
+"""Strangers at a campaign whose people come by ids that anybody can type: they do not become those people."""
+
+import hashlib
+import json
+from base64 import urlsafe_b64encode
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from counterfoil.annotate.answers import judgement_table
+from counterfoil.annotate.platforms.signatures import KEYS
+from counterfoil.annotate.server.app import make_app
+from counterfoil.annotate.server.security import MOST_WRONG
+from counterfoil.errors import DataError
+from counterfoil.tasks.annotate_review import annotate_readmit
+
+#: Addresses by which a person of each platform comes.
+ADDRESSES = {
+    "sona": "/enter?sona_id=4711",
+    "panel": "/enter?person=4711",
+    "connect": "/enter?participantId=4711&projectId=p1&assignmentId=a1",
+    "prolific": "/enter?PROLIFIC_PID=5f8a&STUDY_ID=60a&SESSION_ID=61b",
+    "mturk": "/enter?assignmentId=3A&hitId=3H&workerId=W4711&turkSubmitTo=https%3A%2F%2Fwww.mturk.com",
+}
+#: A key of RSA that is no one's: modulus and private exponent.
+_MODULUS = int(
+    "933aa2e4b82f25a1e3cabf41653b5622083870b0c65b70570ec3c01a118043abe7edb0e7c080fb9cf3b24802f7f0c50e"
+    "8ea6ffc11eaf668dbb7ca05a5f40043e908b67c26bf1c2d52cb6a66b356967526fbc182aed673950a92c4ec55ef9504d"
+    "511352946950a5d584af06dfeccb73b8a5c04f26266db6c3df8c8f94da29c64dffe371c54b3a2bd1d3b7c2cb850cb613"
+    "91a9d1a30eb75c2830cbe854fd9bc930a6221139ea1ea9209f22b14b235b38300356881834da885fd3824a481d1a7b1e"
+    "46a2437a3323b4447a300e0e664a18b41403efb112f5ad340b42fc6592a893c831d8d41e858b6decbba5c842bb189599"
+    "4f6bbb49c8ae395bf57bcba45a47de6f",
+    16,
+)
+_PRIVATE = int(
+    "14804f40d06c46ee11400bbc1ef7bc1436c1d3e0ac6ba7812fe8a3d3881eacb854d8e7cfe04ca052282b14aa4e7d3940"
+    "c02e27f74129c5258a4c7330726001d74bc865b53b2914961b9e541e774c609b52e770696b2fd05982327870dfbb3c15"
+    "301623e324fbc5192e308876b3a201a608caa11adbb20907a3158f1977fc3b852ddd0bf32a06748c11d77d0d9252707d"
+    "236419c95910e7b6830424243354ee7a2f92664394356495d4c588e434979733700d0ae6e343226bc54936791d5a9f7e"
+    "0fc820b5cf95df78b281e9ca520a39d65debaa4b1eeda27a0d99039c43628c31a24cd12c1301f1da19aad9c1e32825da"
+    "65a7e39b73669b0b1dbc963b20e3237d",
+    16,
+)
+
+
+def browser(site: Any, address: str = "testclient") -> TestClient:
+    """Another browser, with cookies of its own."""
+    return TestClient(
+        site.client.app,
+        base_url="https://study.example",
+        follow_redirects=False,
+        raise_server_exceptions=False,
+        client=(address, 50_000),
+    )
+
+
+def token_of(reply: Any) -> str:
+    assert reply.status_code == 303, reply.text
+    return reply.headers["location"].partition("?")[0].removeprefix("/work/")
+
+
+@pytest.mark.parametrize("platform", ADDRESSES)
+def test_who_knows_an_id_neither_enters_nor_reads_nor_withdraws(site_of: Any, platform: str) -> None:
+    site = site_of(entry=platform, completion="")
+    own, other = browser(site), browser(site)
+    token = token_of(own.get(ADDRESSES[platform]))
+    own.post(f"/api/work/{token}/consent", json={})
+    lease = own.get(f"/api/work/{token}").json()["items"][0]["lease"]
+    answer = {"lease": lease, "key": "key-0001", "answer": {"match": 0}, "seconds": 1}
+    assert own.post(f"/api/work/{token}/answers", json=answer).json()["accepted"]
+    refused = other.get(ADDRESSES[platform])
+    assert (refused.status_code, "location" in refused.headers) == (403, False)
+    assert refused.headers["content-type"].startswith("text/html")
+    assert "ask the researcher" in refused.text
+    assert token not in refused.text
+    assert "4711" not in refused.text
+    assert judgement_table(site.database, site.campaign).num_rows == 1
+    # The person comes again in the browser that came first, and pages that are open go on.
+    again = token_of(own.get(ADDRESSES[platform]))
+    assert own.get(f"/api/work/{again}").json()["done"] == 1
+    assert own.get(f"/api/work/{token}").json()["done"] == 1
+
+
+def test_the_cookie_goes_where_people_enter_and_no_further(site_of: Any) -> None:
+    for platform, marks in (
+        ("sona", "SameSite=Lax; Secure"),
+        ("mturk", "SameSite=None; Secure; Partitioned"),
+    ):
+        site = site_of(entry=platform, completion="")
+        cookie = browser(site).get(ADDRESSES[platform]).headers["set-cookie"]
+        assert cookie.endswith(f"; HttpOnly; {marks}")
+        assert "Path=/enter;" in cookie
+    assert "set-cookie" not in site_of().client.get("/").headers
+
+
+def test_guessing_ids_is_slowed_down_and_the_person_still_passes(site_of: Any) -> None:
+    site = site_of(entry="sona")
+    own, other = browser(site, "192.0.2.1"), browser(site, "192.0.2.1")
+    own.get(ADDRESSES["sona"])
+    replies = [other.get(ADDRESSES["sona"]).status_code for _ in range(MOST_WRONG + 1)]
+    assert replies == [403] * MOST_WRONG + [429]
+    assert own.get(ADDRESSES["sona"]).status_code == 303
+
+
+def test_the_researcher_lets_a_person_in_from_another_browser(site_of: Any) -> None:
+    site = site_of(entry="sona")
+    own, other = browser(site), browser(site)
+    token = token_of(own.get(ADDRESSES["sona"]))
+    bearer = {"authorization": f"Bearer {site.campaign.secrets['token']}"}
+    unknown = site.client.post("/api/research/readmissions", json={"worker": "1"}, headers=bearer)
+    assert (unknown.status_code, "no such person" in unknown.json()["error"]) == (422, True)
+    assert site.client.post("/api/research/readmissions", json={"worker": "4711"}).status_code == 401
+    reply = site.client.post("/api/research/readmissions", json={"worker": " 4711 "}, headers=bearer)
+    assert "may come with another browser" in reply.json()["done"]
+    new = token_of(other.get(ADDRESSES["sona"]))
+    assert other.get(f"/api/work/{new}").status_code == 200
+    assert own.get(f"/api/work/{token}").status_code == 404
+    assert own.get(ADDRESSES["sona"]).status_code == 403
+    # The command does the same.
+    annotate_readmit(site.campaign.folder, worker="4711")
+    assert own.get(ADDRESSES["sona"]).status_code == 303
+    assert other.get(ADDRESSES["sona"]).status_code == 403
+
+
+def encoded(value: Any) -> str:
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def signed(claims: dict[str, Any], *, alg: str = "RS256", kid: str = "k1") -> str:
+    """A token as Prolific signs it (RFC 7515, appendix A.2)."""
+    text = f"{encoded({'alg': alg, 'kid': kid, 'typ': 'JWT'})}.{encoded(claims)}"
+    info = bytes.fromhex("3031300d060960864801650304020105000420") + hashlib.sha256(text.encode()).digest()
+    padded = b"\x00\x01" + b"\xff" * (256 - 3 - len(info)) + b"\x00" + info
+    return f"{text}.{encoded(pow(int.from_bytes(padded), _PRIVATE, _MODULUS).to_bytes(256))}"
+
+
+def keys(modulus: int = 0) -> dict[str, Any]:
+    n = (modulus or _MODULUS).to_bytes(256)
+    return {"keys": [{"kty": "RSA", "alg": "RS256", "kid": "k1", "n": encoded(n), "e": "AQAB", "use": "sig"}]}
+
+
+def test_where_the_platform_signs_its_word_counts_in_any_browser(site_of: Any) -> None:
+    site = site_of(entry="prolific", completion="C1X2")
+    (site.campaign.folder / KEYS).write_text(json.dumps(keys()))
+    clock, public = (lambda: site.clock[0]), "https://study.example"
+    site.client.app = make_app(site.campaign, site.database, public_url=public, clock=clock)
+    ids = {"PROLIFIC_PID": "5f8a", "STUDY_ID": "60a", "SESSION_ID": "61b", "workspace_id": "w"}
+    claims = {"aud": "https://study.example", "exp": site.clock[0] + 60, "prolific": ids}
+
+    def come(token: str) -> Any:
+        return browser(site, f"10.0.0.{len(token) % 200}").get(f"/enter?prolific_token={token}")
+
+    first, second = come(signed(claims)), come(signed({**claims, "aud": ["study.example"]}))
+    people = [browser(site).get(f"/api/work/{token_of(reply)}") for reply in (first, second)]
+    assert [reply.status_code for reply in people] == [200, 200]
+    head, body, mark = signed(claims).split(".")
+    other = encoded({**claims, "prolific": {**ids, "PROLIFIC_PID": "5f8b"}})
+    for forged in (
+        "",
+        "a.b.c",
+        f"{head}.{other}.{mark}",
+        f"{head}.{body}.",
+        f"{head}.{body}.{encoded(bytes(256))}",
+        f"{encoded({'alg': 'none', 'kid': 'k1'})}.{body}.",
+        signed(claims, alg="HS256"),
+        signed(claims, kid="k2"),
+        signed({**claims, "aud": "https://other.example"}),
+        signed({**claims, "exp": site.clock[0] - 1}),
+        signed({"aud": "https://study.example", "prolific": ids}),
+    ):
+        reply = come(forged)
+        assert (reply.status_code, "location" in reply.headers) == (422, False), forged
+    # Ids alone are no longer taken.
+    assert browser(site).get(ADDRESSES["prolific"]).status_code == 422
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', "short"])
+def test_keys_that_are_none_are_refused_when_the_campaign_is_served(site_of: Any, text: str) -> None:
+    site = site_of(entry="prolific")
+    short = json.dumps(keys(modulus=2**1000 + 1))
+    (site.campaign.folder / KEYS).write_text(short if text == "short" else text)
+    with pytest.raises(DataError, match="no set of public keys"):
+        make_app(site.campaign, site.database)
