@@ -12,20 +12,24 @@
     error-spans      spans.csv      item, start, end, label, text
 
 Beside these every campaign has its judgements and, where its main question is answered by one option, the
-labels; where answers have a worth (`WORTH`) also scores.csv, for `evaluate people:` and `given:`: the id, the
-mean over people (of yes-no the share of yes) and the number of answers. People are the hashes that only this
-campaign has; without people even these are left out.
+labels (with `not_visible`, how many could not see an item, where anybody could not); where answers have a
+worth (`WORTH`) also scores.csv, for `evaluate people:` and `given:`: the id, the mean over people (of yes-
+no the share of yes) and the number of answers. People are the hashes that only this campaign has; without
+people even these are left out.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from counterfoil.annotate.agreement import counted, fields_of
 from counterfoil.annotate.benchmark_items import QUAD_KINDS
 from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.forms.base import NOT_VISIBLE
 from counterfoil.annotate.forms.best_of_k import NONE
 from counterfoil.annotate.forms.match import POSITIVE
 from counterfoil.annotate.forms.preference import FIRST, SAME, SECOND
@@ -37,7 +41,7 @@ from counterfoil.data.judgements import gain_of
 #: What says that a folder is an export, and of which campaign; what says who the people were.
 ABOUT, DATA_SHEET = "export.json", "data_sheet.md"
 #: Columns of a table of judgements that say who it was, or lead to it.
-_WHO = ("person", "submitted")
+_WHO = ("person", "submitted", "comment")
 #: What an answer to a form counts as in the score of an item, where it is neither a number nor has a gain.
 WORTH: Mapping[str, Mapping[str, float]] = {
     "match": {},
@@ -51,11 +55,15 @@ _DIRECTIONS = dict(zip(QUAD_KINDS, ("ipos2t", "ineg2t", "tpos2i", "tneg2i"), str
 
 @dataclass(frozen=True, eq=False)
 class JudgedCampaign:
-    """A campaign, its judgements that count, and the labels of its main question where it has some."""
+    """A campaign, its judgements that count, and the labels of its main question where it has some.
+
+    `unseen` are the judgements of people who could not see the item: none of them counts.
+    """
 
     campaign: Campaign
     judgements: pa.Table
     labels: ItemLabels | None
+    unseen: pa.Table
 
     @classmethod
     def of(
@@ -71,7 +79,8 @@ class JudgedCampaign:
         labels = None
         if model is not None and main.kind == "one" and campaign.form.name != "quad-authoring":
             labels = item_labels(table, main, model=model, decided=decided)
-        return cls(campaign, counted(table), labels)
+        unseen = table.filter(pc.equal(table.column("answer"), NOT_VISIBLE))
+        return cls(campaign, counted(table), labels, unseen.filter(pc.is_null(unseen.column("golden"))))
 
     def answers(self) -> list[dict[str, Any]]:
         """A dict per item and person: `item`, `person`, `seconds` and the answers by question."""
@@ -102,13 +111,13 @@ def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = 
 
     Without `people` no column says who answered, nor when, and rows are in the order of items.
     """
-    table = judged.judgements
+    table = pa.concat_tables([judged.judgements, judged.unseen])
     if not people:
         table = table.drop_columns([name for name in _WHO if name in table.column_names])
         table = table.sort_by([("item", "ascending"), ("question", "ascending"), ("answer", "ascending")])
     found = {"judgements": table}
     if judged.labels is not None:
-        found["labels"] = judged.labels.table
+        found["labels"] = _labels(judged.labels.table, judged.unseen)
     own = _TABLES.get(judged.campaign.form.name)
     if own is not None:
         found |= own(judged, partly)
@@ -119,6 +128,17 @@ def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = 
             named = [column for column in ("annotator", "judge", "author") if column in each.column_names]
             found[name] = each.drop_columns(named)
     return found
+
+
+def _labels(table: pa.Table, unseen: pa.Table) -> pa.Table:
+    """The labels with how many people could not see each item, and items that none of them could see."""
+    if not len(unseen):
+        return table
+    blind = Counter(unseen.column("item").to_pylist())
+    rows = [{**row, "not_visible": blind.pop(row["item"], 0)} for row in table.to_pylist()]
+    common = {"question": rows[0]["question"], "label": NOT_VISIBLE, "answers": 0, "decided": False}
+    rows += [{"item": item, **common, "not_visible": n} for item, n in blind.items()]
+    return pa.Table.from_pylist(rows, table.schema.append(pa.field("not_visible", pa.int64())))
 
 
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pa.Table:

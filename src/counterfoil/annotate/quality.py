@@ -4,6 +4,7 @@ The signs are those of `counterfoil.stats.careless`, adjusted over all people an
 that any careful person is flagged is about `LEVEL`. They suggest what to do and decide nothing.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -42,12 +43,14 @@ class PersonQuality:
     """What was found about a person's answers.
 
     `suggestion` is to approve where there is no reason to do otherwise, to look at the answers where there is
-    one, and to reject where items of known answer and another sign speak against the person.
+    one, and to reject where items of known answer and another sign speak against the person. `not_visible` is
+    how many items they said they could not see, which are not among `items`.
     """
 
     person: str
     items: int
     reasons: tuple[CarelessReason, ...]
+    not_visible: int = 0
 
     @property
     def suggestion(self) -> Suggestion:
@@ -75,16 +78,18 @@ def people_quality(
     >>> rows = {"item": ["a"], "person": ["p"], "question": ["q"], "answer": ["yes"], "seconds": [5.0],
     ...         "golden": pa.nulls(1, pa.bool_())}
     >>> people_quality(pa.table(rows))
-    (PersonQuality(person='p', items=1, reasons=()),)
+    (PersonQuality(person='p', items=1, reasons=(), not_visible=0),)
     """
     field = None if campaign is None else fields_of(campaign).get(campaign.form.main)
     if "role" in table.column_names:
         table = table.filter(
             pc.is_in(pc.fill_null(table.column("role"), "work"), pa.array(["work", "golden"]))
         )
-    rows = _of_main(table.filter(pc.not_equal(table.column("answer"), NOT_VISIBLE)), field)
+    unseen = pc.equal(table.column("answer"), NOT_VISIBLE)
+    blind = Counter(table.filter(unseen).column("person").to_pylist())
+    rows = _of_main(table.filter(pc.invert(unseen)), field)
     if not len(rows):
-        return ()
+        return tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
     names = pc.unique(rows.column("person")).to_pylist()
     person, item = codes(rows.column("person")), codes(rows.column("item"))
     answer, options = _answers(rows, field)
@@ -108,9 +113,9 @@ def people_quality(
     counts = np.bincount(person, minlength=len(names))
     golden = np.bincount(person[right >= 0], minlength=len(names))
     return tuple(
-        PersonQuality(name, int(counts[at]), _reasons(found, at, int(golden[at]), level))
+        PersonQuality(name, int(counts[at]), _reasons(found, at, int(golden[at]), level), blind.pop(name, 0))
         for at, name in enumerate(names)
-    )
+    ) + tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
 
 
 def _of_main(table: pa.Table, field: FormField | None) -> pa.Table:

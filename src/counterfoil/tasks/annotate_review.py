@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class PeopleReview(Tabular):
     """Everyone who answered, the signs of careless work, and what was decided.
 
-    Rows by "person": `person` (a hash), `items`, `suggestion` (approve, look, reject), `signs`; `decision`,
+    Rows by "person": `person` (a hash), `items`, `not_visible` (items that they could not see),
+    `suggestion` (approve, look, reject), `signs`; `decision`,
     `category`, `reason`, `by` and `at` (seconds since the epoch), empty or null before there is a decision;
     `platform`, and `study` and `submission` where the platform named them. Rows by "reason" are one per sign
     of a person: `person`, `sign`, `sentence`, `value`, `pool`, `p` (adjusted over all people and signs).
@@ -62,7 +63,8 @@ class PeopleReview(Tabular):
             "suggestion",
             "signs",
         )
-        kinds = [("person", pa.string()), ("items", pa.int64()), *((name, pa.string()) for name in texts)]
+        counts = [(name, pa.int64()) for name in ("items", "not_visible")]
+        kinds = [("person", pa.string()), *counts, *((name, pa.string()) for name in texts)]
         kinds.append(("at", pa.float64()))
         return pa.Table.from_pylist([self._row(each) for each in self.quality], pa.schema(kinds))
 
@@ -72,6 +74,7 @@ class PeopleReview(Tabular):
         return {
             "person": each.person,
             "items": each.items,
+            "not_visible": each.not_visible,
             "platform": platform,
             "study": parameters.get("study", ""),
             "submission": parameters.get("submission", ""),

@@ -37,7 +37,8 @@ def nginx(folder: Path, location: str, upstream: int) -> Iterator[int]:
     port, folder = free_port(), folder / "nginx"
     folder.mkdir()
     temporary = "".join(
-        f"{each}_temp_path {folder}/{each};\n" for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        f"{each}_temp_path {folder}/{each};\n"
+        for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     (folder / "nginx.conf").write_text(
         f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n"
@@ -115,5 +116,7 @@ def test_the_configuration_of_the_docs_tells_visitors_apart(tmp_path: Path) -> N
 def test_headers_of_a_proxy_that_was_not_named_are_not_believed(tmp_path: Path) -> None:
     with serving(campaign_of(tmp_path / "c", "yes-no"), public_url=PUBLIC) as served:
         port = int(served.url.rpartition(":")[2])
-        replies = [ask(port, f"/enter/{at}x", X_Forwarded_For=f"192.0.2.{at}")[0] for at in range(MOST_WRONG + 1)]
+        replies = [
+            ask(port, f"/enter/{at}x", X_Forwarded_For=f"192.0.2.{at}")[0] for at in range(MOST_WRONG + 1)
+        ]
         assert replies == [404] * MOST_WRONG + [429]

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
-from counterfoil.annotate import work
+from counterfoil.annotate import entry, work
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.entry import make_links
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, phrases_of
+from counterfoil.annotate.server.app import make_app
 from counterfoil.annotate.tables import events, sa
 from counterfoil.annotate.work import set_running
-from counterfoil.errors import StorageError
+from counterfoil.errors import DataError, StorageError
 from served_campaign import CELLS
 
 
@@ -173,7 +175,7 @@ def test_what_cannot_be_stored_is_not_acknowledged(
     from counterfoil.annotate import work
 
     def fail(*given: object, **more: object) -> None:
-        raise StorageError(what, where="database.sqlite")
+        raise StorageError(what, where="postgresql://counterfoil@db.example/answers")
 
     token = site.token()
     lease = site.work(token)["items"][0]["lease"]
@@ -181,7 +183,37 @@ def test_what_cannot_be_stored_is_not_acknowledged(
         patch.setattr(work, "take", fail)
         reply = site.answer(token, lease, {"match": 0})
     assert (reply.status_code, what in reply.json()["error"]) == (status, True)
+    assert "db.example" not in reply.text
     assert site.answer(token, lease, {"match": 0}).json()["accepted"]
+
+
+@pytest.mark.parametrize("error", [StorageError, DataError])
+def test_people_learn_nothing_of_the_database_and_the_researcher_does(
+    site: Any, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fail(*given: object, **more: object) -> None:
+        raise error(
+            "the database cannot be used: no route to db.example", where="/srv/campaign/database.sqlite"
+        )
+
+    told: list[str] = []
+    app = make_app(site.campaign, site.database, trouble=told.append)
+    client = TestClient(app, "http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False)
+    token = site.token()
+    monkeypatch.setattr(entry, "person_of", fail)
+    monkeypatch.setattr(entry, "enter", fail)
+    for path, kind in (
+        (f"/api/work/{token}x", "application/json"),
+        (f"/work/{token}", "text/html; charset=utf-8"),
+        (f"/enter/{make_links(site.campaign, 1)[0]}", "text/html; charset=utf-8"),
+    ):
+        reply = client.get(path)
+        assert (reply.status_code, reply.headers["content-type"]) == (503, kind)
+        assert "the database cannot be used; nothing was stored" in reply.text
+        assert "db.example" not in reply.text
+        assert "/srv" not in reply.text
+    assert len(told) >= 3
+    assert "db.example" in told[0]
 
 
 def test_who_withdraws_leaves_nothing(site: Any) -> None:

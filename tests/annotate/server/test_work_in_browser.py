@@ -11,6 +11,7 @@ import pytest
 from counterfoil.annotate import work
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import CONSENT, INSTRUCTIONS
+from counterfoil.annotate.forms.base import NOT_VISIBLE
 from counterfoil.annotate.languages import LANGUAGES, in_language, phrases_of
 from counterfoil.annotate.pay import BY_ITEM
 from counterfoil.annotate.server.work_pages import words_of
@@ -440,3 +441,180 @@ def test_an_open_link_asks_for_its_code(serve: Any, visit: Any, violations: Any)
     begin(page)
     press(page, ["1"])
     wait_for_answers(page, served, 1)
+
+
+def test_an_image_that_does_not_come_is_waited_for_and_can_be_said_to_be_unseen(
+    serve: Any, visit: Any, violations: Any
+) -> None:
+    served = serve("which-image", n=3)
+    lost = ("Failed to load resource",)
+    page = visit(served.link(), allowed=lost, viewport={"width": 390, "height": 844})
+    begin(page)
+    press(page, ["1"])
+    title(page, "Item 2")
+    wait_for_answers(page, served, 1)
+    page.route("**/media/*", lambda route: route.fulfill(status=503))
+    page.reload()
+    title(page, "Instructions")
+    page.keyboard.press("Enter")
+    title(page, "Item 2")
+    page.locator(".images-state", has_text="loading").wait_for()
+    # Nothing can be answered as if it had been seen.
+    press(page, ["1", "Enter"])
+    page.locator(".option").first.click(force=True)
+    page.locator(".images-state", has_text="could not be loaded").wait_for()
+    assert page.locator("main input:checked").count() == 0
+    assert len(answers(served)) == 1
+    assert violations(page) == []
+    assert fits(page)
+    page.get_by_role("button", name="I cannot see this").press("Enter")
+    title(page, "Item 3")
+    wait_for_answers(page, served, 2)
+    assert answers(served)[1] == {"fits": NOT_VISIBLE}
+    page.locator(".images-state", has_text="could not be loaded").wait_for()
+    page.unroute("**/media/*")
+    page.get_by_role("button", name="Try again").click()
+    page.locator(".images-state[hidden]").wait_for(state="attached")
+    press(page, ["2"])
+    title(page, "Done")
+    (seconds,) = judgement_table(served.database, served.campaign)["seconds"].to_pylist()[2:]
+    # The time in which there was nothing to see does not count.
+    assert seconds < 3
+
+
+def test_an_image_that_fails_at_first_comes_by_itself(serve: Any, visit: Any) -> None:
+    served = serve("yes-no", n=1)
+    page = visit(served.link(), allowed=("Failed to load resource",))
+    refusals = []
+
+    def fail_twice(route: Any) -> None:
+        refusals.append(route)
+        route.fulfill(status=503) if len(refusals) <= 2 else route.continue_()
+
+    page.route("**/media/*", fail_twice)
+    begin(page)
+    page.locator(".images-state[hidden]").wait_for(state="attached")
+    assert page.evaluate("document.querySelector('main img').naturalWidth") == 320
+    press(page, ["1"])
+    title(page, "Done")
+
+
+@pytest.mark.parametrize("apart", [0, 180, 430], ids=["at once", "usual", "slow system"])
+def test_a_double_click_answers_one_item(serve: Any, visit: Any, apart: int) -> None:
+    served = serve("yes-no", n=3)
+    page = visit(served.link())
+    begin(page)
+    page.wait_for_timeout(_SETTLED)
+    box = page.locator("label", has_text="Yes").bounding_box()
+    place = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    for clicks in (1, 2):
+        page.mouse.move(*place)
+        page.mouse.down(click_count=clicks)
+        page.mouse.up(click_count=clicks)
+        if clicks == 1:
+            page.wait_for_timeout(apart)
+    page.locator("#notice.alert", has_text="Choose once more").wait_for()
+    title(page, "Item 2")
+    assert page.locator("main input:checked").count() == 0
+    wait_for_answers(page, served, 1)
+    # However long the system calls it a double click: the second of two clicks is asked for again.
+    page.wait_for_timeout(900)
+    page.mouse.down(click_count=2)
+    page.mouse.up(click_count=2)
+    page.wait_for_timeout(200)
+    assert len(answers(served)) == 1
+    page.mouse.click(*place)
+    title(page, "Item 3")
+    wait_for_answers(page, served, 2)
+    # By keyboard the same.
+    press(page, ["1"])
+    title(page, "Done")
+
+
+def test_two_quick_keys_answer_one_item(serve: Any, visit: Any) -> None:
+    served = serve("yes-no", n=2)
+    page = visit(served.link())
+    begin(page)
+    press(page, ["1"])
+    title(page, "Item 2")
+    page.wait_for_timeout(280)
+    page.keyboard.press("2")
+    page.locator("#notice.alert", has_text="Choose once more").wait_for()
+    wait_for_answers(page, served, 1)
+    press(page, ["2"])
+    title(page, "Done")
+    assert [each["match"] for each in answers(served)] == ["yes", "no"]
+
+
+@pytest.mark.parametrize("form", ["yes-no", "quad-authoring"])
+def test_the_last_answer_is_changed_by_keyboard_with_a_comment(
+    serve: Any, visit: Any, violations: Any, form: str
+) -> None:
+    served = serve(form, n=2)
+    page = visit(served.link(), viewport={"width": 390, "height": 844})
+    begin(page)
+    keys, _ = PRESSED[form]
+    press(page, keys)
+    title(page, "Item 2")
+    page.locator("#undo:not([hidden])").wait_for()
+    page.locator("h1").focus()
+    page.keyboard.press("u")
+    title(page, "Your answer to item 1")
+    assert violations(page) == []
+    assert fits(page)
+    assert page.locator("main input:checked").count() >= 1
+    page.locator("summary", has_text="Comment").press("Enter")
+    page.locator("#comment").fill("Looked again.")
+    if form == "yes-no":
+        page.locator("h1").focus()
+        press(page, ["1"])
+    else:
+        page.locator("#second_caption-text").fill("a cat sees two dogs a")
+        page.locator("#first_caption-text").fill("two dogs see a cat a")
+        page.get_by_role("button", name="Leave it as it was").click()
+        title(page, "Item 2")
+        page.get_by_role("button", name="Change my last answer").click()
+        page.locator("#second_caption-text").fill("the cat sees the dog")
+        page.locator("#first_caption-text").fill("the dog sees the cat")
+        page.locator("#comment").evaluate("each => { each.closest('details').open = true; }")
+        page.locator("#comment").fill("Looked again.")
+        press(page, ["Enter"])
+    title(page, "Item 2")
+    table = judgement_table(served.database, served.campaign)
+    assert set(table["comment"].to_pylist()) == {"Looked again."}
+    first = answers(served)[0]
+    assert first.get("match", "yes") == "yes"
+    assert first.get("second_caption", "the cat sees the dog") == "the cat sees the dog"
+    assert len(answers(served)) == 1
+
+
+def test_who_finishes_early_keeps_what_they_did(serve: Any, visit: Any, violations: Any) -> None:
+    served = serve("yes-no", n=3)
+    page = visit(served.link(), viewport={"width": 390, "height": 844})
+    begin(page)
+    press(page, ["1"])
+    title(page, "Item 2")
+    wait_for_answers(page, served, 1)
+    page.get_by_role("button", name="Finish here").press("Enter")
+    assert violations(page) == []
+    assert fits(page)
+    page.get_by_role("button", name="Finish with what I did").press("Enter")
+    title(page, "Finished")
+    assert page.locator("output").text_content() == "DONE-1"
+    assert violations(page) == []
+    page.reload()
+    title(page, "Finished")
+    assert len(answers(served)) == 1
+
+
+def test_a_refusal_is_seen_at_the_end_of_a_long_page(serve: Any, visit: Any) -> None:
+    served = serve("quad-authoring", n=1)
+    page = visit(served.link(), viewport={"width": 390, "height": 500})
+    begin(page)
+    page.get_by_role("button", name="Send answer").scroll_into_view_if_needed()
+    assert page.evaluate("scrollY") > 300
+    page.get_by_role("button", name="Send answer").click()
+    notice = page.locator("#notice.alert", has_text="Not answered yet")
+    notice.wait_for()
+    box = notice.bounding_box()
+    assert 0 <= box["y"] < 500 - box["height"]

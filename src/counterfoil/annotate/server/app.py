@@ -30,8 +30,9 @@ from counterfoil.annotate.server.security import Guard, check_public_url, for_sc
 from counterfoil.annotate.server.work_door import WorkDoor
 from counterfoil.annotate.server.work_views import Views, check_views
 
-#: What visitors are told where an answer cannot be stored.
-FULL, BUSY, UNREACHABLE = "the disk is full", "another process is writing", "the database cannot be used"
+#: What visitors are told where an answer cannot be stored: that the disk is full, or another of these.
+FULL = "the disk is full"
+TOLD = (FULL, "another process is writing", "the database cannot be written", "the database cannot be used")
 
 
 def make_app(
@@ -109,7 +110,7 @@ def _answer_errors(app: FastAPI, pages: work_pages.WorkPages, trouble: Callable[
         # Addresses of databases and paths are the researcher's alone.
         if trouble is not None:
             trouble(str(error))
-        what = next((each for each in (FULL, BUSY) if each in str(error)), UNREACHABLE)
+        what = next((each for each in TOLD if each in str(error)), TOLD[-1])
         return problem(request, 507 if what is FULL else 503, f"{what}; nothing was stored: try again later")
 
     @app.exception_handler(RequestValidationError)

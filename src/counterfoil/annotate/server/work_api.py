@@ -19,7 +19,7 @@ from counterfoil.annotate.server.work_views import (
     Views,
     WorkView,
 )
-from counterfoil.errors import InputError
+from counterfoil.errors import DataError, InputError
 
 Token = Annotated[str, Path(max_length=200)]
 SignedVisit = Annotated[str, Query(max_length=2_000)]
@@ -46,6 +46,8 @@ def person_named(database: Database, token: str) -> entry.Person:
     """Who a token belongs to; raises a 404 where no one has it."""
     try:
         return entry.person_of(database, token)
+    except DataError:
+        raise
     except InputError as error:
         raise HTTPException(404, str(error)) from None
 

@@ -23,7 +23,7 @@ from counterfoil.annotate.platforms.signatures import KEYS, read_keys, signed_cl
 from counterfoil.annotate.server.security import FORM_PAGE, host_of
 from counterfoil.annotate.server.work_api import Token, person_named
 from counterfoil.annotate.server.work_views import Views
-from counterfoil.errors import InputError
+from counterfoil.errors import DataError, InputError
 
 #: Types of pictures by suffix; any other file is offered as a download and never shown.
 _TYPES = {
@@ -208,6 +208,8 @@ def routes(
     def enter_by_link(request: Request, link: Token) -> Response:
         try:
             return admit(link, "link")
+        except DataError:
+            raise
         except InputError as error:
             return pages.message(request, str(error), status=404)
 
@@ -233,6 +235,8 @@ def routes(
             return response
         except entry.OtherBrowserError as error:
             return pages.message(request, str(error), status=403)
+        except DataError:
+            raise
         except InputError as error:
             return pages.message(request, str(error), status=422)
 
@@ -249,6 +253,8 @@ def routes(
         code = parse_qs((await request.body()).decode("utf-8", "replace")).get("code", [""])[0]
         try:
             return await run_in_threadpool(admit, "", "open", code=code.strip())
+        except DataError:
+            raise
         except InputError as error:
             return pages.open(request, str(error))
 

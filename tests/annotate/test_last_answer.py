@@ -1,0 +1,173 @@
+"""A changed last answer, what cannot be seen, comments and an early end: once, and in every table."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.small_campaigns import Worker, make, pairs
+from counterfoil.annotate import entry, work
+from counterfoil.annotate.agreement import campaign_agreement, counted
+from counterfoil.annotate.answers import counts, judgement_table
+from counterfoil.annotate.database import Database, open_database
+from counterfoil.annotate.export import JudgedCampaign, exported
+from counterfoil.annotate.forms.base import NOT_VISIBLE
+from counterfoil.annotate.quality import people_quality
+from counterfoil.annotate.review import approve
+from counterfoil.annotate.tables import people, sa
+
+NewDatabase = Callable[[], str | None]
+
+
+@pytest.fixture
+def campaign_of(tmp_path: Path, new_database: NewDatabase) -> Any:
+    """Makes a campaign with its database, of both kinds."""
+    opened: list[Database] = []
+
+    def build(items: list[Any], **recipe: Any) -> Any:
+        campaign = make(tmp_path / f"c{len(opened)}", items, **recipe)
+        opened.append(open_database(campaign, new_database(), durable=False))
+        return campaign, opened[-1]
+
+    yield build
+    for each in opened:
+        each.close()
+
+
+def rows(db: Database, campaign: Any) -> list[tuple[str, str, str | None]]:
+    """Item, answer and comment of every judgement."""
+    table = judgement_table(db, campaign, everything=True)
+    return [(row["item"], row["answer"], row["comment"]) for row in table.to_pylist()]
+
+
+def test_the_last_answer_can_be_changed_and_no_other(campaign_of: Any) -> None:
+    campaign, db = campaign_of(pairs(3), overlap=1)
+    person = Worker(db, campaign, 1)
+    first, second = person.standing().assigned
+    person.answer(first, "yes", key="one-0001")
+    changed = {"key": "two-0002", "replaces": "one-0001", "comment": "I had not seen the cat."}
+    receipt = person.answer(first, "no", **changed)
+    assert (receipt.accepted, receipt.repeated, receipt.standing.done) == (True, False, 1)
+    stored = [(first.item.id, "no", "I had not seen the cat.")]
+    assert rows(db, campaign) == stored
+    # Sent again it is the same; what it replaced is late, whatever brings it.
+    assert person.answer(first, "no", **changed).repeated
+    assert not person.answer(first, "yes", key="one-0001").accepted
+    assert not person.answer(first, "yes", key="other-03", replaces="one-0001").accepted
+    assert rows(db, campaign) == stored
+    person.answer(second, "yes", key="three-03")
+    late = person.answer(first, "yes", key="four-004", replaces="two-0002")
+    assert (late.accepted, late.notice) == (False, "That answer cannot be changed any more.")
+    assert [answer for _, answer, _ in rows(db, campaign)] == ["no", "yes"]
+    assert counts(db).answers == 2
+
+
+def test_an_answer_is_changed_within_its_lease_also_when_all_is_done(campaign_of: Any) -> None:
+    campaign, db = campaign_of(pairs(2), overlap=1, lease_minutes=10.0)
+    person = Worker(db, campaign, 1)
+    _, last = person.standing().assigned
+    assert person.do().state == "done"
+    key = f"key-{person.sent}"
+    person.now += 300
+    assert person.answer(last, "no", key="changed1", replaces=key).accepted
+    person.now += 400
+    assert not person.answer(last, "yes", key="changed2", replaces="changed1").accepted
+    # Nobody else can.
+    assert [answer for _, answer, _ in rows(db, campaign)][-1] == "no"
+
+
+def test_golden_counts_and_adaptive_targets_follow_a_change(campaign_of: Any) -> None:
+    campaign, db = campaign_of(pairs(1, golden=2), overlap=1, golden_share=0.9, golden_misses=2)
+    person = Worker(db, campaign, 1)
+    for _ in range(3):
+        each = person.standing().assigned[0]
+        right = each.item.golden.get("match", ["yes"])[0]
+        if each.role == "golden":
+            person.answer(each, {"yes": "no", "no": "yes"}[right], key="golden-1")
+            receipt = person.answer(each, right, key="golden-2", replaces="golden-1")
+            assert receipt.accepted
+            break
+        person.answer(each, value="yes")
+    with db.reading() as connection:
+        assert connection.execute(sa.select(people.c.right, people.c.wrong)).one() == (1, 0)
+    campaign, db = campaign_of(pairs(1), design="adaptive", overlap=2, most=5, certainty=0.9)
+    one, two = Worker(db, campaign, 1), Worker(db, campaign, 2)
+    one.answer(one.standing().assigned[0], "yes")
+    mine = two.standing().assigned[0]
+    two.answer(mine, "no", key="two-0001")
+    assert counts(db).wanted == 1
+    two.answer(mine, "yes", key="two-0002", replaces="two-0001")
+    assert counts(db).wanted == 0
+
+
+def test_what_cannot_be_seen_is_no_answer_in_every_table(campaign_of: Any) -> None:
+    campaign, db = campaign_of(pairs(2, golden=1), overlap=2, golden_share=0.34, golden_misses=1)
+    for number in (1, 2):
+        person = Worker(db, campaign, number)
+        while assigned := person.standing().assigned:
+            each = assigned[0]
+            unseen = each.item.id == "0" or each.role == "golden" or (each.item.id, number) == ("1", 2)
+            receipt = person.answer(each, **({"answer": NOT_VISIBLE, "comment": "black"} if unseen else {}))
+            assert receipt.accepted
+        # A golden item that cannot be seen is not answered wrong.
+        assert person.standing().state == "done"
+    table = judgement_table(db, campaign)
+    unseen = [row for row in table.to_pylist() if row["answer"] == NOT_VISIBLE]
+    assert {row["item"] for row in unseen} == {"0", "1", "golden-0"}
+    assert {row["golden"] for row in unseen} == {None}
+    assert {row["comment"] for row in unseen} == {"black"}
+    assert counted(table).column("item").to_pylist() == ["1"]
+    assert campaign_agreement(table).questions[0].people.items == 0
+    judged = JudgedCampaign.of(campaign, table)
+    labels = {row["item"]: row for row in exported(judged)["labels"].to_pylist()}
+    assert (labels["1"]["label"], labels["1"]["answers"], labels["1"]["not_visible"]) == ("yes", 1, 1)
+    assert (labels["0"]["label"], labels["0"]["answers"], labels["0"]["not_visible"]) == (NOT_VISIBLE, 0, 2)
+    assert labels["0"]["posterior"] is None
+    assert exported(judged)["scores"].column("id").to_pylist() == ["1"]
+    assert "comment" not in exported(judged, people=False)["judgements"].column_names
+    found = {each.person: each.not_visible for each in people_quality(table, campaign)}
+    assert sorted(found.values()) == [2, 3]
+
+
+def test_a_test_item_that_cannot_be_seen_is_no_error(campaign_of: Any) -> None:
+    campaign, db = campaign_of(pairs(1, onboarding=1), onboarding=1, onboarding_warnings=0)
+    person = Worker(db, campaign, 1)
+    receipt = person.answer(person.standing().assigned[0], answer=NOT_VISIBLE)
+    assert receipt.accepted
+    assert receipt.standing.state == "onboarding"
+    assert "see the items of the test" in receipt.notice
+    assert person.answer(receipt.standing.assigned[0]).standing.state == "work"
+
+
+def test_who_ends_early_keeps_what_counts_and_others_get_the_rest(campaign_of: Any) -> None:
+    campaign, db = campaign_of(pairs(4), overlap=1, completion="DONE")
+    person, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
+    person.answer(person.standing().assigned[0])
+    ahead = person.standing().assigned[0]
+    assert counts(db).leased == 2
+    work.end_here(db, person.person, person.now)
+    work.end_here(db, person.person, person.now)
+    standing = person.standing()
+    assert (standing.state, standing.done, standing.of, standing.code) == ("ended", 1, 1, "DONE")
+    assert counts(db).leased == 0
+    late = person.answer(ahead)
+    assert (late.accepted, late.notice) == (False, "You have finished; what you did counts.")
+    assert other.do().done == 3
+    assert counts(db).answers == 4
+    assert approve(db, [person.person.id], by="r", now=person.now) == 1
+    # One who withdrew, or has not agreed, has nothing to end.
+    entry.withdraw(db, campaign, other.person, other.now)
+    work.end_here(db, other.person, other.now)
+    assert other.standing().state == "withdrawn"
+
+
+def test_a_block_that_was_left_early_goes_to_another(campaign_of: Any) -> None:
+    campaign, db = campaign_of(pairs(2), design="blocks", per_person=2, overlap=1)
+    person, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
+    person.answer(person.standing().assigned[0])
+    work.end_here(db, person.person, person.now)
+    assert counts(db).answers == 1
+    assert other.standing(later=10).state == "work"
+    assert other.do().state == "done"
+    assert counts(db).answers == 2
