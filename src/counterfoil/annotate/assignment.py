@@ -98,9 +98,10 @@ def own_order(items: Sequence[WorkItem], seed: int, person: str, what: str) -> t
 def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tuple[int, ...], ...]:
     """Blocks of places of items, each for one person.
 
-    Every work item is in `overlap` blocks; a block has `per_person` items, `golden_per_block` of them golden,
-    and where the numbers do not divide some blocks have one work item fewer. No block has an item or an
-    instance twice; kinds are as even as the numbers allow, and so are the right answers of golden items.
+    Every work item is in `overlap` blocks; a block that several people do is there so many times, one
+    after the other. A block has `per_person` items, `golden_per_block` of them golden, and where the
+    numbers do not divide some blocks have one work item fewer. No block has an item or an instance twice;
+    kinds are as even as the numbers allow, and so are the right answers of golden items.
     Raises `InputError` where instances or golden items do not go into the blocks.
 
     >>> items = [WorkItem(f"{i}{k}", {}, instance=str(i), kind=k) for i in range(4) for k in "ab"]
@@ -113,22 +114,38 @@ def plan_blocks(items: Sequence[WorkItem], recipe: CampaignRecipe) -> tuple[tupl
     size = recipe.per_person - recipe.golden_per_block
     if not work:
         raise InputError("blocks need items of the role work", given="none")
-    n_blocks = -(-len(work) * recipe.overlap // size)
+    copies = recipe.overlap // recipe.people_per_block
+    n_blocks = -(-len(work) * copies // size)
     groups = _grouped(items[at].apart for at in work)
     name, largest = max(groups.items(), key=lambda group: len(group[1]))
-    needed = len(largest) * recipe.overlap
+    needed = len(largest) * copies
     if needed > n_blocks:
         raise InputError(
             f"instance '{name}' needs {needed:,} blocks, one per answer, but {len(work):,} items with an "
-            f"overlap of {recipe.overlap} fill only {n_blocks:,} blocks of {size}",
+            f"overlap of {copies} fill only {n_blocks:,} blocks of {size}",
             hint="lower per_person, or give more items",
         )
-    dealt = _dealt(items, work, list(groups.values()), recipe.overlap, n_blocks, rng)
+    dealt = _dealt(items, work, list(groups.values()), copies, n_blocks, rng)
     plan = _Plan(items, dealt)
     plan.even_out(rng)
     plan.exchange(rng)
     _add_golden(plan.blocks, items, recipe, rng)
-    return tuple(tuple(rng.permutation(block).tolist()) for block in plan.blocks)
+    done = [rng.permutation(block).tolist() for block in plan.blocks for _ in range(recipe.people_per_block)]
+    if recipe.by_direction:
+        done = [_by_direction(block, items, rng) for block in done]
+    return tuple(map(tuple, done))
+
+
+def _by_direction(block: list[int], items: Sequence[WorkItem], rng: np.random.Generator) -> list[int]:
+    """The items of a block, those of one direction ("i2t" of the kind "i2t-0") after those of the other.
+
+    Golden items of no kind are among all of them.
+    """
+    directions = {at: items[at].kind.partition("-")[0] for at in block}
+    known = sorted(set(directions.values()) - {""})
+    order = {name: place for place, name in enumerate(known)}
+    parts = {at: order.get(name, int(rng.integers(max(1, len(known))))) for at, name in directions.items()}
+    return sorted(block, key=lambda at: parts[at])
 
 
 def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str, float]:

@@ -3,6 +3,7 @@
 campaign.toml     the recipe: form of work, design, pay, limits
 items.parquet     items: id, role, golden, instance, kind, truth, and the columns of the form
 images/           the images of the items, by digest
+figures/          images in the instructions and the consent, where they show any
 instructions.md   what people read before they begin; instructions.de.md the same in German, where it is there
 consent.md        what people agree to; consent.de.md the same in German
 source.parquet    the rows that the items are of, as they were given
@@ -22,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from counterfoil.annotate.figures import FIGURES
 from counterfoil.annotate.forms.base import ROLES, WorkForm, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.languages import LANGUAGES, in_language
@@ -59,6 +61,7 @@ FILES = (
     SECRETS,
     *TEXTS,
     SOURCE,
+    FIGURES,
     DATABASE,
     "export",
     "kept_labels.csv",
@@ -128,6 +131,12 @@ class Campaign:
         text, language = self._text(CONSENT, language)
         return text.replace("{pay}", self.pay.sentence_in(language))
 
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """Instructions and consent in every language, by the names of their files."""
+        there = [name for name in TEXTS if (self.folder / name).is_file()]
+        return {name: read_text(self.folder / name) for name in there}
+
     def _text(self, name: str, language: str) -> tuple[str, str]:
         """A text and its language, "" where it has none in that language."""
         language = language if language in self.translations(name) else ""
@@ -191,14 +200,16 @@ def create_folder(
     *,
     instructions: str = "",
     consent: str = "",
+    figures: Mapping[str, bytes] = {},
     source: pa.Table | None = None,
     salt: str = "",
     note: str = "campaign",
 ) -> Campaign:
     """Write the folder of a campaign. Until it is whole it holds `note`, and cannot be opened.
 
-    `images` are the bytes of every image that items name, by that name; one is read at a time. `source` are
-    the rows that items are of. A `salt` is that of another campaign whose people are to be known again.
+    `images` are the bytes of every image that items name, by that name; one is read at a time. `figures` are
+    those of images that the texts show, `source` the rows that items are of. A `salt` is that of another
+    campaign whose people are to be known again.
     Raises `InputError` for no items, an id twice, an image that is not given, an item that the form cannot
     show, and where the folder has answers to other items.
     """
@@ -224,6 +235,8 @@ def create_folder(
         write_parquet(folder / SOURCE, source)
     write_text(folder / INSTRUCTIONS, instructions or form.instructions)
     write_text(folder / CONSENT, consent or USUAL_CONSENT)
+    for name, data in figures.items():
+        write_bytes(folder / FIGURES / name, data)
     if not (folder / SECRETS).exists():
         kept = {"salt": salt or secrets.token_hex(32), "token": secrets.token_urlsafe(32)}
         with writing(folder / SECRETS, private=True) as file:

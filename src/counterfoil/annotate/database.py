@@ -28,7 +28,9 @@ from counterfoil.store import digest, owner_only
 #: Every revision of the tables, oldest first; the last is what this version works with.
 REVISIONS = ("0001", "0002", "0003")
 #: What the plan of a campaign depends on: none of it can change under answers, but the overlap of a queue.
-_PLANNED = ("design", "seed", "overlap", "per_person", "golden_per_block")
+_PLANNED = ("design", "seed", "overlap", "per_person", "golden_per_block", "people_per_block", "by_direction")
+#: Those that came later, and what they were before: a plan without them is an older one.
+_BEFORE = {"people_per_block": 1, "by_direction": False}
 #: What the one who writes holds in PostgreSQL.
 _LOCK = statements.PreparedStatement(sa.text("LOCK TABLE alembic_version IN EXCLUSIVE MODE"))
 #: Rows of one statement when tables are filled.
@@ -254,6 +256,7 @@ def _fill(database: Database, campaign: Campaign) -> None:
     """Hold the database against the campaign; fill its tables where nothing has been answered."""
     recipe = campaign.recipe
     plan = {name: getattr(recipe, name) for name in _PLANNED}
+    plan = {name: value for name, value in plan.items() if _BEFORE.get(name) != value}
     # Which campaign it is follows from a secret; the digest gives nothing of it away.
     facts = {
         "campaign": digest(campaign.secrets["salt"].encode()),
@@ -332,15 +335,16 @@ def _raise_overlap(
 ) -> None:
     """More answers per item can be asked for in a queue; nothing else of a plan changes under answers."""
     fixed = ("design", "seed") if now["design"] != "blocks" else _PLANNED
-    changed = next((name for name in fixed if before[name] != now[name]), None)
+    changed = next((name for name in fixed if before.get(name) != now.get(name)), None)
     if changed is None and now["overlap"] < before["overlap"]:
         changed = "overlap"
     if changed is not None:
         raise DataError(
             "the plan was changed after people had answered",
             where=f"{where}, key '{changed}'",
-            given=now[changed],
-            allowed=f"{before[changed]} as before" + (" or more" if changed == "overlap" else ""),
+            given=now.get(changed, _BEFORE.get(changed)),
+            allowed=f"{before.get(changed, _BEFORE.get(changed))} as before"
+            + (" or more" if changed == "overlap" else ""),
         )
     more = sa.update(items).where(items.c.role == "work", items.c.target < now["overlap"])
     connection.execute(more.values(target=now["overlap"]))

@@ -30,6 +30,14 @@ class CampaignRecipe:
         default=0,
         metadata={"help": "Items of a block, or the most that one person does in a queue; 0 is all."},
     )
+    people_per_block: int = field(
+        default=1,
+        metadata={"help": "How many people do each block, so that those agree or not; part of the overlap."},
+    )
+    by_direction: bool = field(
+        default=False,
+        metadata={"help": "In a block, one direction of questions first, then the other, not mixed."},
+    )
     golden_per_block: int = field(default=0, metadata={"help": "Of a block, how many items are golden."})
     golden_share: float = field(default=0.0, metadata={"help": "In a queue, the share of golden items."})
     golden_misses: int = field(
@@ -74,7 +82,7 @@ class CampaignRecipe:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        positive = ("overlap", "most", "lease_minutes", "block_minutes")
+        positive = ("overlap", "people_per_block", "most", "lease_minutes", "block_minutes")
         for each in fields(self):
             name, value = each.name, getattr(self, each.name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -82,6 +90,11 @@ class CampaignRecipe:
                 _refuse(name, value, "above 0" if name in positive else "0 or above")
         if self.design == "blocks" and not self.per_person > self.golden_per_block:
             _refuse("per_person", self.per_person, "blocks of one item or more beside the golden ones")
+        if self.overlap % self.people_per_block:
+            _refuse("people_per_block", self.people_per_block, f"a divisor of the overlap of {self.overlap}")
+        for name, usual in (("people_per_block", 1), ("by_direction", False)):
+            if getattr(self, name) != usual and self.design != "blocks":
+                _refuse(name, getattr(self, name), f"{usual} but for the design 'blocks'")
         for name in ("golden_share", "certainty"):
             if not getattr(self, name) < 1:
                 _refuse(name, getattr(self, name), "0 to below 1")

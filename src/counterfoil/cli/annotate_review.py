@@ -1,7 +1,7 @@
 """`counterfoil annotate review | approve | reject | adjudicate | withdraw | delete-after`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,8 @@ REVIEW_EPILOG = """Examples:
 
   counterfoil annotate review campaign/ --out reviews.csv
 
+  counterfoil annotate review campaign/ --person 3fa9c1
+
 Signs: fast, straight (the same answer again and again), golden (wrong where the answer is known), disagree
 (with what others answer). The chance that any careful person shows one is 5 %."""
 
@@ -27,6 +29,9 @@ def review(
     out: Annotated[
         Path | None, typer.Option(help="Write people, signs and decisions here (.csv), for who pays them.")
     ] = None,
+    person: Annotated[
+        str, typer.Option(help="All answers of this one (an id, or how it begins), before a rejection.")
+    ] = "",
     database: Database = None,
     json: Json = None,
     overwrite: Overwrite = False,
@@ -34,16 +39,21 @@ def review(
 ) -> None:
     """People whose answers look careless, each with the reasons and what they suggest.
 
-    Nothing is approved or rejected by this: 'counterfoil annotate approve' and 'reject' do it.
+    Nothing is approved or rejected by this: 'counterfoil annotate approve' and 'reject' do it. With --person
+    it lists what one person answered; the researcher's page shows it with the images.
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show
-    from counterfoil.tasks.annotate_review import annotate_review
+    from counterfoil.tasks.annotate_review import annotate_person, annotate_review
 
     if out is not None and out.suffix.lower() != ".csv":
         raise InputError("unknown kind of table", where="--out", given=out, allowed=".csv")
     paths.check(csv=out, json=json)
-    found = annotate_review(campaign, database=database)
+    found: Any = (
+        annotate_person(campaign, person, database=database)
+        if person
+        else annotate_review(campaign, database=database)
+    )
     if json != "-":
         show(terminal.out(), found.tables)
         for note in found.notes:

@@ -24,6 +24,7 @@ from counterfoil.annotate.campaign import (
     form_of,
 )
 from counterfoil.annotate.export import JudgedCampaign, authored_rows
+from counterfoil.annotate.figures import figures_in, read_figure
 from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
@@ -215,6 +216,7 @@ def create_campaign(
                         role=cast(Any, role),
                     )
                     items += its.items
+        figures = _figures(options)
         recipe = _with_roles(recipe, items)
         check_items(items, recipe)
         with feedback.busy("copying images"):
@@ -225,6 +227,7 @@ def create_campaign(
                 pictures,
                 instructions="" if options.instructions is None else read_text(Path(options.instructions)),
                 consent="" if options.consent is None else read_text(Path(options.consent)),
+                figures=figures,
                 source=found.rows,
                 salt=salt,
                 note=note,
@@ -234,6 +237,15 @@ def create_campaign(
 
 def _read(options: CreateOptions) -> list[object]:
     return [options.golden, options.onboarding, options.images, options.instructions, options.consent]
+
+
+def _figures(options: CreateOptions) -> dict[str, bytes]:
+    """The images that the texts show, which lie beside them, by the names that they have there."""
+    found = {}
+    for path in (Path(each) for each in (options.instructions, options.consent) if each is not None):
+        for name in figures_in(read_text(path)):
+            found[name] = read_figure(path.parent, name, where=f"{path}, image")
+    return found
 
 
 def _folder(options: CreateOptions) -> Path | None:

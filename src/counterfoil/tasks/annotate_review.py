@@ -19,6 +19,7 @@ from counterfoil.tasks.results import Tabular
 if TYPE_CHECKING:
     from counterfoil.annotate.campaign import Campaign
     from counterfoil.annotate.database import Database
+    from counterfoil.annotate.person_answers import PersonAnswer
     from counterfoil.annotate.privacy import Deletion
     from counterfoil.annotate.quality import PersonQuality
     from counterfoil.annotate.review import Review
@@ -150,6 +151,89 @@ def annotate_review(campaign: str | Path, *, database: str | None = None) -> Peo
         entered = {row.id: (row.platform, json.loads(row.parameters)) for row in rows}
         table = judgement_table(connected, found, everything=True)
         return PeopleReview(people_quality(table, found), reviews(connected), entered)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PersonReview(Tabular):
+    """What one person answered.
+
+    Rows by "answer" are one per question of an item, in order: `item`, `role`, `question`, `answer`, `known`
+    (what is right of an item of known answer, values with "|" between them), `right` (null for others),
+    `seconds`, `comment` and `counted`.
+    """
+
+    person: str
+    answers: "tuple[PersonAnswer, ...]"
+
+    rows_by = ("answer",)
+
+    def _rows(self, by: str) -> pa.Table:
+        kinds: list[tuple[str, pa.DataType]] = [
+            (name, pa.string()) for name in ("item", "role", "question", "answer", "known")
+        ]
+        kinds += [("right", pa.bool_()), ("seconds", pa.float64())]
+        kinds += [("comment", pa.string()), ("counted", pa.bool_())]
+        rows = [
+            {
+                **{
+                    name: getattr(each, name)
+                    for name in ("item", "role", "right", "seconds", "comment", "counted")
+                },
+                "question": question,
+                "answer": text,
+                "known": "|".join(each.known.get(question, ())),
+            }
+            for each in self.answers
+            for question, text in each.texts().items()
+        ]
+        return pa.Table.from_pylist(rows, pa.schema(kinds))
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """A row per question of an item."""
+        columns = [Column(name, style="text") for name in ("answer", "known", "right", "seconds", "comment")]
+        rows = [
+            (
+                f"{each['item']}, {each['question']}",
+                each["answer"],
+                each["known"] or "–",
+                {None: "–", True: "right", False: "wrong"}[each["right"]],
+                f"{each['seconds']:.1f}",
+                each["comment"] or "–",
+            )
+            for each in self.to_arrow().to_pylist()
+        ]
+        return (text_table(f"Answers of {self.person[:SHORT]}", "item", columns, rows),) if rows else ()
+
+    @property
+    def notes(self) -> list[str]:
+        """Where they are seen with their images."""
+        seen = f"/research/people/{self.person} of the campaign's server shows them with their images"
+        return [seen] if self.answers else ["no answers"]
+
+    def __repr__(self) -> str:
+        return f"<PersonReview: {amount(len(self.answers), 'answer')} of {self.person[:SHORT]}>"
+
+    def save(self, path: str | Path) -> None:
+        """Write the rows by answer as CSV."""
+        write_csv(path, self.to_arrow())
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values, as `annotate review --person --json` writes it."""
+        return {"person": self.person, "answers": self.to_arrow().to_pylist()}
+
+
+def annotate_person(campaign: str | Path, person: str, *, database: str | None = None) -> PersonReview:
+    """What one person answered, named by their id here or how it begins, to be read before a rejection.
+
+    Raises `InputError` for an id that no person or several have.
+    """
+    with opened(campaign, database) as (found, connected):
+        from counterfoil.annotate.person_answers import answers_of
+        from counterfoil.annotate.review import person_like
+
+        known = person_like(connected, person)
+        return PersonReview(known, answers_of(connected, found, known))
 
 
 def annotate_approve(

@@ -62,7 +62,7 @@ def make_app(
         title=f"counterfoil: {campaign.recipe.title}", version=__version__, docs_url=None, redoc_url=None
     )
     pages = work_pages.WorkPages(campaign, views)
-    _ = pages.keys  # Damaged ones are found out now.
+    _ = pages.keys, pages.figures  # Damaged ones are found out now.
     _answer_errors(app, pages, trouble)
     app.include_router(work_api.routes(campaign, database, views, clock))
     app.include_router(work_pages.routes(campaign, database, pages, clock, public_url))

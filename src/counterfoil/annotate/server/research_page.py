@@ -12,6 +12,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.overview import CampaignOverview, read_overview
+from counterfoil.annotate.person_answers import answers_of
 from counterfoil.annotate.platforms.prolific_submissions import CATEGORIES, SHORTEST
 from counterfoil.annotate.review import SHORT_ID
 from counterfoil.annotate.server import research_api
@@ -91,6 +92,20 @@ class ResearchPages:
             moment=moment,
         )
 
+    def person(self, database: Database, person: str) -> Response:
+        """What one person answered, beside the images that they saw."""
+        found = answers_of(database, self.campaign, person)
+        known = [each.right for each in found if each.right is not None]
+        return self._page(
+            "research_person.html",
+            status=200 if found else 404,
+            person=person,
+            answers=found,
+            main=self.campaign.form.main,
+            golden=len(known),
+            wrong=known.count(False),
+        )
+
     def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
         made = environment().get_template(template)
         text = made.render(title=self.campaign.recipe.title, short=SHORT_ID, **values)
@@ -129,6 +144,10 @@ def routes(campaign: Campaign, database: Database, clock: Callable[[], float]) -
     @of_pages.get("/disputes", dependencies=[reading])
     def dispute(request: Request, item: str = "") -> Response:
         return pages.dispute(request, item)
+
+    @of_pages.get("/people/{person}", dependencies=[reading])
+    def answers(person: str) -> Response:
+        return pages.person(database, person)
 
     @of_pages.get("/image/{name}", dependencies=[reading])
     def image(name: str) -> Response:

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
@@ -17,6 +17,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 from counterfoil.annotate import entry
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
+from counterfoil.annotate.figures import FIGURES, figures_in, inner, read_figure, tokens_of
 from counterfoil.annotate.languages import language_for, phrase_in
 from counterfoil.annotate.platforms.base import Visit
 from counterfoil.annotate.platforms.signatures import KEYS, read_keys, signed_claims
@@ -66,17 +67,19 @@ def environment() -> Any:
     )
 
 
-def prose(markdown: str) -> str:
+def prose(markdown: str, figures: Mapping[str, str] = {}) -> str:
     """Markdown as HTML, in which HTML of its own is text and links open beside the page.
 
-    >>> prose("**Look** <b>twice</b>.").strip()
-    '<p><strong>Look</strong> &lt;b&gt;twice&lt;/b&gt;.</p>'
-    """
-    from markdown_it import MarkdownIt
+    `figures` are the addresses of images by the names that the text has for them; of others there is nothing
+    but what is to be read in their place.
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    tokens = parser.parse(markdown)
-    for child in (child for token in tokens for child in token.children or ()):
+    >>> prose("**Look** <b>twice</b> ![at this](a.png).", {"a.png": "/media/1"}).strip()
+    '<p><strong>Look</strong> &lt;b&gt;twice&lt;/b&gt; <img src="/media/1" alt="at this" />.</p>'
+    """
+    parser, tokens = tokens_of(markdown)
+    for child in inner(tokens):
+        if child.type == "image":
+            child.attrSet("src", figures.get(unquote(str(child.attrGet("src"))), "data:,"))
         if child.type == "link_open":
             child.attrSet("target", "_blank")
             child.attrSet("rel", "noreferrer noopener")
@@ -106,6 +109,26 @@ class WorkPages:
             )
         return found
 
+    @cached_property
+    def figures(self) -> Mapping[str, bytes]:
+        """The images of instructions and consent, by the number that addresses have in their place.
+
+        Raises `DataError` for one that is not in the campaign's folder, and for what is no image.
+        """
+        found = {}
+        for name, text in self.campaign.texts.items():
+            for figure in figures_in(text):
+                where = f"{self.campaign.folder / name}, image"
+                data = read_figure(self.campaign.folder / FIGURES, figure, where=where)
+                found[self.views.figure_number(figure)] = data
+        return found
+
+    @cached_property
+    def _addresses(self) -> Mapping[str, str]:
+        """The addresses of those images by the names that texts have for them."""
+        names = {figure for text in self.campaign.texts.values() for figure in figures_in(text)}
+        return {name: f"/media/{self.views.figure_number(name)}" for name in names}
+
     def work(self, request: Request, token: str = "") -> Response:
         """The page of work; without a token the preview."""
         language = self._language(request)
@@ -116,8 +139,8 @@ class WorkPages:
             token=token,
             preview=not token,
             captions=self.campaign.recipe.languages[0] if self.campaign.recipe.languages else "",
-            consent=prose(self.campaign.consent_in(language)),
-            instructions=prose(self.campaign.instructions_in(language)),
+            consent=prose(self.campaign.consent_in(language), self._addresses),
+            instructions=prose(self.campaign.instructions_in(language), self._addresses),
         )
 
     def message(self, request: Request, text: str, *, status: int) -> Response:
@@ -268,14 +291,16 @@ def routes(
 
     @router.get("/media/{number}")
     def picture(number: str) -> Response:
-        name = views.pictures.get(number)
-        if name is None:
+        name, figure = views.pictures.get(number), pages.figures.get(number)
+        if name is None and figure is None:
             raise HTTPException(404, "no such image")
-        kind = _TYPES.get(PurePosixPath(name).suffix.lower())
         headers = {
             "cache-control": "private, max-age=86400, immutable",
             "content-security-policy": _PICTURE_POLICY,
         }
+        if name is None:
+            return Response(figure, 200, headers, "image/png")
+        kind = _TYPES.get(PurePosixPath(name).suffix.lower())
         if kind is None:
             headers["content-disposition"] = "attachment"
         return FileResponse(campaign.image(name), 200, headers, kind or "application/octet-stream")

@@ -188,6 +188,10 @@ class Views:
     def _number(self, name: str) -> str:
         return self._keyed("picture", name).hex()[:40]
 
+    def figure_number(self, name: str) -> str:
+        """The number of an image of the instructions in addresses."""
+        return self._keyed("figure", name).hex()[:40]
+
     def _address(self, name: str) -> str:
         found = self._addresses.get(name)
         if found is None:

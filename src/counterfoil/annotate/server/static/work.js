@@ -257,7 +257,7 @@ function drawItem(item, before = null) {
     form.addEventListener("pointerdown", () => { shown.byArrow = false; });
     form.addEventListener("click", (event) => {
       if (event.target.type !== "radio" || shown.byArrow) return;
-      if (!tooSoon() && !tooQuick()) return submit();
+      if (!tooQuick() && !tooSoon()) return submit();
       event.preventDefault();
       return undefined;
     });
