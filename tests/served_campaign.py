@@ -107,7 +107,9 @@ def serving(campaign: Campaign, **more: Any) -> Iterator[Served]:
     database = open_database(campaign, serve=True)
     log: list[str] = []
     app = make_app(campaign, database, log=log.append, **more)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", http=BoundedConnection, proxy_headers=False))
+    server = uvicorn.Server(
+        uvicorn.Config(app, port=0, log_level="error", http=BoundedConnection, proxy_headers=False)
+    )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:

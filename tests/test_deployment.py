@@ -12,6 +12,7 @@ import pytest
 import typer.main
 import yaml
 
+from annotate.small_campaigns import make, pairs
 from counterfoil.annotate.connecting import address_of
 from counterfoil.annotate.server.security import check_proxy, check_public_url
 from counterfoil.cli import app
@@ -114,7 +115,7 @@ def test_the_compose_file_has_the_parts_that_it_names(compose: dict[str, Any]) -
     assert [name for name, service in services.items() if "ports" in service] == ["caddy"]
 
 
-def test_the_campaign_is_served_as_the_others_reach_it(compose: dict[str, Any]) -> None:
+def test_the_campaign_is_served_as_the_others_reach_it(compose: dict[str, Any], tmp_path: Path) -> None:
     services = compose["services"]
     options = parsed(services["campaign"]["command"])
     assert check_public_url(options["public_url"]) == f"https://{HOST}"
@@ -122,7 +123,7 @@ def test_the_campaign_is_served_as_the_others_reach_it(compose: dict[str, Any]) 
     (subnet,) = (each["subnet"] for each in compose["networks"]["inside"]["ipam"]["config"])
     assert ipaddress.ip_network(proxy) == ipaddress.ip_network(subnet)
     pytest.importorskip("psycopg")
-    address = address_of(None, options["database"])  # type: ignore[arg-type]
+    address = address_of(make(tmp_path / "c", pairs(1)), options["database"])
     environment = services["database"]["environment"]
     user, password, name = (environment[f"POSTGRES_{each}"] for each in ("USER", "PASSWORD", "DB"))
     assert address == f"postgresql+psycopg://{user}:{password}@database/{name}"

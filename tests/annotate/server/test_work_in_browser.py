@@ -561,10 +561,11 @@ def test_the_last_answer_is_changed_by_keyboard_with_a_comment(
     page.locator("h1").focus()
     page.keyboard.press("u")
     title(page, "Your answer to item 1")
-    assert violations(page) == []
-    assert fits(page)
     assert page.locator("main input:checked").count() >= 1
     page.locator("summary", has_text="Comment").press("Enter")
+    page.locator("#comment").wait_for()
+    assert violations(page) == []
+    assert fits(page)
     page.locator("#comment").fill("Looked again.")
     if form == "yes-no":
         page.locator("h1").focus()
