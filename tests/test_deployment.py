@@ -135,6 +135,10 @@ def test_the_campaign_is_served_as_the_others_reach_it(compose: dict[str, Any], 
 
 def test_the_docs_say_what_has_to_be_set() -> None:
     text = (ROOT / "docs" / "deployment.md").read_text()
+    caddyfile = text.partition("```caddyfile\n")[2].partition("```")[0]
+    port = parsed(["annotate", "serve", "campaign/"])["port"]
+    assert caddyfile.split() == ["study.example", "{", "reverse_proxy", f"127.0.0.1:{port}", "}"]
+    assert f"proxy_pass http://127.0.0.1:{port};" in text
     variables = set(re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text()))
     assert variables == {"STUDY_HOST", "STUDY_UID", "POSTGRES_PASSWORD"}
     assert all(f"{each}=" in text for each in variables)

@@ -26,6 +26,7 @@ GUIDE = {
     "Verification": "verification.md",
     "Annotation": "annotation.md",
     "Platforms": "platforms.md",
+    "Serving a campaign to the internet": "deployment.md",
     "Quality of annotation": "annotation_quality.md",
     "Simulated campaigns": "simulation.md",
     "Publishing": "publishing.md",

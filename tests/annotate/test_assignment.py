@@ -1,6 +1,7 @@
 """Assignment: exact designs, balance, and orders that follow from the seed alone."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -208,3 +209,54 @@ def test_designs_that_cannot_be_are_refused_before_anything_is_written() -> None
     message = r"instance '0' needs 10 blocks, one per answer, but 21 items with an overlap of 2 fill only 9"
     with pytest.raises(InputError, match=message):
         check_items(items, recipe(design="blocks", overlap=2, per_person=5))
+
+
+def test_pairs_of_people_do_the_same_block() -> None:
+    items = [WorkItem(str(at), {}) for at in range(500)]
+    recipe = CampaignRecipe(
+        form="best-of-k", title="", design="blocks", overlap=2, people_per_block=2, per_person=100
+    )
+    blocks = plan_blocks(items, recipe)
+    # BiVLC, appendix H.3: ten people in five pairs, 100 items each, every item judged by both of a pair.
+    assert [len(block) for block in blocks] == [100] * 10
+    members = [set(block) for block in blocks]
+    assert all(members[at] == members[at + 1] for at in range(0, 10, 2))
+    assert sorted(at for block in members[::2] for at in block) == list(range(500))
+    # Each of them in an order of their own.
+    assert blocks[0] != blocks[1]
+
+
+def test_a_block_has_one_direction_after_the_other() -> None:
+    kinds = ("i2t-0", "i2t-1", "t2i-0", "t2i-1")
+    items = [WorkItem(f"{at}{kind}", {}, instance=str(at), kind=kind) for at in range(25) for kind in kinds]
+    items += [WorkItem(f"g{at}", {}, "golden", {"best": ["a"]}) for at in range(9)]
+    recipe = CampaignRecipe(
+        form="choose",
+        title="",
+        design="blocks",
+        overlap=1,
+        per_person=27,
+        golden_per_block=2,
+        by_direction=True,
+    )
+    for block in plan_blocks(items, recipe):
+        directions = [items[at].kind.partition("-")[0] for at in block]
+        work = [each for each in directions if each]
+        assert work == sorted(work)
+        assert abs(work.count("i2t") - work.count("t2i")) <= 1
+        assert directions.count("") == 2
+    mixed = plan_blocks(items, replace(recipe, by_direction=False))
+    assert [sorted(block) for block in mixed] == [sorted(block) for block in plan_blocks(items, recipe)]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"overlap": 3, "people_per_block": 2}, "a divisor of the overlap of 3"),
+        ({"people_per_block": 3, "overlap": 3, "design": "queue"}, "1 but for the design 'blocks'"),
+        ({"by_direction": True, "design": "queue"}, "False but for the design 'blocks'"),
+    ],
+)
+def test_blocks_that_cannot_be_shared_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        CampaignRecipe(**{"form": "match", "title": "", "design": "blocks", "per_person": 4, **given})

@@ -46,6 +46,29 @@ def test_status_prints_facts_and_people(campaign: Campaign) -> None:
     assert "database.sqlite" in text
 
 
+def test_one_persons_answers_are_read_before_a_rejection(campaign: Campaign) -> None:
+    _, second = ids(campaign)
+    text = said(campaign, "review", "campaign", "--person", second[:8])
+    assert "1, match" in text
+    assert f"/research/people/{second}" in text
+    found = json.loads(said(campaign, "review", "campaign", "--person", second, "--json", "-"))
+    rows = {row["item"]: row for row in found["answers"]}
+    assert len(rows) == 4
+    assert (rows["1"]["answer"], rows["1"]["known"], rows["1"]["right"]) == ("no", "", None)
+    said(campaign, "review", "campaign", "--person", second, "--out", "answers.csv")
+    assert len((campaign.folder.parent / "answers.csv").read_text().splitlines()) == 5
+    refused = run(["annotate", "review", "campaign", "--person", "zz"], campaign.folder.parent)
+    assert (refused.code, "no such person" in refused.err) == (2, True)
+
+
+def test_a_person_is_let_in_from_another_browser(campaign: Campaign) -> None:
+    first, _ = ids(campaign)
+    assert first[:10] in said(campaign, "readmit", "campaign", "--person", first[:8])
+    for given in ((), ("--worker", "w", "--person", first), ("--worker", "unknown")):
+        refused = run(["annotate", "readmit", "campaign", *given], campaign.folder.parent)
+        assert refused.code == 2, given
+
+
 def test_reviews_are_listed_taken_and_exported(campaign: Campaign) -> None:
     first, second = ids(campaign)
     assert "no signs of careless answers" in said(campaign, "review", "campaign")

@@ -24,6 +24,9 @@ ELSEWHERE = {
     ("pip",): "installs",
     ("counterfoil", "fetch"): "the network: tests/cli/test_fetch.py",
     ("counterfoil", "annotate", "serve"): "a server: tests/annotate/server/test_serve.py",
+    ("curl",): "the network",
+    ("python", "-m", "build"): "a wheel: tests/annotate/server/test_wheel.py",
+    **{(word,): "containers: tests/test_deployment.py" for word in ("cd", "printf", "docker")},
     ("torchrun",): "two processes: tests/cli/test_train.py",
     **{
         (
@@ -39,7 +42,12 @@ ELSEWHERE = {
 }
 #: Benchmarks from the hub, or from what was fetched, to the local data that stand for them.
 NOT_HERE = {name: f"data/{name}" for name in ("bivlc", "winoground", "sugarcrepe")}
-LANGUAGES = {"sh", "console", "python", "toml"}
+#: What other programs read, and where that is tested.
+OTHERS = {
+    "nginx": "tests/annotate/server/test_behind_nginx.py",
+    "caddyfile": "tests/test_deployment.py",
+}
+LANGUAGES = {"sh", "console", "python", "toml", *OTHERS}
 
 #: What commands whose output no page shows are given besides, so that they do the same with less: whole
 #: benchmarks are measured by the commands whose output is shown, in tests/cli and in tests/world.
@@ -158,6 +166,8 @@ def smaller(words: list[str]) -> list[str]:
 def test_a_page_runs_as_it_is_printed(page: str, shell: WarmShell) -> None:
     for block in blocks(page):
         assert block.language in LANGUAGES, f"{block.where}: name the language of the block, or indent it"
+        if block.language in OTHERS:
+            continue
         if block.language == "toml":
             (shell.folder / block.text.splitlines()[0].removeprefix("# ")).write_text(local(block.text))
         elif block.language == "python":

@@ -44,9 +44,35 @@ def research_routes(app: Any) -> Iterator[tuple[str, str]]:
     for path, operations in app.openapi()["paths"].items():
         if path.startswith("/api/research"):
             yield from ((method.upper(), path) for method in operations)
-    pages = ("/research", "/research/disputes", "/research/image/a.png")
+    pages = ("/research", "/research/disputes", "/research/image/a.png", "/research/people/a")
     yield from (("GET", path) for path in pages)
     yield "POST", "/research/logout"
+
+
+def test_one_persons_answers_are_shown_with_their_images(site_of: Any) -> None:
+    site = site_of("which-image", n=2)
+    for number in (1, 2):
+        token = site.token(number)
+        item = site.work(token)["items"][0]
+        site.clock[0] += 10
+        given = {"lease": item["lease"], "key": "key-0001", "answer": {"fits": number - 1}, "seconds": 4.5}
+        reply = site.client.post(f"/api/work/{token}/answers", json=given | {"comment": "Is it <b>dark</b>?"})
+        assert reply.json()["accepted"]
+    logged_in(site)
+    persons = read_overview(site.database, site.campaign, now=0, draws=10).status.persons
+    first = persons[0].person
+    page = site.client.get(f"/research/people/{first}")
+    assert page.status_code == 200
+    assert page.text.count("<section") == 1
+    images = set(re.findall(r'src="(/research/image/[^"]+)"', page.text))
+    assert len(images) == 2
+    assert all(site.client.get(each).status_code == 200 for each in images)
+    assert page.text.count("✓ chosen") == 1
+    assert "of 1 others" in page.text
+    assert "4.5 s" in page.text
+    assert "Is it &lt;b&gt;dark&lt;/b&gt;?" in page.text
+    assert site.client.get("/research/people/unknown").status_code == 404
+    assert f"/research/people/{first}" in site.client.get("/research").text
 
 
 def test_every_route_is_refused_without_the_token(judged: Any) -> None:
@@ -63,12 +89,13 @@ def test_every_route_is_refused_without_the_token(judged: Any) -> None:
         judged.clock[0] += 61  # wrong tokens from one address are counted
 
 
-def test_a_wrong_token_is_refused_and_after_many_of_them_all_are(judged: Any) -> None:
+def test_a_wrong_token_is_refused_and_the_right_one_passes_after_many(judged: Any) -> None:
     for _ in range(30):
         assert judged.client.post("/research/login", data={"token": "wrong"}).status_code == 401
+    assert judged.client.post("/research/login", data={"token": "wrong"}).status_code == 429
     right = judged.client.post("/research/login", data={"token": judged.campaign.secrets["token"]})
-    assert right.status_code == 429
-    assert COOKIE not in judged.client.cookies
+    assert right.status_code == 303
+    assert COOKIE in judged.client.cookies
 
 
 def test_the_cookie_is_no_scripts_and_no_other_sites_and_ends(judged: Any) -> None:
