@@ -47,15 +47,18 @@ def test_status_prints_facts_and_people(campaign: Campaign) -> None:
 
 
 def test_one_persons_answers_are_read_before_a_rejection(campaign: Campaign) -> None:
-    _, second = ids(campaign)
-    text = said(campaign, "review", "campaign", "--person", second[:8])
-    assert "1, match" in text
-    assert f"/research/people/{second}" in text
-    found = json.loads(said(campaign, "review", "campaign", "--person", second, "--json", "-"))
-    rows = {row["item"]: row for row in found["answers"]}
-    assert len(rows) == 4
-    assert (rows["1"]["answer"], rows["1"]["known"], rows["1"]["right"]) == ("no", "", None)
-    said(campaign, "review", "campaign", "--person", second, "--out", "answers.csv")
+    said_of = {}
+    for person in ids(campaign):
+        text = said(campaign, "review", "campaign", "--person", person[:8])
+        assert "1, match" in text
+        assert f"/research/people/{person}" in text
+        found = json.loads(said(campaign, "review", "campaign", "--person", person, "--json", "-"))
+        rows = {row["item"]: row for row in found["answers"]}
+        assert sorted(rows) == ["0", "1", "2", "3"]
+        assert (rows["1"]["known"], rows["1"]["right"], rows["1"]["counted"]) == ("", None, True)
+        said_of[rows["1"]["answer"]] = person
+    assert set(said_of) == {"yes", "no"}
+    said(campaign, "review", "campaign", "--person", said_of["no"], "--out", "answers.csv")
     assert len((campaign.folder.parent / "answers.csv").read_text().splitlines()) == 5
     refused = run(["annotate", "review", "campaign", "--person", "zz"], campaign.folder.parent)
     assert (refused.code, "no such person" in refused.err) == (2, True)

@@ -18,7 +18,7 @@ from counterfoil.annotate.notes import set_value, value_of
 from counterfoil.annotate.platforms.prolific_api import ADDRESS, ProlificClient, ProlificSettings
 from counterfoil.annotate.platforms.prolific_campaign import refresh
 from counterfoil.annotate.platforms.prolific_webhooks import ProlificEvents, verified
-from counterfoil.errors import InputError
+from counterfoil.errors import DataError, InputError
 
 PATH = "/events/prolific"
 #: Characters of an event's id that tell it apart.
@@ -61,6 +61,8 @@ def routes(
                 return JSONResponse({"repeated": True})
         try:
             refresh(database, campaign, client, clock())
+        except DataError:
+            raise
         except InputError as error:
             return JSONResponse({"error": str(error)}, 503)
         with database.writing() as connection:

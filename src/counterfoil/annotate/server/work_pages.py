@@ -244,9 +244,10 @@ def routes(
         try:
             if pages.keys:
                 public = (public_url or "").partition("//")[2] or request.headers.get("host", "")
-                token = dict(given).get(views.platform.signed, "")
+                names: Any = views.platform
+                token = dict(given).get(names.signed, "")
                 claims = signed_claims(token, pages.keys, audience=host_of(public), now=clock())
-                given = [(str(name), str(value)) for name, value in claims[views.platform.claim].items()]
+                given = [(str(name), str(value)) for name, value in (claims.get(names.claim) or {}).items()]
             visit = views.platform.visit(given)
             if visit.preview:
                 return pages.work(request)
