@@ -18,7 +18,6 @@ from counterfoil.cli import (
     usage,
 )
 from counterfoil.cli.list import Json, print_facts, print_json, print_table
-from counterfoil.store import owner_only
 
 app = typer.Typer(
     cls=usage.OneLine,
@@ -92,7 +91,7 @@ for function, epilog in COMMANDS:
         cls=usage.Command,
         help=usage.flowing(function.__doc__ or ""),
         epilog=usage.flowing(epilog),
-    )(usage.with_levels(owner_only()(function)))
+    )(usage.with_levels(usage.for_owner(function)))
 
 
 app.add_typer(annotate_prolific.app, name="prolific")

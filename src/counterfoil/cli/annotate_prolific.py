@@ -11,7 +11,6 @@ import typer
 from counterfoil.cli import usage
 from counterfoil.cli.options import Json, Overwrite, Quiet
 from counterfoil.inputs.limits import most
-from counterfoil.store import owner_only
 
 if TYPE_CHECKING:
     from counterfoil.annotate.platforms.prolific_api import ProlificClient
@@ -400,4 +399,4 @@ for function, epilog in (
         cls=usage.Command,
         help=usage.flowing(function.__doc__ or ""),
         epilog=usage.flowing(epilog),
-    )(usage.with_levels(owner_only()(function)))
+    )(usage.with_levels(usage.for_owner(function)))

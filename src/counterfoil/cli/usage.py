@@ -142,6 +142,19 @@ def panels(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return marked
 
 
+def for_owner(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command whose files and folders are readable by their owner alone: they are about people."""
+
+    @wraps(command)
+    def run(*given: Any, **options: Any) -> Any:
+        from counterfoil.store import owner_only
+
+        with owner_only():
+            return command(*given, **options)
+
+    return run
+
+
 def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with `--quiet` and `--verbose`, those of them that it lacks; both hold while it runs.
 
