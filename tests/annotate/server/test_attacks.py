@@ -282,6 +282,7 @@ def test_schemas_and_documents_come_from_here_alone(site: Any) -> None:
         "/api/research/overview",
         "/api/research/state",
         "/api/research/reviews",
+        "/api/research/readmissions",
         "/api/research/adjudications",
         "/api/research/judgements.csv",
     }
