@@ -32,7 +32,12 @@ from counterfoil.annotate.server.work_views import Views, check_views
 
 #: What visitors are told where an answer cannot be stored: that the disk is full, or another of these.
 FULL = "the disk is full"
-TOLD = (FULL, "another process is writing", "the database cannot be written", "the database cannot be used")
+TOLD = (
+    FULL,
+    "another process is writing",
+    "the database cannot be written: disk I/O error",
+    "the database cannot be used",
+)
 
 
 def make_app(
