@@ -117,6 +117,13 @@ def test_training_sets(counterfoil, tmp_path: Path) -> None:
     assert set(read(out, split="train").groupings["faithful"]) == {"yes"}
 
 
+def test_a_folder_may_be_called_as_what_is_built(counterfoil, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        said = counterfoil("world", "build", "training", "--n", 20, "--kind", "coco", "--out", "training")
+        assert said.code == 0, said.err
+
+
 def test_a_contact_sheet(counterfoil, tmp_path: Path) -> None:
     said = counterfoil("world", "sheet", "--out", tmp_path / "sheet.png")
     assert said.code == 0, said.err

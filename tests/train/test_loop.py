@@ -343,3 +343,24 @@ def test_two_processes_give_the_weights_of_one(tmp_path: Path) -> None:
     for left, right in zip(one["history"], two["history"], strict=True):
         for name in ("step", "epoch", "lr", "loss", "validation_accuracy", "validation_loss"):
             assert left.get(name) == pytest.approx(right.get(name), abs=1e-4)
+
+
+@pytest.mark.parametrize(("small", "threads"), [(10**9, 1), (0, 3)])
+def test_a_small_network_is_trained_by_one_thread(monkeypatch, small: int, threads: int) -> None:
+    # Several threads of a small network wait for each other longer than they compute.
+    monkeypatch.setattr("counterfoil.scorers.runtime.SMALL", small)
+    before = torch.get_num_threads()
+    found = set()
+
+    def seen(stage: str, done: int, total: int) -> None:
+        if stage == "training":
+            found.add(torch.get_num_threads())
+
+    try:
+        torch.set_num_threads(3)
+        recipe = Coco(batch_size=4, steps=2, warmup=1, select="last")
+        fit(thumbnails.thumb(), recipe, thumbnails.rows(8), device="cpu", progress=seen)
+        assert found == {threads}
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)

@@ -129,6 +129,8 @@ def build(
     from counterfoil.errors import UnknownNameError
     from counterfoil.world.sample import check_number, check_size
 
+    # A folder that is called like what is built is written, not read.
+    paths.not_read(what)
     if what not in _NUMBERS:
         raise UnknownNameError("thing to build", what, _NUMBERS)
     of_training = {"--kind": kind, "--failure": failure, "--precision": precision, "--recall": recall}

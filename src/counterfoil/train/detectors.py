@@ -30,7 +30,7 @@ from counterfoil.scorers.networks import (
     network_scorer,
     unit_input,
 )
-from counterfoil.scorers.runtime import device_of
+from counterfoil.scorers.runtime import device_of, fewest_threads
 from counterfoil.store import check_writable
 from counterfoil.train.batches import order
 from counterfoil.train.images import ImageRequest, ImageStore, say_unreadable
@@ -250,7 +250,8 @@ def fit(
         ("caption", network.text_unit, recipe.epochs),
     ):
         pairs = [each[side] for each in sets]
-        history[side], kept[side] = _learn(unit, pairs, recipe, epochs, place, side, progress)
+        with fewest_threads(unit, place):
+            history[side], kept[side] = _learn(unit, pairs, recipe, epochs, place, side, progress)
     said = {"name": data.name, "source": data.source, "rows": len(data)}
     fitted = FittedDetectors(made, history, kept, recipe, said, len(data) - len(sets[0]["image"].rows))
     if out is not None:

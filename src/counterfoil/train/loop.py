@@ -17,6 +17,7 @@ from torch import Tensor, nn, optim
 from counterfoil.data.training_rows import TrainingSet
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.scorers.networks import Backbone, Network
+from counterfoil.scorers.runtime import fewest_threads
 from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
 from counterfoil.train.batches import course_of, length
@@ -193,7 +194,11 @@ def fit(
         course = course_of(
             stages, number, len(rows), start=now.at, rank=fabric.global_rank, world=fabric.world_size
         )
-        with closing(feed.batches(course)) as batches, recomputed(network, computing.checkpoint_activations):
+        with (
+            closing(feed.batches(course)) as batches,
+            recomputed(network, computing.checkpoint_activations),
+            fewest_threads(network, place),
+        ):
             progress("training", now.step, total)
             while now.at < course.steps:
                 began = perf_counter()
