@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.entry import make_links
+from counterfoil.annotate.server import research_cache
 from counterfoil.annotate.server.app import make_app
 from served_campaign import campaign_of
 
@@ -43,6 +44,12 @@ class Site:
         """The reply to an answer."""
         given = {"lease": lease, "key": key, "answer": answer, "seconds": seconds}
         return self.client.post(f"/api/work/{token}/answers", json=given)
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests wait for the figures of a page, however busy the machine is."""
+    monkeypatch.setattr(research_cache, "PATIENCE", 300.0)
 
 
 @pytest.fixture

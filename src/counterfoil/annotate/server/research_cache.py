@@ -13,6 +13,8 @@ from counterfoil.annotate.overview import CampaignOverview
 
 #: Seconds between two overviews, at least, and how many times as long as one took.
 _LEAST, _TIMES = 5.0, 20.0
+#: Seconds that a request waits for one.
+PATIENCE = 3.0
 
 
 @dataclass(eq=False)
@@ -23,35 +25,44 @@ class OverviewCache:
     _latest: CampaignOverview | None = None
     _error: BaseException | None = None
     _next: float = 0.0
-    _outdated: bool = False
+    #: How many decisions there were, and how many of them the one begun last and the latest one know of.
+    _decided: int = 0
+    _begun: int = 0
+    _known: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _working: bool = False
 
-    def latest(self, *, wait: float = 3.0) -> CampaignOverview | None:
-        """The latest overview, and a newer one begun where it is time for one.
+    def latest(self, *, wait: float | None = None) -> CampaignOverview | None:
+        """The latest finished overview, and a newer one begun where it is time for one.
 
-        Waits up to `wait` seconds for one where there is none, or where `outdate` was called since; None
-        where that was too short. Raises what the last attempt raised where there never was one.
+        Waits up to `wait` seconds, by default `PATIENCE`, for one where there is none, or where `outdate` was
+        called since. Where that was too short it is the one of before (`behind` then), None where there never
+        was one. Raises what the last attempt raised where there never was one.
         """
+        wait = PATIENCE if wait is None else wait
         with self._changed:
-            if self._outdated and self._working:
+            if self._begun < self._decided and self._working:
                 # The one that is being made may have read before the decision.
                 self._changed.wait_for(lambda: not self._working, wait)
-            due = time.monotonic() >= self._next or self._outdated
-            needed = self._outdated or self._latest is None
+            due = time.monotonic() >= self._next or self._begun < self._decided
             if due and not self._working:
-                self._working, self._outdated = True, False
+                self._working, self._begun = True, self._decided
                 threading.Thread(target=self._work, name="overview", daemon=True).start()
-            if needed:
+            if self.behind or self._latest is None:
                 self._changed.wait_for(lambda: not self._working, wait)
             if self._latest is None and self._error is not None:
                 raise self._error
             return self._latest
 
+    @property
+    def behind(self) -> bool:
+        """Whether something was decided that the latest finished overview may not know of."""
+        return self._known < self._decided
+
     def outdate(self) -> None:
         """Something was decided: the next reader waits for an overview that knows of it."""
         with self._changed:
-            self._outdated = True
+            self._decided += 1
 
     def _work(self) -> None:
         begun = time.monotonic()
@@ -64,7 +75,7 @@ class OverviewCache:
         took = time.monotonic() - begun
         with self._changed:
             if made is not None:
-                self._latest = made
+                self._latest, self._known = made, self._begun
             self._error = error
             self._working = False
             self._next = time.monotonic() + max(_LEAST, _TIMES * took)

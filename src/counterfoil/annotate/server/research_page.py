@@ -62,6 +62,7 @@ class ResearchPages:
             shortest=SHORTEST,
             platform=self.campaign.recipe.entry not in OWN_ENTRIES,
             when=moment(found.at),
+            behind=self.cache.behind,
             moment=moment,
         )
 
