@@ -19,7 +19,11 @@ def test_ctrl_c_while_scoring(tmp_path: Path) -> None:
     out = tmp_path / "runs"
     command = [sys.executable, "-m", "counterfoil", "evaluate", "blind:random", "pairs", "--data", str(table)]
     process = subprocess.Popen(
-        [*command, "--out", str(out)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_heed_ctrl_c,
     )
     # By processor time, which a busy machine does not stretch: imports take a second or two, the run twenty.
     while _processor_seconds(process.pid) < 4:
@@ -52,7 +56,9 @@ def test_ctrl_c_in_a_finaliser_is_not_lost() -> None:
         "cli.app = work\n"
         "cli.main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, preexec_fn=_heed_ctrl_c
+    )
     assert done.returncode == 130, done.stderr
     assert done.stderr.splitlines() == [
         "counterfoil: stopped; finished work is kept and will not be repeated"
@@ -74,7 +80,9 @@ def test_ctrl_c_that_something_swallows_comes_again() -> None:
         "cli.app = work\n"
         "cli.main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, preexec_fn=_heed_ctrl_c
+    )
     assert done.returncode == 130, done.stderr
     assert done.stderr.startswith("counterfoil: stopped;")
 
@@ -93,7 +101,9 @@ def test_cleanup_after_ctrl_c_is_not_disturbed() -> None:
         "cli.app = work\n"
         "cli.main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, preexec_fn=_heed_ctrl_c
+    )
     assert (done.returncode, done.stdout) == (130, "cleaned\n"), done.stderr
 
 
@@ -108,8 +118,15 @@ def test_ctrl_c_while_the_command_line_is_imported() -> None:
         "from counterfoil.__main__ import main\n"
         "main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, preexec_fn=_heed_ctrl_c
+    )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def _heed_ctrl_c() -> None:
+    """In a child: what ignores Ctrl-C (nohup, a job in the background of a script) hands that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _processor_seconds(pid: int) -> float:
