@@ -3,7 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Nothing of a first run is left to the user: the environment is made again whenever pyproject.toml changes.
+# The demo needs less than the tests do, and has a mark of its own; what the tests need is more than enough.
 READY := .venv/.ready
+DEMO_READY := .venv/.ready-demo
 
 # Commands in processes of their own read compiled modules; without these each compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -14,15 +16,23 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(READY): pyproject.toml
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "counterfoil needs Python 3.11 or newer; set PYTHON=path/to/python3.11"; exit 2; }
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[all,dev]'
+
+$(READY): pyproject.toml | $(BIN)/python
+	@echo "setting up .venv with everything, once: several gigabytes, most of it PyTorch for GPUs"
+	$(BIN)/python -m pip install --editable '.[all,dev]'
+	@touch $@ $(DEMO_READY)
+
+$(DEMO_READY): pyproject.toml | $(BIN)/python
+	@echo "setting up .venv for the demo, once; PyTorch is the large part (docs/study.md: a smaller one, for CPUs)"
+	$(BIN)/python -m pip install --editable '.[demo]'
 	@touch $@
 
-demo: $(READY)  ## draw a small world, train four models on it, report what held; says how long it takes
+demo: $(DEMO_READY)  ## a minute's tour of measuring, building, asking, explaining and comparing
 	$(BIN)/counterfoil demo --out demo-report
 
 test: $(READY)  ## linters, types, architecture, doctests and tests
@@ -77,4 +87,4 @@ reproduce: $(READY)  ## the papers' numbers beside the recomputed ones (DATA=fol
 	$(BIN)/counterfoil reproduce $(if $(DATA),--data $(DATA))
 
 clean:  ## remove the environment and caches
-	rm -rf site .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache demo-report
+	rm -rf site .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache demo-report study-report

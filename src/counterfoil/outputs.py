@@ -222,6 +222,17 @@ def guarding(outputs: Outputs) -> Iterator[Outputs]:
             outputs.release()
 
 
+@contextmanager
+def each_guarded() -> Iterator[None]:
+    """A block of several jobs, one of which reads what another wrote: each has a guard of its own."""
+    global _active
+    before, _active = _active, None
+    try:
+        yield
+    finally:
+        _active = before
+
+
 def active_outputs() -> Outputs | None:
     """The guard of the command that runs, None outside of one."""
     return _active

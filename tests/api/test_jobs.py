@@ -219,7 +219,7 @@ def test_a_study_is_made(monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
     # The command goes on where the function left the study, and so only writes the report again.
     found = cf.study("mine", quiet=True)
     numbers = found.to_json()
-    command(monkeypatch, "demo", "--out", "mine", "-q")
+    command(monkeypatch, "demo", "--full", "--out", "mine", "-q")
     other = written("mine/findings.json")
     assert {**numbers, "seconds": 0} == {**other, "seconds": 0}
     check_tables(found, "finding", "measure")

@@ -39,10 +39,10 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
 
     with monkeypatch.context() as patched:
         patched.setattr(training_state, "save", full)
-        said = counterfoil("demo", "--out", out)
+        said = counterfoil("demo", "--full", "--out", out)
     assert said.code == 2
     assert said.err.splitlines()[-1].endswith("the disk is full; free some space")
-    said = counterfoil("demo", "--out", out)
+    said = counterfoil("demo", "--full", "--out", out)
     assert said.code == 0, said.err
     assert said.err.startswith("going on with the study in")
     assert said.err.count("trained coco") == 1
@@ -62,7 +62,7 @@ def test_a_demo_on_a_full_disk_goes_on_and_ends_with_what_held_and_its_report(
 @pytest.mark.models
 def test_a_folder_of_something_else_is_one_line_and_stays(counterfoil, quick: None, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("mine")
-    said = counterfoil("demo", "--out", tmp_path)
+    said = counterfoil("demo", "--full", "--out", tmp_path)
     assert (said.code, said.err.count("\n")) == (2, 1)
     assert "not of a demo" in said.err
     assert [path.name for path in tmp_path.iterdir() if path.name != "cache"] == ["report.html"]
@@ -79,7 +79,7 @@ def test_without_torch_it_is_one_line(counterfoil, tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "torch", None)
     said = counterfoil("demo", "--out", tmp_path / "demo")
     assert (said.code, said.err.count("\n")) == (2, 1)
-    assert ".[train]" in said.err
+    assert ".[demo]" in said.err
     assert not (tmp_path / "demo").exists()
 
 

@@ -1,4 +1,4 @@
-"""`counterfoil demo`: the whole idea on a small world that is drawn on the spot."""
+"""`counterfoil demo`: a tour of all verbs, or the study of four trainings, on a small world."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterfoil.cli.options import Overwrite
+from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ EPILOG = """Examples:
 
   counterfoil demo
 
-  counterfoil demo --full --out full-report      # three seeds, noise, mining: several times as long
+  counterfoil demo --seed 3 --out another
 
-  counterfoil demo --seed 3 --out another"""
+  counterfoil demo --full                        # which of BiVLC's findings hold: some minutes
+
+  counterfoil demo --full --dials --out hours    # three seeds, noise, mining"""
 
 #: What the summary shows of each model: the benchmark, the measure, the column's head.
 _COLUMNS = (
@@ -41,28 +44,57 @@ _ROOMY, _LINE = 110, 100
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="Folder for the networks, the runs and the report.")] = Path(
-        "demo-report"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder.", show_default="demo-report; with --full study-report"),
+    ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Three seeds per model, the noise study and the mining study.")
+        bool, typer.Option("--full", help="The study of four trainings, which takes some minutes.")
+    ] = False,
+    dials: Annotated[
+        bool,
+        typer.Option(
+            "--dials",
+            help="With --full: three seeds, what noise costs, which negatives to count; takes hours.",
+        ),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="The first seed of the networks.")] = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Build a world, train four models on it, measure them in both directions, and say what held.
+    """Go through measuring, building, asking, explaining and comparing on a small drawn world, in a minute.
 
-    The first line says how long it takes here, the last ones what took how long; nothing is downloaded.
-    A demo that was stopped goes on where it was; one with another seed or plan begins anew in the same
-    folder. The last line is the path of the report.
+    The page has a picture, what follows from it and the commands of each; the files of all stay in the
+    folder, where the commands run as they are printed. Nothing is downloaded. The first line says how long
+    it takes here, the last one is the path of the page. --full trains four networks instead and says which
+    of BiVLC's findings hold. A demo that was stopped goes on where it was.
     """
+    if dials and not full:
+        raise InputError("--dials is of the study", hint="add --full")
+    if full:
+        _study(Path("study-report") if out is None else out, dials, seed)
+    else:
+        _tour(Path("demo-report") if out is None else out, seed, overwrite)
+
+
+def _tour(out: Path, seed: int, overwrite: bool) -> None:
+    from counterfoil.cli import terminal
+    from counterfoil.cli.tables import show as show_tables
+    from counterfoil.tasks.tour import tour
+
+    found = tour(out, seed=seed, overwrite=overwrite, feedback=terminal.feedback())
+    show_tables(terminal.out(), found.comparison.tables)
+    terminal.note(f"{found.whole:.0f} s in all, {found.processor:.0f} s of processor time")
+    terminal.out().print(f"The page is in {found.path.resolve()}", soft_wrap=True)
+
+
+def _study(out: Path, dials: bool, seed: int) -> None:
     from time import process_time
 
     from counterfoil.cli import terminal
     from counterfoil.tasks.study import study
 
     worked = process_time()
-    found = study(out, full=full, seed=seed, feedback=terminal.feedback())
+    found = study(out, full=dials, seed=seed, feedback=terminal.feedback())
     show(found.made, terminal.out())
     parts = {**found.made.seconds, "the report": found.seconds - sum(found.made.seconds.values())}
     spent = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in parts.items())

@@ -53,8 +53,10 @@ class _Shown:
     reason: str
 
 
-def funnel_figure(steps: Sequence[StepSection]) -> Any:
+def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any:
     """A bar per step: the rows that came out, and beside it the rows that were dropped.
+
+    All bars are `width` inches wide.
 
     The axis is logarithmic where the steps differ by more than a factor of a hundred.
     """
@@ -62,7 +64,7 @@ def funnel_figure(steps: Sequence[StepSection]) -> Any:
     left = max(extent(name) for name in names) + 0.15
     height = _BAR * len(steps)
     with style():
-        figure, (axes,) = canvas(1, 1, (_WIDTH, height), left=left, bottom=0.35, right=1.1)
+        figure, (axes,) = canvas(1, 1, (width, height), left=left, bottom=0.35, right=1.1)
         at = np.arange(len(steps))
         out = np.array([step.rows_out for step in steps], dtype=np.float64)
         gone = np.array([sum(step.reasons.values()) for step in steps], dtype=np.float64)

@@ -110,7 +110,7 @@ def page(
             f"q-{number}",
             question.id,
             tuple(
-                _card(pair, shown.get(image, -1), captioned=may)
+                pair_card(pair, shown.get(image, -1), captioned=may)
                 for (_, image), pair in question.pairs.items()
             ),
         )
@@ -143,7 +143,8 @@ def _about(benchmark: Benchmark, may: bool, pictures: str, shown: int) -> str:
     return "" if shown else "The images did not fit into the page."
 
 
-def _card(pair: ExplainedPair, picture: int, *, captioned: bool) -> PairCard:
+def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> PairCard:
+    """The card of a pair; `picture` is the number of its photograph in the page, -1 for none."""
     words = pair.words if captioned else [f"word {number}" for number in range(1, len(pair.words) + 1)]
     size = (4, 3) if pair.item.image.source is None else pair.item.image.decode().size
     return PairCard(

@@ -78,6 +78,19 @@ def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
     return figure
 
 
+def differences(found: Sequence[Evidence], *, width: float = WIDE) -> Any:
+    """Differences alone, a row each; those that decide are filled."""
+    beside = width > 5
+    left = max(extent(each.label, 8) for each in found) + 0.12 if beside else 0.14
+    right, top, bottom = 0.16, 0.3, 0.34
+    rows_high = (_ROW if beside else _SAID_ROW) * len(found) + 0.05
+    with style():
+        figure = _figure(width, top + rows_high + bottom)
+        axes = _axes(figure, left, bottom, width - left - right, rows_high)
+        _differences(axes, found, beside=beside)
+    return figure
+
+
 def _by_measure(levels: Sequence[Evidence]) -> dict[str, list[Evidence]]:
     found: dict[str, list[Evidence]] = {}
     for each in levels:

@@ -25,7 +25,18 @@ from counterfoil.report.study_page import TrainingSummary, page
 from counterfoil.store import write_json, write_text
 from counterfoil.studies import captions
 from counterfoil.studies.captions import BROWSED, CaptionStudy
-from counterfoil.studies.plan import NETWORKS, NUMBERS, QUESTIONS, REPORT, RUNS, Pace, Plan, claim
+from counterfoil.studies.plan import (
+    NETWORKS,
+    NUMBERS,
+    QUESTIONS,
+    REPORT,
+    RUNS,
+    Pace,
+    Plan,
+    claim,
+    duration,
+    expected,
+)
 from counterfoil.studies.runs import (
     ALIKE,
     CHOICES,
@@ -89,6 +100,8 @@ def study(
     clock = _Clock(note)
     if begun := claim(out, plan):
         note(f"going on with the study in {out}")
+    else:
+        note(f"takes about {duration(expected(plan.work))} here")
     # The time left is unknown for a study that is resumed; for a new one its first steps give it.
     pace = progress if begun else Pace(plan.work, progress, note)
     workshop = TrainingRuns(plan, out / NETWORKS, progress=pace)
@@ -194,6 +207,16 @@ class _Clock:
 
 #: The introduction of the page.
 _STANDFIRST = (
+    "Scenes of paper shapes are drawn, and captions say something of them in English, so that it is known "
+    "of every caption whether it is true of a picture. Four small networks learn from scratch which captions "
+    "and pictures belong together: “pretrained” from loose captions, “coco” from plain pairs, “trohn-text” "
+    "from those and from captions in which one thing is wrong, “trohn-img” from the pictures of these wrong "
+    "captions as well. Detectors only learn which of two styles a picture, or the caption of one, is in. "
+    "All are asked about scenes that none of them saw, in both directions: which caption is true of this "
+    "picture, and which picture does this caption describe?"
+)
+#: How the findings are in order.
+_ORDER = (
     "First what holds where both pictures of a question are in one style, so that style says nothing; then "
     "the same where the second picture is synthetic, as in BiVLC, which holds only where the first does."
 )
@@ -233,6 +256,7 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
         page(
             study.findings,
             standfirst=_STANDFIRST,
+            reading=_ORDER,
             order=study.order,
             comparisons=_pictured(study.comparisons, _sized(study.benchmarks, _SHOWN)),
             seen=f"{plan.size} x {plan.size}",

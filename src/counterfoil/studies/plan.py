@@ -9,6 +9,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+from threadpoolctl import threadpool_limits
+
 from counterfoil import __version__
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import CounterfoilError, InputError
@@ -148,6 +151,25 @@ FULL = Plan(
     noise=(0.3, 0.61),
     mining=("sum", "semi-hard", "hardest"),
 )
+
+
+#: So many steps of the first training take as long as the arithmetic that `expected` times.
+_STEPS_TIMED = 7.0
+
+
+def expected(work: float) -> float:
+    """Seconds that `work` steps like those of the first training take here, by a quarter of a second of it.
+
+    What else the machine does now is in the number, as long as it goes on.
+    """
+    rng = np.random.default_rng(0)
+    cells, weights = (rng.random(shape, dtype=np.float32) for shape in ((2304, 96), (96, 128)))
+    with threadpool_limits(1, user_api="blas"):
+        np.maximum(cells @ weights, 0.5).sum()
+        began = perf_counter()
+        for _ in range(150):
+            np.maximum(cells @ weights, 0.5).sum()
+    return (perf_counter() - began) * work / _STEPS_TIMED
 
 
 #: Steps before the clock is started (the first ones are slow), and after which it is read.

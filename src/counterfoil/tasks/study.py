@@ -83,7 +83,7 @@ class StudyReport(Tabular):
 
 
 def study(out: str | Path, *, full: bool = False, seed: int = 0, feedback: Feedback = SILENT) -> StudyReport:
-    """The study of `counterfoil demo`: four models trained on a drawn world, measured, and what held.
+    """The study of `counterfoil demo --full`: four models trained on a drawn world, measured, and what held.
 
     Networks, runs and the report are kept in the folder `out`; a study that was stopped goes on where it was,
     one with another seed or plan begins anew. `full` takes three seeds per model, the noise study and the

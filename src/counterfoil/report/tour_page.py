@@ -1,0 +1,415 @@
+"""The page of a tour: a part for each verb, with a picture, what it says, and the commands that made it."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from counterfoil.data.forms import Choice
+from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion
+from counterfoil.evaluation.compare import Comparison, Difference
+from counterfoil.evaluation.deciding import decided, questions_to_decide
+from counterfoil.evaluation.replicates import Evidence
+from counterfoil.evaluation.result import Estimate
+from counterfoil.report import build_page, drawing, page_frame, study_figures
+from counterfoil.report.build_page import StepSection
+from counterfoil.report.heat_page import PairCard, pair_card
+from counterfoil.report.labels import amount, listed
+from counterfoil.report.page_frame import Drawing
+from counterfoil.report.pictures import Album
+
+#: What a tour leaves in its folder, and how to go on with it.
+FILES = {
+    "benchmark": "questions with pictures; of your own: evaluate SCORER pairs --data my.csv --images FOLDER",
+    "training, models": "rows to learn from, and the two networks; a folder in models is a scorer",
+    "runs": "answers and results of each scorer; evaluate another one into runs/NAME and compare again",
+    "captions.csv, built": "captions, and what was built of them; built/report.html shows every step",
+    "campaign, answers.parquet": "the questions as pages for people, and the simulated answers",
+    "explain.html, compare.html": "the whole pages of which parts are shown here",
+}
+#: Room for the pictures of the page, in bytes.
+_BUDGET = 1_000_000
+#: Rows of a build that are shown: kept, and dropped.
+_KEPT, _DROPPED = 3, 2
+#: More questions than this are not counted out.
+_COUNTABLE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Built:
+    """What came of a table of captions: the steps, and rows that were kept and dropped."""
+
+    captions: int
+    steps: tuple[StepSection, ...]
+    kept: tuple[Mapping[str, Any], ...]
+    dropped: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class People:
+    """A simulated campaign: answers, labels by model, people by kind, and agreement.
+
+    `labels` hold a model, the share of right labels with its interval, and how many; `kinds` a kind of
+    people, how many worked, the share of their answers that were right, and how many were flagged; `raw` is
+    the share of pairs of answers that are equal, `alpha` Krippendorff's with its interval.
+    """
+
+    people: int
+    answers: int
+    labels: tuple[tuple[str, float, float, float, int], ...]
+    kinds: tuple[tuple[str, int, float, int], ...]
+    raw: float
+    alpha: tuple[float, float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page: two sentences, figures, what follows from it, and the commands."""
+
+    key: str
+    title: str
+    lead: str
+    drawings: tuple[Drawing, ...]
+    conclusion: str
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question of the benchmark, and who chose its right caption and who a wrong one."""
+
+    head: str
+    picture: str
+    right: str
+    wrong: str
+    right_by: str
+    wrong_by: str
+
+
+@dataclass(frozen=True)
+class RowOfBuild:
+    """A caption with its negative, of which category, and why it was dropped ("" where it was kept)."""
+
+    caption: str
+    negative: str
+    category: str
+    reason: str
+
+
+def page(
+    comparison: Comparison,
+    *,
+    called: Mapping[str, str],
+    commands: Mapping[str, tuple[str, ...]],
+    seconds: Mapping[str, float],
+    built: Built,
+    people: People,
+    explained: ExplainedQuestion,
+) -> str:
+    """The page as HTML, the same for the same values.
+
+    `comparison` is of the runs "pairs", "negatives", "blind" and "people" on a benchmark of choices between
+    captions whose pictures are at hand; `called` says what each is, `commands` what to run for each part.
+    """
+    album = Album(_BUDGET)
+    parts = (
+        _measure(comparison, commands["measure"]),
+        _build(built, commands["build"]),
+        _ask(people, commands["ask"]),
+        _explain(explained, commands["explain"]),
+        _compare(comparison, commands["compare"]),
+    )
+    cards = _cards(explained, album, comparison)
+    return page_frame.render(
+        "tour.html",
+        title="What can I do with this?",
+        styles=("page.css", "explain.css", "tour.css"),
+        steps=parts,
+        files=FILES,
+        called=called,
+        questions=_questions(comparison, album),
+        rows=_rows(built),
+        cards=cards,
+        uris=album.uris,
+        benchmark=comparison.runs[0].benchmark,
+        seconds=seconds,
+    )
+
+
+def _estimates(comparison: Comparison) -> dict[str, Estimate]:
+    measure = _measure_of(comparison)
+    return {run.name: run.result.measures[measure] for run in comparison.runs}
+
+
+def _measure_of(comparison: Comparison) -> str:
+    return comparison.runs[0].benchmark.card.measures[0]
+
+
+def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
+    found, n = _estimates(comparison), len(comparison.runs[0].benchmark)
+    ranked = sorted(found, key=lambda name: -found[name].value)
+    above = [name for name in ranked if found[name].low > (found[name].chance or 0)]
+    others = [name for name in ranked if name not in above]
+    said = f"{_names(above)} {_are(above)} above chance with the whole interval. " if above else ""
+    if "blind" in above:
+        said += "The blind scorer is among them, so captions alone give some of the answers away."
+    else:
+        said += (
+            f"{_names(others)} {_are(others)} not, so nothing that a blind scorer learned from captions "
+            "gives the answers away."
+        )
+    levels = [
+        Evidence(name, _measure_of(comparison), "level", e.value, e.low, e.high, e.n, e.chance)
+        for name, e in ((name, found[name]) for name in ranked)
+    ]
+    figure = _wide_and_narrow(
+        "Questions answered right",
+        "measure",
+        partial(study_figures.rows, levels),
+        "Dot: the share of questions answered right. Bar: its 95 % interval over questions. Dashed: chance.",
+    )
+    return Part(
+        "measure",
+        "Measure",
+        f"Two small networks, a scorer that sees no picture, and simulated people answered the same {n:,} "
+        "questions: which of two captions is true of a picture? Every number stands with its interval and "
+        "beside what chance gives.",
+        (figure,),
+        said,
+        commands,
+    )
+
+
+def _build(built: Built, commands: tuple[str, ...]) -> Part:
+    made = max(step.rows_out for step in built.steps)
+    kept = built.steps[-1].rows_out
+    reasons: Counter[str] = Counter()
+    for step in built.steps:
+        reasons.update(step.reasons)
+    told = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
+    title = "Rows out of every step"
+    wide, narrow = (
+        drawing.svg(build_page.funnel_figure(built.steps, width=width), name=f"build-{part}", title=title)
+        for part, width in (("w", 4.2), ("n", 1.7))
+    )
+    figure = Drawing(title, "Blue: rows that went on. Hatched: rows that were dropped.", wide, narrow)
+    tested = [
+        f"{name} from {_percent(its['before']['value'])} to {_percent(its['after']['value'])}"
+        for step in built.steps
+        for name, its in (step.facts.get("held_out") or {}).items()
+    ]
+    said = f"The {kept:,} questions in built/benchmark can be asked now, by every command above. "
+    if tested:
+        said += (
+            "Rows that were a surplus of their cell would have let a score of words alone tell right from "
+            f"wrong; dropping them took {listed(tested)}, where chance is 50 %. What is left of that can "
+            "still be answered without looking."
+        )
+    return Part(
+        "build",
+        "Build",
+        f"{amount(built.captions, 'caption')} became {made:,} questions by rules, each a caption against one "
+        f"in which one thing is changed, and {kept:,} of them stayed. Whatever was dropped is kept with the "
+        f"reason, most often {listed(told)}.",
+        (figure,),
+        said,
+        commands,
+    )
+
+
+def _ask(people: People, commands: tuple[str, ...]) -> Part:
+    levels = [
+        Evidence(model, "right labels", "level", right, low, high, n)
+        for model, right, low, high, n in people.labels
+    ]
+    figure = _wide_and_narrow(
+        "Labels that are right",
+        "ask",
+        partial(study_figures.rows, levels),
+        "Dot: the share of labels that are right, by the way in which three answers become one label. Bar: "
+        "its 95 % interval.",
+    )
+    kinds = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in people.kinds]
+    alpha, low, high = people.alpha
+    span = "" if low is None or high is None else f" (95 % interval {low:.2f} to {high:.2f})"
+    flagged = sum(each for _, _, _, each in people.kinds)
+    majority = people.labels[0]
+    return Part(
+        "ask",
+        "Ask",
+        f"Before people are paid, {people.people} simulated ones did the work: {listed(kinds)}. They gave "
+        f"{people.answers:,} answers, three to each question; two answers to one question agree in "
+        f"{_percent(people.raw)}, and Krippendorff's alpha is {alpha:.2f}{span}.".replace("-", "−"),
+        (figure,),
+        f"Three answers by such people give labels of which {_percent(majority[1])} are right by "
+        f"{majority[0]}; the signs of careless work flag {flagged:,} of {people.people:,} people. If that "
+        "will do, the campaign is ready for real ones: counterfoil annotate serve campaign.",
+        commands,
+    )
+
+
+def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
+    right, wrong = explained.pairs.values()
+    only = [_only(one, other) for one, other in ((right, wrong), (wrong, right))]
+    said = "The two captions have the same words in another order. "
+    if all(only):
+        said = f"The captions differ in {only[0]} and {only[1]}: so much do the scores lose without. "
+    elif any(only):
+        said = f"The captions differ in {only[0] or only[1]}: so much does the score lose without. "
+    return Part(
+        "explain",
+        "Explain",
+        f"Asked about this picture, the network “pairs” scored “{wrong.item.caption.text}” "
+        f"({wrong.score:.3f}) above the true “{right.item.caption.text}” ({right.score:.3f}). Blue words "
+        "speak for a caption, orange ones against it, and the blue places of the picture go with it most.",
+        (),
+        said + "Where that is little, or the same places are blue for both, the network did not look at what "
+        "the question is about.",
+        commands,
+    )
+
+
+def _compare(comparison: Comparison, commands: tuple[str, ...]) -> Part:
+    measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
+    found = [_ahead(each) for each in comparison.differences if each.measure == measure]
+    evidence = [
+        Evidence(
+            f"{each.a} − {each.b}",
+            measure,
+            "difference",
+            each.value,
+            each.low,
+            each.high,
+            n,
+            decides=decided(each),
+        )
+        for each in found
+    ]
+    figure = _wide_and_narrow(
+        "Differences",
+        "compare",
+        partial(study_figures.differences, evidence),
+        "Dot: the difference in points, filled where it is decided, after Holm's correction for "
+        f"{amount(len(found), 'comparison')}. Bar: its 95 % interval.",
+    )
+    behind: dict[str, list[str]] = {}
+    for each in found:
+        if decided(each):
+            behind.setdefault(each.a, []).append(each.b)
+    sure = [f"{_names([name])} {_are([name])} ahead of {_names(its)}" for name, its in behind.items()]
+    open_ = [_undecided(each, n) for each in found if not decided(each)]
+    said = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
+    said += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
+    return Part(
+        "compare",
+        "Compare",
+        "All scorers answered the same questions, so they are compared question by question. A difference "
+        "counts as decided where its interval leaves out 0 and the paired test says so too.",
+        (figure,),
+        said,
+        commands,
+    )
+
+
+def _ahead(each: Difference) -> Difference:
+    """The difference as that of the better scorer to the worse."""
+    if each.value >= 0:
+        return each
+    return replace(each, a=each.b, b=each.a, value=-each.value, low=-each.high, high=-each.low)
+
+
+def _undecided(each: Difference, n: int) -> str:
+    pair = f"{_names([each.a])} against {_names([each.b])}, {100 * each.value:.1f} points apart"
+    needed = questions_to_decide(each.value, each.low, each.high, n)
+    if needed is None or needed > _COUNTABLE:
+        return f"{pair}, which no benchmark of usual size would decide"
+    digits = max(0, len(str(needed)) - 2)
+    return (
+        f"{pair}, which about {round(needed, -digits):,} questions would decide in four of five cases, if "
+        "the true difference is this large"
+    )
+
+
+def _questions(comparison: Comparison, album: Album) -> tuple[AskedQuestion, ...]:
+    """For each of the networks the first question that it alone, of the two, gets right."""
+    runs = {run.name: run for run in comparison.runs}
+    measure, benchmark = _measure_of(comparison), comparison.runs[0].benchmark
+    asked = benchmark.questions
+    assert isinstance(asked, Choice)
+    right = {name: run.items[measure] > 0.5 for name, run in runs.items()}
+    found = []
+    for name, other in (("pairs", "negatives"), ("negatives", "pairs")):
+        only = np.flatnonzero(right[name] & ~right[other])
+        if not len(only):
+            continue
+        at = int(only[0])
+        position = int(asked.query[at])
+        numbers = album.add(benchmark.images, [[position]])
+        texts = [benchmark.captions[int(place)].text or "" for place in asked.candidates[at][:2]]
+        found.append(
+            AskedQuestion(
+                f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} questions, "
+                "such as this one",
+                album.uris[numbers[position]],
+                *texts,
+                listed([each for each in right if right[each][at]]),
+                listed([each for each in right if not right[each][at]]),
+            )
+        )
+    return tuple(found)
+
+
+def _rows(built: Built) -> tuple[RowOfBuild, ...]:
+    """Rows that were kept, of different categories, then some that were dropped, for different reasons."""
+    kept = {str(row.get("subset")): row for row in reversed(built.kept)}
+    dropped = {str(row.get("reason")): row for row in reversed(built.dropped)}
+    shown = [*list(kept.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
+    return tuple(
+        RowOfBuild(
+            *(str(row.get(name) or "") for name in ("caption", "negative_caption", "subset", "reason"))
+        )
+        for row in shown
+    )
+
+
+def _cards(explained: ExplainedQuestion, album: Album, comparison: Comparison) -> tuple[PairCard, ...]:
+    images = comparison.runs[0].benchmark.images
+    found = []
+    for pair in explained.pairs.values():
+        at = next(i for i, each in enumerate(images) if each.id == pair.item.image.id)
+        found.append(pair_card(pair, album.add(images, [[at]]).get(at, -1), captioned=True))
+    return tuple(found)
+
+
+def _only(pair: ExplainedPair, other: ExplainedPair) -> str:
+    """The words of a caption that the other one lacks, each with what the score loses without it."""
+    lacking = Counter(pair.words) - Counter(other.words)
+    found = []
+    for word, drop in zip(pair.words, pair.drops.tolist(), strict=True):
+        if lacking[word]:
+            lacking[word] -= 1
+            found.append(f"“{word}” ({drop:+.3f})".replace("-", "−"))
+    return listed(found)
+
+
+def _wide_and_narrow(title: str, name: str, draw: Any, caption: str) -> Drawing:
+    wide, narrow = (
+        drawing.svg(draw(width=width), name=f"{name}-{part}", title=title)
+        for part, width in (("w", study_figures.WIDE), ("n", study_figures.NARROW))
+    )
+    return Drawing(title, caption, wide, narrow)
+
+
+def _names(names: Sequence[str]) -> str:
+    return listed([f"“{name}”" for name in names])
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 and names[0] != "people" else "are"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

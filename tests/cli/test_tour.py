@@ -1,0 +1,110 @@
+"""The tour of `counterfoil demo`: its page, and every command on it, run in the folder that it leaves."""
+
+import html
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from counterfoil.tasks import tour as job
+from counterfoil.tasks.feedback import Feedback
+from counterfoil.tasks.tour import SCORERS, TourSizes, tour
+
+pytestmark = pytest.mark.models
+
+TINY = TourSizes(questions=28, rows=100, steps=3, people=6, captions=8, pixels=48)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory):
+    """A finished tour and what it noted."""
+    pytest.importorskip("lightning_fabric")
+    notes: list[str] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(job, "SIZES", TINY)
+        out = tmp_path_factory.mktemp("tour") / "demo"
+        return tour(out, feedback=Feedback(note=notes.append)), notes
+
+
+def _printed(page: str) -> list[str]:
+    return [html.unescape(each) for each in re.findall(r"<code>(.*?)</code>", page)]
+
+
+def test_the_page_goes_through_five_parts_and_says_what_follows(made) -> None:
+    page = made[0].path.read_text()
+    parts = re.findall(r'<section id="(\w+)"', page)
+    assert parts == ["measure", "build", "ask", "explain", "compare", "files"]
+    for part in page.split("<section id=")[1:6]:
+        assert "<svg" in part or "<img" in part
+        assert part.count("What follows.") == 1
+        assert "<code>counterfoil " in part
+    words = re.sub(r"\s+", " ", html.unescape(re.sub(r"<svg.*?</svg>|<[^>]+>", " ", page, flags=re.S)))
+    for run in made[0].comparison.comparisons[0].runs:
+        assert run.name in SCORERS
+        assert f"“{run.name}”" in words
+    for each in made[0].comparison.differences:
+        assert {each.a, each.b} <= set(SCORERS)
+    assert "Decided:" in words or "Nothing is decided." in words
+    assert 'src="http' not in page
+
+
+def test_how_long_it_takes_is_said_first(made) -> None:
+    assert re.fullmatch(r"takes about \d.* here", made[1][0])
+    assert [note.partition(" (")[0] for note in made[1][1:]] == [
+        "drew a benchmark and rows to learn from",
+        "asked 6 simulated people",
+        "trained the network 'pairs'",
+        "trained the network 'negatives'",
+        "measured 4 scorers",
+        "built negatives for captions",
+        "compared them",
+        "explained one wrong answer",
+    ]
+
+
+def test_every_printed_command_runs_in_the_folder_and_gives_the_same(made, counterfoil, monkeypatch) -> None:
+    folder = made[0].path.parent
+    monkeypatch.chdir(folder)
+    results = {path: json.loads(path.read_text())["measures"] for path in Path("runs").rglob("result.json")}
+    assert len(results) == len(SCORERS)
+    digests = (
+        Path("benchmark/manifest.json").read_bytes(),
+        Path("built/steps/3-negate/rows.parquet").read_bytes(),
+    )
+    printed = _printed(Path("report.html").read_text())
+    assert len(printed) == 14
+    for line in printed:
+        program, *words = shlex.split(line)
+        assert program == "counterfoil"
+        words = [name for word in words for name in (sorted(map(str, Path().glob(word))) or [word])]
+        said = counterfoil(*words)
+        assert said.code == 0, (line, said.err)
+    for path, measures in results.items():
+        assert json.loads(path.read_text())["measures"] == measures, path
+    again = (
+        Path("benchmark/manifest.json").read_bytes(),
+        Path("built/steps/3-negate/rows.parquet").read_bytes(),
+    )
+    assert again == digests
+
+
+def test_the_command_ends_with_the_page_and_takes_no_other_folder(
+    made, counterfoil, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(job, "SIZES", TINY)
+    folder = made[0].path.parent
+    said = counterfoil("demo", "--out", folder)
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[-1] == f"The page is in {folder / 'report.html'}"
+    said = counterfoil("demo", "--out", folder, "--seed", 1)
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "the demo of another seed or version" in said.err
+    (tmp_path / "report.html").write_text("mine")
+    said = counterfoil("demo", "--out", tmp_path)
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert "not of a demo" in said.err
+    assert (tmp_path / "report.html").read_text() == "mine"
+    said = counterfoil("demo", "--dials")
+    assert (said.code, said.err.count("\n")) == (2, 1)
