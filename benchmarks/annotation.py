@@ -1,7 +1,7 @@
 """What a campaign of 20,000 items and 100,000 answers costs: opening, answering, counting, reading.
 
     python benchmarks/annotation.py                        SQLite, in a temporary folder
-    python benchmarks/annotation.py --quick                a tenth of it
+    python benchmarks/annotation.py --quick                a tenth of it; --items N is any number
     python benchmarks/annotation.py --database URL         an empty PostgreSQL database
 
 Nine tenths of the answers are written at once; the rest are given one by one through `work.submit`, as a
@@ -139,9 +139,10 @@ def main() -> None:
     """Make the campaign and take the times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--items", type=int)
     parser.add_argument("--database")
     given = parser.parse_args()
-    n = ITEMS // 10 if given.quick else ITEMS
+    n = given.items or (ITEMS // 10 if given.quick else ITEMS)
     with tempfile.TemporaryDirectory() as folder:
         campaign = timed(f"create {n:,} items", lambda: make(Path(folder) / "campaign", n))
         db = timed("open, first time", lambda: open_database(campaign, given.database))
@@ -149,11 +150,15 @@ def main() -> None:
         print(f"{rows:,} answers on {os.cpu_count()} cores, {db.engine.dialect.name}")
 
         start = perf_counter()
-        report("one after the other", answer(db, campaign, 1, min(ALONE, n // 20)), perf_counter() - start)
+        report(
+            "one after the other",
+            answer(db, campaign, 1, min(ALONE, max(1, n // 20))),
+            perf_counter() - start,
+        )
         found: list[list[float]] = []
         threads = [
             threading.Thread(
-                target=lambda at=at: found.append(answer(db, campaign, 2 + at, min(EACH, n // 200)))
+                target=lambda at=at: found.append(answer(db, campaign, 2 + at, min(EACH, max(1, n // 200))))
             )
             for at in range(TOGETHER)
         ]

@@ -49,6 +49,7 @@ def main() -> None:
     """Serve and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--people", type=int, default=200)
+    parser.add_argument("--items", type=int, default=ITEMS)
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--think", type=float, default=1.0)
     parser.add_argument("--postgresql", action="store_true")
@@ -60,7 +61,7 @@ def main() -> None:
         for kind in ("sqlite", "postgresql") if postgres else ("sqlite",):
             for name, think in ((f"{given.think:g} s to think", given.think), ("burst, no pause", 0.0)):
                 with tempfile.TemporaryDirectory() as folder:
-                    campaign = make(Path(folder) / "campaign", pairs(ITEMS), overlap=OVERLAP)
+                    campaign = make(Path(folder) / "campaign", pairs(given.items), overlap=OVERLAP)
                     url = postgres.new() if postgres and kind == "postgresql" else None
                     with serving(campaign, url) as server:
                         before = server.cpu()

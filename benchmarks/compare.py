@@ -20,6 +20,7 @@ from counterfoil.stats.estimates import cluster_interval, difference_interval
 from counterfoil.stats.tests import holm, mcnemar
 
 MODELS, QUESTIONS, CLUSTERS, DRAWS = 20, 2933, 2000, 10_000
+#: Means over groups are made of the same values per question.
 MEASURES = tuple(name for name, measure in contrast.QUAD.items() if not measure.macro_of)
 
 

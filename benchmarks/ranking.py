@@ -42,7 +42,7 @@ from counterfoil.metrics import ranking
 NAMES = ("coco-5k", "coco-1k", "cxc", "eccv")
 IMAGES, CAPTIONS, WIDTH = 5000, 25000, 512
 KS = (1, 5, 10)
-#: How often ours runs; the median counts. The package, which takes a minute, runs once.
+#: How often ours runs. The package, which takes a minute, runs once.
 RUNS = 5
 #: Images in a block: what `rank` takes by itself for so many captions in float32.
 BLOCK = 50_000_000 // (CAPTIONS * 4)
@@ -53,11 +53,11 @@ def peak() -> float:
     return getrusage(RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def embeddings() -> Products:
+def embeddings(width: int) -> Products:
     """Random images and captions; a caption leans towards its image, so that the numbers are not all 0."""
     rng = np.random.default_rng(0)
-    images = rng.normal(size=(IMAGES, WIDTH)).astype(np.float32)
-    captions = rng.normal(size=(CAPTIONS, WIDTH)).astype(np.float32)
+    images = rng.normal(size=(IMAGES, width)).astype(np.float32)
+    captions = rng.normal(size=(CAPTIONS, width)).astype(np.float32)
     captions += np.float32(0.12) * images[np.arange(CAPTIONS) // 5]
     return Products(unit(images), unit(captions))
 
@@ -84,11 +84,11 @@ def numbers(benchmarks: list[Benchmark], rankings: list[Rankings]) -> dict[str, 
     return found
 
 
-def ours(data: Path | None, top: int, threads: int | None) -> dict[str, Any]:
+def ours(data: Path | None, top: int, threads: int | None, width: int, times: int) -> dict[str, Any]:
     """Seconds of each stage, memory before and at its highest, and all numbers."""
     benchmarks = [benchmark(name, data=data, images=None) for name in NAMES]
     start = perf_counter()
-    blocks = embeddings()
+    blocks = embeddings(width)
     made = perf_counter() - start
     before = peak()
 
@@ -99,15 +99,15 @@ def ours(data: Path | None, top: int, threads: int | None) -> dict[str, Any]:
         return perf_counter() - start
 
     runs = []
-    for _ in range(RUNS):
+    for _ in range(times):
         start = perf_counter()
         rankings = rank(benchmarks, blocks, top=top, threads=threads)
         ranked = perf_counter() - start
         found = numbers(benchmarks, rankings)
         runs.append((perf_counter() - start, ranked))
-    seconds, ranked = sorted(runs)[RUNS // 2]
+    seconds, ranked = sorted(runs)[times // 2]
     return {
-        "product": sorted(product() for _ in range(RUNS))[RUNS // 2],
+        "product": sorted(product() for _ in range(times))[times // 2],
         "made": made,
         "first": runs[0][0],
         "rank": ranked,
@@ -119,14 +119,14 @@ def ours(data: Path | None, top: int, threads: int | None) -> dict[str, Any]:
     }
 
 
-def package(data: Path | None, every: int) -> tuple[dict[str, float], dict[str, float]]:
+def package(data: Path | None, every: int, width: int) -> tuple[dict[str, float], dict[str, float]]:
     """Seconds of each stage of `eccv_caption` and, where every query is ranked, its numbers."""
     from eccv_caption import Metrics
 
     test = benchmark("coco-5k", data=data, images=None)
     image_ids = np.array([int(image.id) for image in test.images])
     caption_ids = np.array([int(caption.id) for caption in test.captions])
-    blocks, metric = embeddings(), Metrics()
+    blocks, metric = embeddings(width), Metrics()
     start = perf_counter()
     parts = [slice(lo, min(lo + BLOCK, IMAGES)) for lo in range(0, IMAGES, BLOCK)]
     scores = np.empty((IMAGES, CAPTIONS), np.float32)
@@ -171,25 +171,27 @@ def main() -> int:
     parser.add_argument("--threads", type=int, help="blocks at a time; by default one per core")
     parser.add_argument("--top", type=int, default=0, help="first items to keep of every query")
     parser.add_argument("--every", type=int, default=1, help="eccv_caption ranks every n-th query")
+    parser.add_argument("--width", type=int, default=WIDTH, help="numbers of an embedding")
+    parser.add_argument("--runs", type=int, default=RUNS, help="how often ours runs; the median counts")
     parser.add_argument("--ours", action="store_true", help="time counterfoil alone, and print JSON")
     asked = parser.parse_args()
     if asked.ours:
-        print(json.dumps(ours(asked.data, asked.top, asked.threads)))
+        print(json.dumps(ours(asked.data, asked.top, asked.threads, asked.width, asked.runs)))
         return 0
     apart = subprocess.run(
         [sys.executable, __file__, *sys.argv[1:], "--ours"], stdout=subprocess.PIPE, check=True
     )
     own = json.loads(apart.stdout)
     threads = os.environ.get("OMP_NUM_THREADS", "all")
-    print(f"{IMAGES:,} images x {CAPTIONS:,} captions, {WIDTH} wide, float32; {os.cpu_count()} cores, ")
+    print(f"{IMAGES:,} images x {CAPTIONS:,} captions, {asked.width} wide, float32; {os.cpu_count()} cores, ")
     print(f"OMP_NUM_THREADS {threads}; first items kept: {asked.top}")
     print(f"  the bare matrix product  {own['product']:8.2f} s")
     print(
         f"  counterfoil              {own['seconds']:8.2f} s  = {own['rank']:.2f} ranks + "
-        f"{own['measures']:.2f} measures (median of {RUNS}; the first took {own['first']:.2f} s)"
+        f"{own['measures']:.2f} measures (median of {asked.runs}; the first took {own['first']:.2f} s)"
     )
     print(f"      memory at most       {own['peak']:8.2f} GB, of which {own['before']:.2f} before it began")
-    seconds, found = package(asked.data, asked.every)
+    seconds, found = package(asked.data, asked.every, asked.width)
     total = sum(seconds.values())
     stages = " + ".join(f"{value:.1f} {name}" for name, value in seconds.items())
     print(f"  eccv_caption             {total:8.2f} s  = {stages}")
