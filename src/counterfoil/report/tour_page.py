@@ -348,13 +348,14 @@ def _questions(comparison: Comparison, album: Album) -> tuple[AskedQuestion, ...
         at = int(only[0])
         position = int(asked.query[at])
         numbers = album.add(benchmark.images, [[position]])
-        texts = [benchmark.captions[int(place)].text or "" for place in asked.candidates[at][:2]]
+        true, false = (benchmark.captions[int(place)].text or "" for place in asked.candidates[at][:2])
         found.append(
             AskedQuestion(
                 f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} questions, "
                 "such as this one",
                 album.uris[numbers[position]],
-                *texts,
+                true,
+                false,
                 listed([each for each in right if right[each][at]]),
                 listed([each for each in right if not right[each][at]]),
             )
