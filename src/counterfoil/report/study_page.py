@@ -155,7 +155,6 @@ def page(
     *,
     title: str = "Which training teaches a model what belongs together?",
     standfirst: str = "",
-    reading: str = "",
     order: Ordering | None = None,
     comparisons: Sequence[Comparison] = (),
     trained: Sequence[TrainingSummary] = (),
@@ -168,9 +167,9 @@ def page(
 ) -> str:
     """The study as HTML, the same for the same values; it fetches nothing.
 
-    It opens with `standfirst`, and `reading` stands before the findings and their verdicts. Pictures are
-    taken from the benchmarks of `comparisons`: pairs from quads, right answers from a gallery, where they are
-    at hand. `captions` are comparisons of caption metrics, an oracle among them, and `claims` findings about
+    It opens with `standfirst`, a paragraph a line, then the findings and their verdicts. Pictures are taken
+    from the benchmarks of `comparisons`: pairs from quads, right answers from a gallery, where they are at
+    hand. `captions` are comparisons of caption metrics, an oracle among them, and `claims` findings about
     those. `facts` are lines of "what was done" (machine, seeds, time); `browse` is the address of a
     comparison's page (`report.page`), beside this one, in which every question can be looked at; `seen` is
     the size at which the networks see the pictures ("48 x 48"), where that is not the size that is shown.
@@ -187,7 +186,6 @@ def page(
         title=title,
         styles=("page.css", "study.css"),
         standfirst=standfirst,
-        reading=reading,
         said=tuple(_said(each) for each in found),
         order=order,
         ordered=_ordered(order),

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from counterfoil.data.forms import Choice
 from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion
 from counterfoil.evaluation.compare import Comparison, Difference
 from counterfoil.evaluation.deciding import decided, questions_to_decide
@@ -49,7 +48,7 @@ class Built:
 
 
 @dataclass(frozen=True)
-class People:
+class Campaigned:
     """A simulated campaign: answers, labels by model, people by kind, and agreement.
 
     `labels` hold a model, the share of right labels with its interval, and how many; `kinds` a kind of
@@ -106,7 +105,7 @@ def page(
     commands: Mapping[str, tuple[str, ...]],
     seconds: Mapping[str, float],
     built: Built,
-    people: People,
+    people: Campaigned,
     explained: ExplainedQuestion,
 ) -> str:
     """The page as HTML, the same for the same values.
@@ -220,7 +219,7 @@ def _build(built: Built, commands: tuple[str, ...]) -> Part:
     )
 
 
-def _ask(people: People, commands: tuple[str, ...]) -> Part:
+def _ask(people: Campaigned, commands: tuple[str, ...]) -> Part:
     levels = [
         Evidence(model, "right labels", "level", right, low, high, n)
         for model, right, low, high, n in people.labels
@@ -337,8 +336,7 @@ def _questions(comparison: Comparison, album: Album) -> tuple[AskedQuestion, ...
     """For each of the networks the first question that it alone, of the two, gets right."""
     runs = {run.name: run for run in comparison.runs}
     measure, benchmark = _measure_of(comparison), comparison.runs[0].benchmark
-    asked = benchmark.questions
-    assert isinstance(asked, Choice)
+    captions, images = benchmark.listed.slots()
     right = {name: run.items[measure] > 0.5 for name, run in runs.items()}
     found = []
     for name, other in (("pairs", "negatives"), ("negatives", "pairs")):
@@ -346,9 +344,9 @@ def _questions(comparison: Comparison, album: Album) -> tuple[AskedQuestion, ...
         if not len(only):
             continue
         at = int(only[0])
-        position = int(asked.query[at])
+        position = int(images[at, 0])
         numbers = album.add(benchmark.images, [[position]])
-        true, false = (benchmark.captions[int(place)].text or "" for place in asked.candidates[at][:2])
+        true, false = (benchmark.captions[int(place)].text or "" for place in captions[at, :2])
         found.append(
             AskedQuestion(
                 f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} questions, "

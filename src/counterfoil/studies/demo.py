@@ -213,10 +213,7 @@ _STANDFIRST = (
     "from those and from captions in which one thing is wrong, “trohn-img” from the pictures of these wrong "
     "captions as well. Detectors only learn which of two styles a picture, or the caption of one, is in. "
     "All are asked about scenes that none of them saw, in both directions: which caption is true of this "
-    "picture, and which picture does this caption describe?"
-)
-#: How the findings are in order.
-_ORDER = (
+    "picture, and which picture does this caption describe?\n"
     "First what holds where both pictures of a question are in one style, so that style says nothing; then "
     "the same where the second picture is synthetic, as in BiVLC, which holds only where the first does."
 )
@@ -256,7 +253,6 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
         page(
             study.findings,
             standfirst=_STANDFIRST,
-            reading=_ORDER,
             order=study.order,
             comparisons=_pictured(study.comparisons, _sized(study.benchmarks, _SHOWN)),
             seen=f"{plan.size} x {plan.size}",

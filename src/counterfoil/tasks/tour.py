@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,14 +17,13 @@ import pyarrow as pa
 from counterfoil import __version__
 from counterfoil.data import folder as benchmarks
 from counterfoil.data.answers import Scores
-from counterfoil.data.forms import Choice
 from counterfoil.data.records import FileSource
 from counterfoil.errors import InputError, MissingExtraError
 from counterfoil.inputs.files import read_json
 from counterfoil.outputs import each_guarded
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
-from counterfoil.report.tour_page import Built, People
+from counterfoil.report.tour_page import Built, Campaigned
 from counterfoil.scorers.base import Options
 from counterfoil.store import check_writable, write_csv, write_json, write_text
 from counterfoil.studies.plan import duration, expected
@@ -206,17 +205,11 @@ class _Making:
             rows = training(sizes.rows, kind="trohn-text", progress=at)
             save_training(rows, Path(_TRAINING), progress=at)
         self.benchmark = benchmarks.load(_BENCHMARK)
-        asked = self._choice
-        shown = [self.benchmark.images[at].source for at in asked.query[: sizes.captions]]
+        captions, images = self.benchmark.listed.slots()
+        shown = [self.benchmark.images[at].source for at in images[: sizes.captions, 0]]
         files = [each.path.name for each in shown if isinstance(each, FileSource)]
-        texts = [self.benchmark.captions[at].text for at in asked.candidates[: sizes.captions, 0]]
+        texts = [self.benchmark.captions[at].text for at in captions[: sizes.captions, 0]]
         write_csv(_CAPTIONS, pa.table({"image": files, "caption": texts}))
-
-    @property
-    def _choice(self) -> Choice:
-        found = self.benchmark.questions
-        assert isinstance(found, Choice)
-        return found
 
     def ask(self) -> None:
         """A campaign about every question, answered by simulated people."""
@@ -232,7 +225,7 @@ class _Making:
             with guarded_file(_ANSWERS, command="annotate simulate", form="parquet", overwrite=False):
                 write_judgement_table(Path(_ANSWERS), found.judgements)
             agreed = annotate_agreement(_ANSWERS, campaign=_CAMPAIGN).to_arrow().to_pylist()[0]
-        self.shown["people"] = People(
+        self.shown["people"] = Campaigned(
             people=people,
             answers=found.simulation.counts.answers,
             labels=tuple((each.model, each.right, each.low, each.high, each.items) for each in found.labels),
@@ -294,13 +287,13 @@ class _Making:
         Captions that differ in words come first: where words only change places, none of them tells why.
         """
         runs = {run.name: run for run in self.compared.comparisons[0].runs}
-        of, asked = runs["pairs"], self._choice
-        assert isinstance(of.answers, Scores)
-        lead = of.answers.scores[:, 1] - of.answers.scores[:, 0]
+        scores = cast(Scores, runs["pairs"].answers).scores
+        lead = scores[:, 1] - scores[:, 0]
         wanted = (lead > 0) & (runs["people"].items[self.benchmark.card.measures[0]] > 0.5)
-        words = [sorted((self.benchmark.captions[at].text or "").split()) for at in asked.candidates.ravel()]
+        captions, _ = self.benchmark.listed.slots()
+        words = [sorted((self.benchmark.captions[at].text or "").split()) for at in captions.ravel()]
         differ = np.array([one != other for one, other in zip(words[::2], words[1::2], strict=True)])
-        self.question = asked.ids[int(np.lexsort((lead, differ, wanted))[-1])]
+        self.question = self.benchmark.questions.ids[int(np.lexsort((lead, differ, wanted))[-1])]
         with self._timed("explaining", "explained one wrong answer"):
             options = ExplainOptions(questions=[self.question], workers=0)
             found = explain("models/pairs", _BENCHMARK, options, feedback=self._quiet)
