@@ -14,7 +14,7 @@ SCRIPTS = ROOT / "benchmarks"
 #: The arguments of each script; one that needs a folder gets FOLDER.
 TINY = {
     "agreement": "--items 60 --draws 5 --slow-draws 1",
-    "annotation": "--items 400",
+    "annotation": "--items 1200",
     "annotation_server": "--items 20 --people 3 --seconds 0.3 --think 0.05",
     "building": "--rows 3000",
     "captions": "--images 4",
