@@ -21,7 +21,7 @@ TINY = {
     "compare": "--draws 100 --loop-draws 1",
     "coverage": "--repetitions 2 --tables forms",
     "engine": "--items 6 --rows 1 --rounds 1 --precision fp32",
-    "estimates": "--small",
+    "estimates": "--small --only quads",
     "executors": "--small",
     "fidelity": "FOLDER --rows 60 --tiny",
     "gpu": "--device cpu --small --only products top-k",

@@ -170,7 +170,15 @@ def _claim(out: Path, ours: dict[str, Any], *, overwrite: bool) -> None:
 
 
 def _check_extras() -> None:
-    for library in ("torch", "lightning_fabric", "safetensors", "matplotlib", "sqlalchemy", "alembic"):
+    for library in (
+        "torch",
+        "lightning_fabric",
+        "safetensors",
+        "matplotlib",
+        "sqlalchemy",
+        "alembic",
+        "HanTa",
+    ):
         if find_spec(library) is None:
             raise MissingExtraError(library, "demo")
 
