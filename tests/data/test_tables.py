@@ -142,7 +142,7 @@ def test_stack_refuses_to_hide_a_column() -> None:
 def test_unknown_columns_are_answered_with_the_near_one() -> None:
     table = DataTable({"caption": ["a"], "negative_caption": ["b"]}, "a.csv")
     with pytest.raises(
-        DataError, match=r"no column 'captoin'; allowed: caption, negative_caption; did you mean 'caption'"
+        DataError, match=r"no column 'captoin'; given: caption, negative_caption; did you mean 'caption'"
     ):
         table["captoin"]
 

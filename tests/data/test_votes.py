@@ -34,7 +34,7 @@ def test_judges_keep_their_votes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("winner,looser\na,b\n", "no column 'loser'; allowed: winner, looser; did you mean 'looser'"),
+        ("winner,looser\na,b\n", "no column 'loser'; given: winner, looser; did you mean 'looser'"),
         ("winner,loser\na,\n", "row 1, column 'loser': empty name"),
         ("winner,loser,count\na,b,1.5\n", "row 1, column 'count': not a whole number; given: 1.5"),
         ("winner,loser,count\na,b,-1\n", "column 'count': votes are counts; given: -1; allowed: 0 and above"),

@@ -9,12 +9,15 @@ from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: Every page with code that is meant to be run. The architecture page shows signatures only.
+#: Pages that begin in an empty folder, without a network.
+FIRST = ("README.md", "docs/tour.md")
+
+#: Every other page with code that is meant to be run. The architecture page shows signatures only.
 PAGES = tuple(
     sorted(
         path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
-        if path.name != "architecture.md"
+        for path in (ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"))
+        if path.name not in ("architecture.md", "tour.md")
     )
 )
 

@@ -24,6 +24,8 @@ EPILOG = """Examples:
 
   counterfoil demo --seed 3 --out another
 
+  counterfoil demo --files first                 # small files to try every command on, as README does
+
   counterfoil demo --full                        # which of BiVLC's findings hold: some minutes
 
   counterfoil demo --full --dials --out hours    # three seeds, noise, mining"""
@@ -59,6 +61,10 @@ def command(
         ),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=most("seed"), help="The first seed of the networks.")] = 0,
+    files: Annotated[
+        Path | None,
+        typer.Option(help="Only write small files of every kind that commands read into this folder."),
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Go through measuring, building, asking, explaining and comparing on a small drawn world, in a minute.
@@ -91,6 +97,12 @@ def _study(out: Path, dials: bool, seed: int) -> None:
     from time import process_time
 
     from counterfoil.cli import terminal
+
+    if files is not None:
+        from counterfoil.studies.example_files import write_example_files
+
+        terminal.out().print(f"{files}: {', '.join(write_example_files(files, seed=seed))}", soft_wrap=True)
+        return
     from counterfoil.tasks.study import study
 
     worked = process_time()

@@ -12,7 +12,7 @@ import warnings
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, SupportsIndex, TypeVar, overload, runtime_checkable
 
@@ -180,12 +180,15 @@ class Image:
     source: Source | None = None
     crop: tuple[int, int, int, int] | None = None
     photo: str | None = ""
+    #: Where it was looked for, in words, of one that is not at hand.
+    sought: str = field(default="", compare=False, repr=False, kw_only=True)
 
     def read(self) -> bytes:
         """The encoded bytes; raises `DataError` where the image is not at hand."""
         if self.source is None:
             raise DataError(
                 f"image '{self.id}' is not at hand",
+                given=self.sought or None,
                 hint="give the folder that holds the images with --images, or measure from given scores",
             )
         return self.source.read()

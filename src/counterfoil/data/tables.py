@@ -88,7 +88,7 @@ class DataTable:
             raise DataError(
                 f"no column '{column}'",
                 where=self.source,
-                allowed=[*shown, *more],
+                given=", ".join([*shown, *more]),
                 hint=f"did you mean '{near[0]}'?" if near else None,
             )
         return self.columns[column]

@@ -139,12 +139,13 @@ def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool =
             hint="give the benchmark's own files with --data, or measure given scores (given:PATH)",
         )
     pictures = [benchmark.images[i] for i in used_images(benchmark)]
-    gone = [image.id for image in pictures if images and not _exists(image.source)]
+    gone = [image for image in pictures if images and not _exists(image.source)]
     if gone:
+        first = _few([image.id for image in gone]) + (f" ({gone[0].sought})" if gone[0].sought else "")
         raise DataError(
             "images are not at hand",
             where=benchmark.source or benchmark.name,
-            given=f"{len(gone)} of {len(pictures)} missing, first: {_few(gone)}",
+            given=f"{len(gone)} of {len(pictures)} missing, first: {first}",
             hint="give their folder with --images, measure only the questions whose images are there with "
             "--available, or measure given scores (given:PATH)",
         )

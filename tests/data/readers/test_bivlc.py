@@ -125,7 +125,7 @@ def test_missing_columns_and_files(
 ) -> None:
     less = {name: cells for name, cells in bivlc_columns.items() if name != "negative_image"}
     file = hub_parquet(tmp_path / "a.parquet", less)
-    with pytest.raises(DataError, match=r"no column 'negative_image'; allowed: .*did you mean"):
+    with pytest.raises(DataError, match=r"no column 'negative_image'; given: .*did you mean"):
         bivlc.read(small, file, None)
     with pytest.raises(DataError, match="no such file"):
         bivlc.read(small, tmp_path / "nowhere.parquet", None)

@@ -1,5 +1,6 @@
 """A user's own pairs."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from counterfoil.data.benchmark import card
 from counterfoil.data.forms import Choice, Quad
 from counterfoil.data.readers import own
+from counterfoil.engine.plan import check_at_hand
 from counterfoil.errors import DataError
 
 PAIRS = card("pairs")
@@ -91,8 +93,12 @@ def test_image_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (("picture,caption,negative_caption", "0.jpg,a,b"), "no column 'image'"),
-        (("image,caption", "0.jpg,a"), "no column 'negative_caption'"),
+        (("picture,caption,negative_caption,negative_image", "0.jpg,a,b,1.jpg"), "no column 'image'"),
+        (
+            ("image,caption,negative", "0.jpg,a,b"),
+            "no column 'negative_caption'; given: image, caption, negative; allowed: negative_caption, "
+            "false_caption, foil, caption_negative, neg_caption; is 'negative' meant?",
+        ),
         (("image,caption,negative_caption", "0.jpg,a,b", ",c,d"), "row 2, column 'image': no image"),
         (("image,caption,negative_caption", "0.jpg,,b"), "row 1, column 'caption': empty text"),
         (
@@ -109,6 +115,24 @@ def test_odd_tables(folder: Path, rows: tuple[str, ...], message: str) -> None:
         own.read_pairs(PAIRS, path, None)
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_captions_alone_are_asked_of_scorers_that_see_no_image(folder: Path) -> None:
+    path = _csv(folder / "mine.csv", "picture,caption,negative_caption", "0.jpg,a,b", "0.jpg,a,c")
+    found = own.read_pairs(PAIRS, path, None)
+    assert len(found) == 2
+    with pytest.raises(DataError, match=r"images are not at hand; .*\(.*mine.csv has no column 'image'\)"):
+        check_at_hand(found)
+
+
+def test_an_error_says_where_an_image_was_looked_for(folder: Path) -> None:
+    path = _csv(folder / "mine.csv", "image,caption,negative_caption", "0.jpg,a,b", "gone.jpg,c,d")
+    found = own.read_pairs(PAIRS, path, folder)
+    where = re.escape(str(folder / "gone.jpg"))
+    with pytest.raises(DataError, match=rf"first: gone\.jpg \(looked for {where}\)"):
+        check_at_hand(found)
+    with pytest.raises(DataError, match=rf"'gone\.jpg' is not at hand; given: looked for {where}"):
+        found.images[1].read()
 
 
 def test_images_that_are_none(folder: Path) -> None:

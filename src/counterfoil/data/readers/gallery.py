@@ -14,7 +14,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Ids
 from counterfoil.data.readers.own import own_table, title_of
 from counterfoil.data.readers.questions import gallery, search
-from counterfoil.data.readers.rows import cell_source
+from counterfoil.data.readers.rows import cell_source, looked_for
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import DataTable, floats, labels, shown, texts
 from counterfoil.errors import DataError
@@ -92,7 +92,7 @@ def _images(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
                 "two images of one id", where=table.where(row, "image"), given=shown(cell), allowed=first
             )
     return [
-        Image(key, cell_source(table, "image", row, folder))
+        Image(key, cell_source(table, "image", row, folder), sought=looked_for(folder, cells[row]))
         for key, row in zip(named.number, named.rows, strict=True)
     ], positions
 

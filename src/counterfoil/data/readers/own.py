@@ -8,6 +8,7 @@ capitals, and called as other benchmarks call them (`ALIASES`).
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from counterfoil.data.readers.human_ratings import (
     rating,
 )
 from counterfoil.data.readers.questions import choices, quads
-from counterfoil.data.readers.rows import cell_source, not_on_hub, open_rows
+from counterfoil.data.readers.rows import cell_source, looked_for, not_on_hub, open_rows
 from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.data.tables import DataTable, floats, labels, names, shown, texts
@@ -68,6 +69,20 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
 
 #: The benchmarks that are tables of one's own, which may be in memory too.
 OWN_TABLES = ("pairs", "gallery", "statements", "ratings", "preferences")
+def required(table: DataTable, *columns: str) -> None:
+    """Raise `DataError` for the first of the columns that `table` lacks, with all names it may have."""
+    for name in columns:
+        if name not in table:
+            near = get_close_matches(name, list(table.columns), n=1, cutoff=0.6)
+            raise DataError(
+                f"no column '{name}'",
+                where=table.source,
+                given=", ".join(table.columns),
+                allowed=ALIASES.get(name, (name,)),
+                hint=f"is '{near[0]}' meant? call it '{name}'" if near else None,
+            )
+
+
 _IMAGES = ("image", "negative_image")
 
 
@@ -98,19 +113,23 @@ def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -
 
     `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one, or with one per subset;
     image cells are paths relative to `images` (else to the file's folder), or bytes in Parquet. Columns may
-    be in capitals, and called as other benchmarks call them (`filename` for `image`: see `own`). Question
+    be in capitals, and called as other benchmarks call them (`filename` for `image`: see `own`). Without
+    images scorers that see none, and given scores, are measured all the same. Question
     ids are the column `id` (behind the subset's name, where there are files of subsets), else row numbers
     from 0. Groupings: `type`, `split`, and `subset`, a column or file of that name, or "type_subtype".
     Raises `DataError` naming file, row and column of what does not fit.
     """
     wanted = (*_IMAGES, "caption", "negative_caption")
     table, folder, path = own_table(card, data, images, wanted, subsets=True)
+    required(table, "caption", "negative_caption")
     ids = _ids(table)
     sides = [
         _images(table, column, ids, side, folder) for side, column in enumerate(_IMAGES) if column in table
     ]
-    if not sides or _IMAGES[0] not in table:
-        raise DataError("no column 'image'", where=table.source, given=", ".join(table.columns))
+    if _IMAGES[0] not in table:
+        if sides:
+            required(table, _IMAGES[0])
+        sides = [[Image(f"{name}_i0", sought=f"{table.source} has no column 'image'") for name in ids]]
     form, measures = ("quad", ("group", "i2t", "t2i")) if len(sides) == 2 else ("choice", ("accuracy",))
     own = {"title": title_of(path), "form": form, "size": len(table), "measures": measures}
     card = card.model_copy(update=own)
@@ -138,6 +157,7 @@ def _images(table: DataTable, column: str, ids: Sequence[str], side: int, folder
             cell if isinstance(cell, str) else f"{ids[row]}_i{side}",
             cell_source(table, column, row, folder),
             photo="" if isinstance(cell, str) else None,
+            sought=looked_for(folder, cell),
         )
         for row, cell in enumerate(table[column])
     ]
@@ -179,6 +199,7 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
             given=", ".join(table.columns),
             allowed="rating, rating_1, ...",
         )
+    required(table, "image", "caption")
     ids, (files, pictures) = _ids(table), _pictures(table, folder)
     captions = CaptionTable()
     candidates = np.array(
@@ -216,6 +237,7 @@ def read_preferences(card: Card, data: Path | DataTable | None, images: Path | N
     Raises `DataError` naming file, row and column of what does not fit.
     """
     table, folder, path = own_table(card, data, images, ("image", "caption"))
+    required(table, "image", "caption_a", "caption_b")
     ids, (files, pictures) = _ids(table), _pictures(table, folder)
     captions = CaptionTable()
     sides = [
@@ -256,7 +278,12 @@ def _pictures(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
         keys = list(texts(table, "image_id"))
     distinct, positions = placed(keys)
     first = {key: row for row, key in reversed(list(enumerate(keys)))}
-    return [Image(key, cell_source(table, "image", first[key], folder)) for key in distinct], positions
+    cells = {key: table["image"][row] for key, row in first.items()}
+    files = [
+        Image(key, cell_source(table, "image", first[key], folder), sought=looked_for(folder, cells[key]))
+        for key in distinct
+    ]
+    return files, positions
 
 
 def _rated(table: DataTable, row: int, column: str) -> float:

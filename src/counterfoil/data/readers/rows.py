@@ -35,7 +35,7 @@ from counterfoil.data.tables import EXTENSIONS, DataTable, TablePart, check_head
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.columns import broken, check_size, values
 from counterfoil.inputs.files import read_json, regular
-from counterfoil.places.location import Location, location
+from counterfoil.places.location import Location, located, location
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,15 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | None) ->
     if isinstance(location(folder), Location):
         return Photos(folder).source(cell, where=where)
     return FileSource(image_path(cell, folder, where=where)) if (folder / cell).is_file() else None
+
+
+def looked_for(folder: Path | None, cell: object) -> str:
+    """Where the image that a cell names was looked for, in words; empty for a cell that holds its bytes.
+
+    >>> looked_for(Path("photos"), "a.jpg"), looked_for(None, {"bytes": b""})
+    ('looked for photos/a.jpg', '')
+    """
+    return f"looked for {located((folder or Path()) / cell)}" if isinstance(cell, str) else ""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from counterfoil.data.forms import Statement
 from counterfoil.data.readers.human_ratings import CaptionTable, placed, unique_ids
 from counterfoil.data.readers.own import own_table, title_of
 from counterfoil.data.readers.questions import check_counts
-from counterfoil.data.readers.rows import Photos, cell_source, hub_rows, image_folder
+from counterfoil.data.readers.rows import Photos, cell_source, hub_rows, image_folder, looked_for
 from counterfoil.data.records import Image, Source
 from counterfoil.data.tables import (
     DataTable,
@@ -151,6 +151,7 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
         else None,
         source=table.source,
         path=path,
+        folder=folder,
     )
 
 
@@ -167,6 +168,7 @@ def _benchmark(
     votes: NDArray[np.float64] | None,
     source: str,
     path: Path | None,
+    folder: Path | None = None,
 ) -> Benchmark:
     if calibration.all():
         raise DataError("all rows are of the split that chooses the threshold", where=source)
@@ -175,7 +177,7 @@ def _benchmark(
     called, pictures = placed(images)
     benchmark = Benchmark(
         card,
-        tuple(Image(name, sources[name]) for name in called),
+        tuple(Image(name, sources[name], sought=looked_for(folder, name)) for name in called),
         tuple(captions.items),
         Statement(
             unique_ids(ids),

@@ -1,0 +1,155 @@
+"""Small files of every kind that commands read: drawn pictures, pairs, scores of two models, captions, votes.
+
+README and the tour go on with them, in a folder that holds nothing else, without a network.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.errors import InputError
+from counterfoil.outputs import overwriting
+from counterfoil.store import check_writable, write_bytes, write_csv, write_json
+from counterfoil.world.benchmarks import gallery
+from counterfoil.world.painting import encode
+from counterfoil.world.ratings import rated
+from counterfoil.world.sample import quads
+
+#: Questions of the pairs, images of the gallery, captions with ratings.
+_QUESTIONS, _IMAGES, _RATED = 60, 30, 40
+#: Pixels to the side of a picture.
+_SIZE = 128
+#: How far the right answer of a model is ahead on average, in standard deviations of its scores.
+_MODELS = {"sharp": 1.1, "blunt": 0.4}
+
+
+def write_example_files(folder: Path, *, seed: int = 0) -> tuple[str, ...]:
+    """Write the files into `folder`, which is made, and return their names, the pictures' as one.
+
+    The same seed gives the same bytes. Raises `InputError` where something lies in the folder, unless the
+    command was asked to overwrite.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as place:
+    ...     write_example_files(Path(place) / "first")[:3]
+    ('photos/', 'pairs.csv', 'quads.csv')
+    """
+    check_writable(folder, folder=True)
+    if folder.is_dir() and any(folder.iterdir()) and not overwriting():
+        raise InputError(
+            "the folder is not empty", where=folder, hint="name a new one, or replace files with --overwrite"
+        )
+    rng = np.random.default_rng(seed)
+    asked, shown = quads(_QUESTIONS, seed=seed, size=_SIZE), gallery(_IMAGES, seed=seed, size=_SIZE)
+    judged = rated(_RATED, seed=seed, size=_SIZE)
+    named = {"quad": asked, "gallery": shown, "rated": judged}
+    files = {kind: _pictures(folder / "photos", kind, found) for kind, found in named.items()}
+    tables = {
+        "pairs.csv": _pairs(asked, files["quad"], both=False),
+        "quads.csv": _pairs(asked, files["quad"], both=True),
+        **{f"scores/{name}.csv": _scores(asked, ahead, rng) for name, ahead in _MODELS.items()},
+        "captions.csv": {"caption": _captions()},
+        "gallery.csv": _right_pairs(shown, files["gallery"]),
+        "ratings.csv": _ratings(judged, files["rated"]),
+        "votes.csv": _votes(rng),
+    }
+    for name, columns in tables.items():
+        write_csv(folder / name, pa.table(columns))
+    first, second, references = _captioners(shown, files["gallery"])
+    captioners = {"first.json": first, "second.json": second, "references.json": references}
+    for name, captions in captioners.items():
+        write_json(folder / "captioners" / name, captions)
+    return ("photos/", *tables, *(f"captioners/{name}" for name in captioners))
+
+
+def _pictures(folder: Path, kind: str, benchmark: Benchmark) -> list[str]:
+    """The names of a benchmark's pictures, which are written as files."""
+    names = [f"{kind}-{row:02d}.jpg" for row in range(len(benchmark.images))]
+    for name, image in zip(names, benchmark.images, strict=True):
+        write_bytes(folder / name, encode(image.decode()))
+    return names
+
+
+def _pairs(asked: Benchmark, files: Sequence[str], *, both: bool) -> dict[str, Sequence[object]]:
+    questions = asked.questions
+    captions, images = np.asarray(questions.captions), np.asarray(questions.images)
+    said = [[asked.captions[row].text for row in rows] for rows in captions.T]
+    seen = [[files[row] for row in rows] for rows in images.T]
+    found: dict[str, Sequence[object]] = {
+        "id": _ids(asked),
+        "image": seen[0],
+        "caption": said[0],
+        "negative_caption": said[1],
+    }
+    if both:
+        found["negative_image"] = seen[1]
+    return {**found, "type": questions.groupings["type"]}
+
+
+def _ids(asked: Benchmark) -> list[str]:
+    return [f"q{row:02d}" for row in range(len(asked))]
+
+
+def _scores(asked: Benchmark, ahead: float, rng: np.random.Generator) -> dict[str, Sequence[object]]:
+    right, wrong = rng.normal([ahead, 0.0], 1.0, (len(asked), 2)).round(3).T
+    return {"id": _ids(asked), "positive_score": right.tolist(), "negative_score": wrong.tolist()}
+
+
+def _captions() -> list[str]:
+    who = ("A brown dog", "Two old men", "A girl in a red dress", "A small white cat", "Three children")
+    does = ("sits on a wooden bench", "waits near the blue door", "looks at a large green bus")
+    plural = {"sits": "sit", "waits": "wait", "looks": "look"}
+    where = ("in the park", "on a rainy street")
+    made = []
+    for subject, verb, place in product(who, does, where):
+        head, _, rest = verb.partition(" ")
+        many = subject.startswith(("Two", "Three"))
+        made.append(f"{subject} {plural[head] if many else head} {rest} {place}.")
+    return made
+
+
+def _right_pairs(shown: Benchmark, files: Sequence[str]) -> dict[str, Sequence[object]]:
+    """Every caption with every image that it is true of, and with the one that it was written for."""
+    found = shown.gallery.t2i.positives
+    rows = np.repeat(np.arange(len(shown.captions)), found.counts)
+    return {
+        "image": [files[image] for image in found.items],
+        "caption": [shown.captions[row].text for row in rows],
+    }
+
+
+def _captioners(
+    shown: Benchmark, files: Sequence[str]
+) -> tuple[Mapping[str, str], Mapping[str, str], Mapping[str, list[str]]]:
+    """A caption of each image by two captioners, the second one of the image before, and references."""
+    of: list[list[str]] = [[] for _ in files]
+    for caption, image in zip(shown.captions, shown.gallery.owners, strict=True):
+        of[image].append(str(caption.text))
+    first = {file: said[0] for file, said in zip(files, of, strict=True)}
+    second = {file: of[row - row % 3][0] for row, file in enumerate(files)}
+    return first, second, {file: said[1:] for file, said in zip(files, of, strict=True)}
+
+
+def _ratings(judged: Benchmark, files: Sequence[str]) -> dict[str, Sequence[object]]:
+    rows = judged.questions
+    return {
+        "image": [files[row] for row in rows.images],
+        "caption": [judged.captions[row].text for row in rows.captions],
+        "rating": np.asarray(rows.ratings)[:, 0].tolist(),
+    }
+
+
+def _votes(rng: np.random.Generator) -> dict[str, Sequence[object]]:
+    """Votes between three models, the first of which is liked best."""
+    names = ("sharp", "blunt", "people")
+    rows = []
+    for row in range(90):
+        a, b = rng.permutation(3)[:2]
+        better = a if rng.random() < (4 - a) / (8 - a - b) else b
+        rows.append((names[better], names[a + b - better], f"judge-{row % 6}"))
+    winners, losers, judges = zip(*rows, strict=True)
+    return {"winner": winners, "loser": losers, "judge": judges}
