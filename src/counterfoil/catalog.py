@@ -14,8 +14,9 @@ from counterfoil.data.forms import FORMS
 from counterfoil.data.forms.registry import ENTRIES
 from counterfoil.data.image_files import is_image_folder
 from counterfoil.data.memory_tables import memory_table
-from counterfoil.data.readers.own import OWN_TABLES
-from counterfoil.data.tables import DataTable
+from counterfoil.data.readers.own import OWN_TABLES, kind_of
+from counterfoil.data.readers.rows import open_rows
+from counterfoil.data.tables import EXTENSIONS, DataTable
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
@@ -195,7 +196,15 @@ def _in_memory(name: str, data: Any, images: str | Path | None) -> Benchmark:
 
 
 def benchmark_card(name: str) -> Card:
-    """The card of the benchmark called `name`; raises `UnknownNameError`."""
+    """The card of the benchmark called `name`; raises `UnknownNameError`, and says how a table is named."""
+    if name not in BENCHMARKS and Path(name).is_file() and Path(name).suffix.lower() in EXTENSIONS:
+        kind = kind_of(open_rows(Path(name), ()).columns)
+        raise DataError(
+            "a table, and no name of a benchmark",
+            where=name,
+            allowed="pairs, gallery, ratings, preferences or statements, with the table as --data",
+            hint=f"write {kind} --data {name}" if kind else f"scores are a scorer: given:{name}",
+        )
     return BENCHMARKS.find(name)
 
 

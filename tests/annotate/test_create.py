@@ -86,7 +86,7 @@ def test_a_campaign_from_a_table_by_command(here: Path) -> None:
 
 
 def test_json_says_what_was_made(here: Path) -> None:
-    found = json.loads(create(*YES_NO, "--json", "-", "--quiet"))
+    found = json.loads(create(*YES_NO, "--pay-per-hour", "12", "--json", "-", "--quiet"))
     assert found["roles"] == [
         {"role": "work", "items": 10, "instances": 10, "answers": 30, "hours": 30 * 4 / 3600, "cost": 0.4}
     ]
@@ -113,6 +113,13 @@ def test_the_budget_is_what_comes_out(here: Path, design: str) -> None:
     assert reading["answers"] == least["people"]
     assert 0.1 < reading["hours"] * 60 / least["people"] < 5
     assert reading["cost"] == pytest.approx(9 * reading["hours"])
+
+
+def test_people_are_paid_where_it_is_said_or_a_platform_pays(here: Path) -> None:
+    create(*YES_NO)
+    assert open_campaign(here / "new").pay.per_hour == 0
+    create(*YES_NO, "--entry", "prolific", "--overwrite")
+    assert open_campaign(here / "new").pay.per_hour == 12
 
 
 def test_every_field_of_a_recipe_is_an_option(here: Path) -> None:

@@ -404,7 +404,7 @@ def test_people_answer_quads_by_single_directions(here: Path) -> None:
     shown = run("evaluate", "people:campaign", "world-quads", "--no-cache", "--draws", "100", "--out", "runs")
     assert "40 answers of 4 people (choose)" in shown
     whole = len(catalog.benchmark("world-quads"))
-    assert f"10 of {whole:,} questions were asked" in shown
+    assert f"10 of {whole:,} questions are answered in full" in shown
     annotate_export(campaign.folder, people=False)
     assert sorted(read_table(campaign.folder / "export" / "outcomes.csv")["id"]) == names
     again = counterfoil.evaluate("people:campaign/export", "world-quads", draws=100)
@@ -527,6 +527,25 @@ def test_people_are_read_from_the_database_that_is_named(
         f"database={url}",
     )
     assert "8 answers of 4 people (yes-no)" in found
+
+
+def test_one_person_completes_no_question_of_several_pairs(here: Path) -> None:
+    campaign = made(here, "yes-no", "world-choices", sample=5, recipe={"overlap": 1})
+    answered(campaign, 1, lambda item, n: {"match": item.truth})
+    whole = r"people:campaign: no question is complete yet; .* to 1 of the pairs .*; let more people answer"
+    for settings in ("refuse", "leave-out"):
+        with pytest.raises(InputError, match=whole):
+            catalog.scorer("people:campaign", Options(unanswered=settings))
+
+
+def test_create_says_how_much_one_person_can_do(here: Path) -> None:
+    options = CreateOptions(sample=5, recipe={"overlap": 2})
+    found = create_campaign("yes-no", "world-choices", here / "campaign", options)
+    said = (
+        "one person does at most 5 of the 10 items, and never two of one question: it takes 4 people or more"
+    )
+    assert said in found.notes
+    assert "people are not paid (--pay-per-hour)" in found.notes
 
 
 def test_ratings_and_matches_score_benchmarks_too(here: Path) -> None:

@@ -227,7 +227,7 @@ def test_campaigns_that_people_enter_otherwise(counterfoil, tmp_path: Path, monk
     make(tmp_path / "campaign", pairs(2))
     said = counterfoil("annotate", "prolific", "create", tmp_path / "campaign", "--url", URL)
     assert 'people enter this campaign another way; given: entry = link; write entry = "prolific"' in said.err
-    other = make(tmp_path / "other", pairs(2), entry="prolific")
+    other = make(tmp_path / "other", pairs(2), entry="prolific", pay_per_hour=12.0)
     said = counterfoil("annotate", "prolific", "create", other.folder, "--url", URL)
     assert "no token of Prolific; given: (empty)" in said.err
     assert said.code == 2

@@ -101,7 +101,7 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable:
     if found.work in WORTH:
         slots = [_SLOT.search(id) for id in columns["id"]]
         whole = not any(slots)
-        columns = columns if whole else _whole_questions(columns)
+        columns = columns if whole else _whole_questions(columns, where)
     weights = digest_value([found.campaign, columns, found.model])
     own = replace(options, settings={}, whole_rows=whole or options.whole_rows)
     given = from_table(DataTable(columns, where), where, weights, own)
@@ -193,11 +193,24 @@ def _check_form(form: str, where: str) -> None:
         )
 
 
-def _whole_questions(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """The rows of questions of which every pair has a score: as many as most questions have."""
+def _whole_questions(columns: Mapping[str, list[Any]], where: str) -> dict[str, list[Any]]:
+    """The rows of questions of which every pair has a score: as many as most questions have.
+
+    Raises `InputError` where no question has them all.
+    """
+    slots = [_SLOT.search(id) for id in columns["id"]]
     questions = [_SLOT.sub("", id) for id in columns["id"]]
     counts = Counter(questions)
     most = max(counts.values())
+    needed = 4 if any(slot and slot[1].startswith("c") for slot in slots) else 2
+    if most < needed:
+        raise InputError(
+            "no question is complete yet",
+            where=where,
+            given=f"answers about {len(counts):,} questions, to {most} of the pairs of one at most",
+            allowed=f"{needed} or more",
+            hint="let more people answer: nobody is asked about two pairs of one question",
+        )
     whole = [counts[each] == most for each in questions]
     return {
         name: [cell for cell, kept in zip(cells, whole, strict=True) if kept]

@@ -58,7 +58,10 @@ class CampaignRecipe:
     block_minutes: float = field(
         default=120.0, metadata={"help": "A block not finished so long goes to others."}
     )
-    pay_per_hour: float = field(default=12.0, metadata={"help": "Pay that is aimed at."})
+    pay_per_hour: float = field(
+        default=0.0,
+        metadata={"help": "Pay that is aimed at; 0 is none, for people of a paying platform 12."},
+    )
     pay_per_item: float = field(
         default=0.0, metadata={"help": "Pay of an item; 0: what its usual time is worth at the pay per hour."}
     )

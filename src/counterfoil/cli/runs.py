@@ -59,6 +59,10 @@ def compare(
             "differences are made as auto makes them."
         ),
     ] = None,
+    ties: Annotated[
+        Literal["strict", "half", "optimistic"] | None,
+        typer.Option(help="Count ties anew, in all runs; by default as each run counted them."),
+    ] = None,
     shared: Annotated[
         bool,
         typer.Option(
@@ -87,6 +91,7 @@ def compare(
         runs,
         baseline=baseline,
         interval=interval,
+        ties=ties,
         shared=shared,
         draws=draws,
         seed=seed,

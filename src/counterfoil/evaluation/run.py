@@ -301,6 +301,13 @@ def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = _ign
     """
     folders: list[Path] = []
     for path in map(Path, paths):
+        if path.is_file():
+            raise DataError(
+                "a file, not a run folder",
+                where=path,
+                allowed="folders written by 'counterfoil evaluate --out'",
+                hint=f"of scores: counterfoil evaluate given:{path} BENCHMARK --out runs/{path.stem}",
+            )
         if not path.is_dir():
             raise DataError("no such run folder", where=path, hint="give folders written by --out")
         found = sorted(manifest.parent for manifest in path.rglob("manifest.json"))

@@ -276,11 +276,14 @@ def warnings(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
 
 
 def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, list[float]]:
-    """The leading measure that has any, and its effective numbers of questions in all results."""
+    """The leading measure that has any, and its effective numbers of questions in all results.
+
+    Never more than there are: values between right and wrong spread less than those of as many questions.
+    """
     found: dict[str, list[float]] = {}
     for name in main_of(benchmark):
-        numbers = [e.effective for result in results if (e := result.measures.get(name)) is not None]
-        if known := [number for number in numbers if number is not None]:
+        of_all = [result.measures[name] for result in results if name in result.measures]
+        if known := [min(each.effective, each.n) for each in of_all if each.effective is not None]:
             found[name] = known
     measure = of(benchmark).leading(benchmark, found) if found else ""
     return measure, found.get(measure, [])

@@ -227,7 +227,7 @@ def parse(table: DataTable, layout: TableLayout, *, unanswered: str = "refuse") 
             column = next(name for name, rows in unread.items() if rows[np.argmax(empty)])
             raise _refused(table, empty, column)
         return Parsed(ids=ids, subsets=None, right=right, unanswered=empty if empty.any() else None)
-    subsets = tuple(str(name) for name in table[SUBSET]) if SUBSET in table else None
+    subsets = _subsets(table, layout.id)
     if layout.kind in ("quad_outcomes", "choice_outcome"):
         names = tuple(DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
         empty = _unanswered(table, layout.columns, unanswered)
@@ -297,9 +297,18 @@ def _detected(table: DataTable, layout: TableLayout) -> Parsed:
     return Parsed(None, None, right={"accuracy": likelier(outputs[0]) == 1})
 
 
+def _subsets(table: DataTable, column: str | None) -> tuple[str, ...] | None:
+    """Each row's subset; that is its split where the ids of one split are those of another."""
+    name = SUBSET
+    if name not in table and "split" in table and column is not None:
+        ids = [str(cell) for cell in table[column]]
+        name = "split" if len(set(ids)) < len(ids) else SUBSET
+    return tuple(str(cell) for cell in table[name]) if name in table else None
+
+
 def _ids(table: DataTable, column: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(subset, id) of every row, as two tuples; an id may occur once in a subset."""
-    subsets = tuple(str(name) for name in table[SUBSET]) if SUBSET in table else ("",) * len(table)
+    subsets = _subsets(table, column) or ("",) * len(table)
     names = []
     first: dict[tuple[str, str], int] = {}
     for row, cell in enumerate(table[column]):
@@ -354,7 +363,7 @@ def _fold(table: DataTable, layout: TableLayout) -> Parsed:
     )
     return Parsed(
         ids=tuple(name for _, name in slots_of),
-        subsets=tuple(subset for subset, _ in slots_of) if SUBSET in table else None,
+        subsets=tuple(subset for subset, _ in slots_of) if any(s for s, _ in slots_of) else None,
         values=values.reshape(-1, 2, 2) if quads else values,
     )
 
@@ -384,6 +393,6 @@ def _fold_sides(table: DataTable, layout: TableLayout) -> Parsed:
     keys = list(of_side[0])
     return Parsed(
         ids=tuple(name for _, name in keys),
-        subsets=tuple(subset for subset, _ in keys) if SUBSET in table else None,
+        subsets=tuple(subset for subset, _ in keys) if any(s for s, _ in keys) else None,
         values=np.asarray([[side[key] for side in of_side] for key in keys], dtype=np.float64),
     )

@@ -354,8 +354,9 @@ def _by_content(table: DataTable, identifier: str | None) -> TableLayout:
         "no scores or outcomes recognised in the header",
         where=table.source,
         given=", ".join(table.columns) or "(no columns)",
-        allowed="c0_i0, c0_i1, c1_i0, c1_i1; s0, s1, ...; positive_score, negative_score; "
-        "ipos2t, ineg2t, tpos2i, tneg2i; correct; or label and score",
+        allowed="id with c0_i0, c0_i1, c1_i0, c1_i1 (quads); positive_score, negative_score, or s0, s1, ... "
+        "(choices); ipos2t, ineg2t, tpos2i, tneg2i, or correct (right or wrong); or score (of a question, "
+        "or of a pair by an id like 17_c0_i1)",
         hint="choose a column with --column",
     )
 

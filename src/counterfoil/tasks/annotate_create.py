@@ -1,5 +1,6 @@
 """Campaigns made from tables, pools, benchmarks, builds and other campaigns."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
@@ -28,9 +29,11 @@ from counterfoil.annotate.figures import figures_in, read_figure
 from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
+from counterfoil.annotate.leasing import reach
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import is_benchmark_folder
+from counterfoil.data.readers.own import kind_of
 from counterfoil.data.tables import EXTENSIONS, DataTable, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text, values_of
@@ -57,6 +60,10 @@ _VALIDATED = {
 }
 #: Where golden items are given and the recipe says nothing of them: their share in a queue and in a block.
 _GOLDEN_SHARE = 0.1
+
+
+#: Platforms whose people are paid, and what they get per hour where nothing is said.
+PAYING, USUAL_PAY = ("prolific", "connect", "mturk"), 12.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +138,9 @@ class CreatedCampaign(Tabular):
         work = [item for item in self.campaign.items if item.role == "work"]
         blind = sum(not item.truth for item in work) if form.name == "choose" else 0
         return [
-            f"pay is {pay.currency} {pay.terms}",
+            f"pay is {pay.currency} {pay.terms}" if pay.per_item else "people are not paid (--pay-per-hour)",
             *([low] if low else []),
+            self._people_needed(),
             *(
                 [
                     f"{blind:,} of {len(work):,} items have no known right answer (column 'truth'): their "
@@ -147,6 +155,18 @@ class CreatedCampaign(Tabular):
             f"created: {self.campaign.folder}; serve it with: counterfoil annotate serve "
             f"{self.campaign.folder}",
         ]
+
+    def _people_needed(self) -> str:
+        """How many items one person can do, and so how many people the work takes at least."""
+        work = [item for item in self.campaign.items if item.role == "work"]
+        each, overlap = min(reach(self.campaign), len(work)), self.campaign.recipe.overlap
+        together = max(Counter(item.apart for item in work).values(), default=1)
+        people = max(ceil(len(work) * overlap / max(1, each)), together * overlap)
+        why = ", and never two of one question" if together > 1 else ""
+        return (
+            f"one person does at most {each:,} of the {amount(len(work), 'item')}{why}: it takes "
+            f"{people:,} people or more"
+        )
 
     def __repr__(self) -> str:
         return f"<CreatedCampaign {self.campaign.folder}: {amount(len(self.campaign.items), 'item')}>"
@@ -263,6 +283,8 @@ def _recipe(form: str, source: str | Path, options: CreateOptions) -> CampaignRe
         key: from_text(entry.kind, key, value) if isinstance(value, str) else value
         for key, value in options.settings.items()
     }
+    if values.get("entry") in PAYING and not values.keys() & {"pay_per_hour", "pay_per_item"}:
+        values["pay_per_hour"] = USUAL_PAY
     entry.form(own, where=f"settings of '{form}'")
     title = values.pop("title", None) or f"{entry.summary[:1].upper()}{entry.summary[1:]}"
     may_be_empty = {each.name for each in fields(CampaignRecipe) if each.default == ""}
@@ -284,13 +306,18 @@ def _items(
     if (path / RECIPE).is_file():
         return _of_campaign(recipe, path, pictures)
     if path.suffix.lower() in EXTENSIONS and source not in catalog.benchmarks():
+        table = read_table(path)
+        kind = kind_of(table.columns)
+        whole = None if kind is None else f"as a benchmark's questions: --from {kind} --data {source}"
         if options.sample is not None:
-            raise InputError("--sample is of a benchmark's questions", given=source)
+            raise InputError("--sample is of a benchmark's questions", given=source, hint=whole)
+        if kind == "pairs" and form.name == "choose" and "captions" not in table:
+            raise DataError("pairs of captions, and no items of the form 'choose'", where=source, hint=whole)
         known = None
         if options.benchmark is not None:
             known = _benchmark(options.benchmark, options)
         found = items_of_table(
-            read_table(path),
+            table,
             form,
             pictures,
             folder=_folder(options),

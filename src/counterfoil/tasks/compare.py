@@ -11,7 +11,10 @@ from counterfoil.data.data_paths import Places
 from counterfoil.errors import CounterfoilError, DataError, InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison, Difference, check_common, over_shared, remeasured
 from counterfoil.evaluation.compare import compare as tested
+from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.run import measured_run
+from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
 from counterfoil.report.markup import Table, to_csv, to_latex, to_markdown
@@ -199,6 +202,7 @@ def compare(
     *,
     baseline: Run | str | None = None,
     interval: str | None = None,
+    ties: str | None = None,
     shared: bool = False,
     draws: int = 10_000,
     seed: int = 0,
@@ -209,18 +213,38 @@ def compare(
     `runs` are runs, run folders, and folders of them. With a `baseline` (a run or its name) every other run
     is tested against it, else all pairs. `interval` makes those of runs anew too; by default they keep
     theirs, and those of differences are made as "auto" makes them; `draws` and `seed` are of correlations of
-    runs, where their intervals are made anew. With `shared` runs that answer other questions are compared
-    over those that all answer: people beside models. Raises what `counterfoil.evaluation.compare` raises, and
-    `InputError` where the runs have no benchmark in common.
+    runs, where their intervals are made anew. `ties` counts ties in all runs anew, by default they stay as
+    each run counted them. With `shared` runs that answer other questions are compared over those that all
+    answer: people beside models. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where
+    the runs have no benchmark in common.
     """
     found = load_runs(runs, feedback)
     check_common(found, note=feedback.note)
+    if ties is not None:
+        found = [_with_ties(run, Ties(ties)) for run in found]
     if shared:
         found = [*over_shared(found, note=feedback.note, interval=interval or "auto", draws=draws, seed=seed)]
     if interval is not None:
         found = [remeasured(run, interval, draws=draws, seed=seed) for run in found]
     name = baseline.name if isinstance(baseline, Run) else baseline
     return RunComparison(tested(found, baseline=name, interval=interval or "auto"))
+
+
+def _with_ties(run: Run, ties: Ties) -> Run:
+    """The run with its ties counted otherwise; all else, and what else its result says, stays."""
+    old = run.result
+    if Ties(old.ties["policy"]) == ties:
+        return run
+    result = evaluate(
+        run.benchmark,
+        run.answers,
+        scorer=old.scorer,
+        ties=ties,
+        interval=old.provenance.get("interval", {}).get("method", "auto"),
+        measures=tuple(old.measures) or None,
+        provenance=old.provenance,
+    )
+    return replace(measured_run(run.benchmark, run.answers, result, run.manifest), name=run.name)
 
 
 def _with_differences(run: Run, comparison: Comparison) -> dict[str, Any]:

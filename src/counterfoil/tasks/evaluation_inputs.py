@@ -151,7 +151,7 @@ def narrowed(
     if isinstance(scorer, GivenTable) and scorer.partial:
         whole, benchmark = len(benchmark), covered(scorer, benchmark)
         if len(benchmark) < whole:
-            feedback.note(f"{benchmark.name}: {len(benchmark):,} of {whole:,} questions were asked")
+            feedback.note(f"{benchmark.name}: {len(benchmark):,} of {whole:,} questions are answered in full")
     if not isinstance(scorer, GivenTable) or (scorer.unanswered is None and limit is None):
         return None, benchmark if limit is None else benchmark.limited(limit), 0
     scorer = matched(scorer, benchmark, note=feedback.warn)

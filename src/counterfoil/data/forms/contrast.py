@@ -71,7 +71,8 @@ class Quad(Listed):
     form: ClassVar[str] = "quad"
     given: ClassVar[tuple[str, ...]] = ("quad_scores", "quad_outcomes")
     given_as: ClassVar[str] = (
-        "scores or outcomes of quads (2 captions x 2 images), or a row per pair with ids like '17_c0_i1'"
+        "scores or outcomes of quads (2 captions x 2 images): columns id, c0_i0, c0_i1, c1_i0, c1_i1; or "
+        "id, ipos2t, ineg2t, tpos2i, tneg2i; or rows of id and score with ids like '17_c0_i1'"
     )
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
@@ -164,7 +165,10 @@ class Choice(Listed):
 
     form: ClassVar[str] = "choice"
     given: ClassVar[tuple[str, ...]] = ("choice_scores", "choice_outcome")
-    given_as: ClassVar[str] = "scores of candidates, or right and wrong per question"
+    given_as: ClassVar[str] = (
+        "scores of candidates, or right and wrong per question: columns id, positive_score, negative_score; "
+        "or id, s0, s1, ...; or id, correct; or rows of id and score with ids like '17_c0'"
+    )
     known: ClassVar[type[Facts]] = _ChoiceFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(

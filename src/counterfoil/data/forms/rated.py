@@ -54,7 +54,7 @@ class Rated(Judged):
 
     form: ClassVar[str] = "rated"
     given: ClassVar[tuple[str, ...]] = ("rated_scores",)
-    given_as: ClassVar[str] = "a score per question"
+    given_as: ClassVar[str] = "a score per question: columns id, score; or image, caption, score"
     row_per_question: ClassVar[bool] = True
     known: ClassVar[type[Facts]] = _RatedFacts
     schemas: ClassVar[Mapping[str, Schema]] = {

@@ -40,7 +40,10 @@ class Statement(Listed):
     form: ClassVar[str] = "statement"
     row_per_question: ClassVar[bool] = True
     given: ClassVar[tuple[str, ...]] = ("rated_scores", "choice_outcome")
-    given_as: ClassVar[str] = "a score per question, or right and wrong per question"
+    given_as: ClassVar[str] = (
+        "a score per question, or right and wrong per question: columns id, score; or image, caption, score; "
+        "or id, correct"
+    )
     known: ClassVar[type[Facts]] = _StatementFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(

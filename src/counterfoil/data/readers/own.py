@@ -7,7 +7,7 @@ capitals, and called as other benchmarks call them (`ALIASES`).
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -83,6 +83,26 @@ def required(table: DataTable, *columns: str) -> None:
             )
 
 
+#: Columns by which a table is told to be of a kind, each under any of the names; first the likeliest kind.
+_TOLD_BY: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "pairs": (ALIASES["negative_caption"],),
+    "preferences": (("caption_a",), ("caption_b",)),
+    "ratings": (("rating", "rating_1", "rating1"), ALIASES["caption"]),
+    "statements": (("label", "truth", "is_true"), ("statement", "caption", "text", "sentence", "claim")),
+    "gallery": (ALIASES["image"], ALIASES["caption"]),
+}
+
+
+def kind_of(columns: Iterable[str]) -> str | None:
+    """The name under which a table of one's own with these columns is a benchmark; None for other tables.
+
+    >>> kind_of(["image", "caption", "Negative Caption"]), kind_of(["image", "caption"]), kind_of(["score"])
+    ('pairs', 'gallery', None)
+    """
+    plain = {name.strip().lower().replace(" ", "_") for name in columns}
+    return next((kind for kind, told in _TOLD_BY.items() if all(plain & {*names} for names in told)), None)
+
+
 _IMAGES = ("image", "negative_image")
 
 
@@ -114,9 +134,10 @@ def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -
     `data` is a CSV, TSV, JSON, JSON Lines or Parquet file, or a folder with one, or with one per subset;
     image cells are paths relative to `images` (else to the file's folder), or bytes in Parquet. Columns may
     be in capitals, and called as other benchmarks call them (`filename` for `image`: see `own`). Without
-    images scorers that see none, and given scores, are measured all the same. Question
-    ids are the column `id` (behind the subset's name, where there are files of subsets), else row numbers
-    from 0. Groupings: `type`, `split`, and `subset`, a column or file of that name, or "type_subtype".
+    images scorers that see none, and given scores, are measured all the same. Question ids are the column
+    `id` (behind the subset's name, where there are files of subsets, and behind the split where splits share
+    ids), else row numbers from 0. Groupings: `type`, `split`, and `subset`, a column or file of that name, or
+    "type_subtype".
     Raises `DataError` naming file, row and column of what does not fit.
     """
     wanted = (*_IMAGES, "caption", "negative_caption")
@@ -144,9 +165,11 @@ def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -
 def _ids(table: DataTable) -> tuple[str, ...]:
     if "id" not in table:
         return tuple(str(row) for row in range(len(table)))
-    if table.kind != "folder":
+    called = labels(table, "id")
+    within = "subset" if table.kind == "folder" else "split"
+    if table.kind != "folder" and (within not in table or len(set(called)) == len(called)):
         return names(table, "id")
-    inside = [f"{subset}/{name}" for subset, name in zip(table["subset"], labels(table, "id"), strict=True)]
+    inside = [f"{part}/{name}" if name else "" for part, name in zip(table[within], called, strict=True)]
     return names(DataTable({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
 
 

@@ -1,0 +1,96 @@
+"""Tables of one's own where a name, a run or items are asked for: errors say the command that takes them."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterfoil.data.readers.own import kind_of
+from counterfoil.studies.example_files import write_example_files
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_example_files(tmp_path / "first")
+    monkeypatch.chdir(tmp_path / "first")
+    return tmp_path / "first"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("evaluate", "blind:length", "pairs.csv"), "pairs.csv: a table, .*; write pairs --data pairs.csv"),
+        (("evaluate", "blind:length", "ratings.csv"), "write ratings --data ratings.csv"),
+        (("audit", "gallery.csv"), "write gallery --data gallery.csv"),
+        (("evaluate", "blind:length", "scores/sharp.csv"), "scores are a scorer: given:scores/sharp.csv"),
+        (("explain", "pixels:colours", "pairs.csv"), "write pairs --data pairs.csv"),
+        (
+            ("compare", "scores/sharp.csv"),
+            "evaluate given:scores/sharp.csv BENCHMARK --out runs/sharp",
+        ),
+        (
+            ("annotate", "create", "choose", "--from", "pairs.csv", "--out", "c"),
+            "pairs.csv: pairs of captions, .*: --from pairs --data pairs.csv",
+        ),
+        (
+            ("annotate", "create", "yes-no", "--from", "pairs.csv", "--sample", "20", "--out", "c"),
+            "--sample is of a benchmark's questions; .*: --from pairs --data pairs.csv",
+        ),
+    ],
+)
+def test_a_table_gets_the_command_that_takes_it(
+    counterfoil: Run, here: Path, words: tuple[str, ...], says: str
+) -> None:
+    done = counterfoil(*words)
+    assert done.code == 2
+    assert re.search(says, done.err), done.err
+    assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["pairs", "gallery", "ratings", "preferences", "statements"])
+def test_kinds_are_told_by_the_columns_of_their_layout(kind: str) -> None:
+    columns = {
+        "pairs": "image caption negative_caption",
+        "gallery": "image caption",
+        "ratings": "image caption rating_1 rating_2",
+        "preferences": "image caption_a caption_b preferred",
+        "statements": "image statement label",
+    }
+    assert kind_of(columns[kind].split()) == kind
+
+
+def test_an_audit_needs_no_images(counterfoil: Run, here: Path) -> None:
+    (here / "bare.csv").write_text("caption,negative_caption\na cat sits,a dog sits\ntwo cats,three cats\n")
+    done = counterfoil("audit", "pairs", "--data", "bare.csv")
+    assert done.code == 0, done.err
+    assert "blind:length" in done.out
+
+
+def test_splits_may_share_ids(counterfoil: Run, here: Path) -> None:
+    (here / "own.csv").write_text(
+        "id,split,caption,negative_caption\n1,train,a cat,a dog\n1,test,two cats,two dogs\n2,test,c,d\n"
+    )
+    (here / "scores.csv").write_text(
+        "split,id,positive_score,negative_score\ntest,1,0.1,0.2\ntest,2,0.2,0.1\ntrain,1,0.2,0.1\n"
+    )
+    done = counterfoil("evaluate", "given:scores.csv", "pairs", "--data", "own.csv", "--draws", 100)
+    assert done.code == 0, done.err
+    assert "accuracy  66.67" in done.out
+
+
+def test_ties_of_kept_scores_are_counted_anew(counterfoil: Run, here: Path) -> None:
+    for name in ("blind:constant", "blind:random"):
+        data = ("pairs", "--data", "pairs.csv", "--draws", 100)
+        assert counterfoil("evaluate", name, *data, "--out", f"runs/{name[6:]}").code == 0
+    strict = counterfoil("compare", "runs/constant", "runs/random", "--draws", 100)
+    half = counterfoil("compare", "runs/constant", "runs/random", "--draws", 100, "--ties", "half")
+    found = [
+        {line.split()[0]: line.split()[1] for line in done.out.splitlines() if " [" in line}
+        for done in (strict, half)
+    ]
+    assert (found[0]["constant"], found[1]["constant"]) == ("0.00", "50.00")
+    assert found[0]["random"] == found[1]["random"]
