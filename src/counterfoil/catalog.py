@@ -12,16 +12,18 @@ from counterfoil.data.folder import is_benchmark_folder
 from counterfoil.data.folder import load as load_folder
 from counterfoil.data.forms import FORMS
 from counterfoil.data.forms.registry import ENTRIES
+from counterfoil.data.hub_reach import cache_alone_where_unreachable, in_cache, unreachable
 from counterfoil.data.image_files import is_image_folder
 from counterfoil.data.memory_tables import memory_table
 from counterfoil.data.readers.own import OWN_TABLES, kind_of
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.tables import EXTENSIONS, DataTable
-from counterfoil.errors import DataError, InputError, MissingExtraError
+from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
 from counterfoil.places import as_path, is_distant, local_folder
 from counterfoil.registry import resolve
+from counterfoil.scorers.bare_names import HUB_NAME, scorers_called
 from counterfoil.scorers.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of
 from counterfoil.scorers.captions import registry as metric_names
 from counterfoil.scorers.captions.base import CaptionMetric, LocalEmbedder
@@ -31,6 +33,7 @@ from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.given_galleries import GivenEmbeddings
 from counterfoil.scorers.lazy import LazyEmbedder, lazy
 from counterfoil.scorers.registry import SCORERS, TEXT_MODELS, ScorerEntry
+from counterfoil.scorers.runtime import CANNOT_BE_HAD
 from counterfoil.scorers.sources import remember_source
 from counterfoil.train.recipes import RECIPES, Recipe, read
 
@@ -66,6 +69,15 @@ SCORERS.extend((ORACLE, PEOPLE))
 def benchmarks() -> Mapping[str, Card]:
     """The cards of all benchmarks, by name."""
     return BENCHMARKS
+
+
+def benchmark_name(name: str) -> str:
+    """The name of a benchmark that was written with other separators or capitals; any other name as it is.
+
+    >>> benchmark_name("Sugar_Crepe"), benchmark_name("mscoco"), benchmark_name("./mine")
+    ('sugarcrepe', 'coco-5k', './mine')
+    """
+    return BENCHMARKS.spelt(name)
 
 
 def scorers() -> Mapping[str, ScorerEntry]:
@@ -143,6 +155,7 @@ def benchmark(
     # Evaluation loads SciPy, which names alone (a shell that completes them) do not wait for.
     from counterfoil.evaluation.run import is_run_folder
 
+    name = benchmark_name(name)
     if data is not None and not isinstance(data, str | Path):
         return _in_memory(name, data, images)
     data = fetched_data(name) if data is None else as_path(data)
@@ -294,28 +307,47 @@ def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
 def scorer_name(spec: str) -> tuple[str, str]:
     """The kind of scorer that `spec` names, and what stands behind the colon; nothing is loaded.
 
-    Raises `InputError` for what is no KIND:WHAT, and `UnknownNameError` for an unknown kind or metric.
+    A model may be named without its kind where one alone would load it (`scorers.bare_names`). Raises
+    `InputError` for what is no KIND:WHAT, and `UnknownNameError` for an unknown kind or metric.
 
     >>> scorer_name("blind:length")
     ('blind', 'length')
     """
     prefix, colon, argument = spec.partition(":")
+    prefix = SCORERS.spelt(prefix)
     if spec and not (colon and prefix in SCORERS) and is_checkpoint(Path(spec)):
         prefix, colon, argument = "ckpt", ":", spec
     if not colon:
-        likely = f"given:{spec}" if Path(spec).exists() else f"{next(iter(SCORERS))}:{spec}"
-        raise InputError(
-            "a scorer is written KIND:WHAT",
-            given=spec or "(empty)",
-            allowed=[f"{entry.prefix}:{entry.argument}" for entry in SCORERS.values()],
-            hint=f"did you mean '{likely}'?",
-        )
+        prefix, argument = _bare(spec)
     entry = SCORERS.find(prefix, where=spec)
     if not argument:
         raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
     if prefix == "metric":
         metric_names.entry(argument)
     return prefix, argument
+
+
+def full_name(spec: str) -> str:
+    """`spec` with the kind of scorer that it leaves out; raises as `scorer_name`."""
+    return ":".join(scorer_name(spec)) if spec and ":" not in spec else spec
+
+
+def _bare(spec: str) -> tuple[str, str]:
+    """What a name without a kind means; raises `InputError` where that is nothing, or several things."""
+    found = scorers_called(spec) if spec else ()
+    if len(found) > 1:
+        raise InputError("several kinds of scorer could be meant", given=spec, allowed=found)
+    if found:
+        prefix, _, argument = found[0].partition(":")
+        return prefix, argument
+    suffix = Path(spec).suffix.lower()
+    likely = "embeddings" if suffix == ".npz" else "given" if suffix in (*EXTENSIONS, ".npy") else ""
+    raise InputError(
+        "a scorer is written KIND:WHAT",
+        given=spec or "(empty)",
+        allowed="open-clip:ARCH/TAG, hf:NAME_OR_FOLDER, given:PATH, blind:length, ...",
+        hint=f"did you mean '{likely}:{spec}'?" if likely else "'counterfoil list scorers' lists all kinds",
+    )
 
 
 def check_metric(spec: str, backbone: str) -> None:
@@ -402,12 +434,41 @@ def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, 
     return model.with_prompt(prompt_of(options, where=model.identity.name))
 
 
+#: What to do about a model that is neither here nor to be had.
+_NO_NETWORK = (
+    "load it once with a network, or name a local folder; given:, embeddings:, ckpt:, blind:, pixels:, "
+    "people: and metric: without a model need no network"
+)
+
+
 def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
-    """The scorer of a kind; raises `MissingExtraError` without the library it imports."""
+    """The scorer of a kind; raises `MissingExtraError` without the library it imports.
+
+    A model that has to come from a hub which does not answer is an error at once.
+    """
+    where = f"{entry.prefix}:{argument}"
+    distant = entry.extra == "models" and entry.prefix != "ckpt" and not Path(argument).exists()
+    if distant and entry.prefix != "open-clip" and HUB_NAME.fullmatch(argument):
+        # Before libraries are imported, which takes longer than the answer.
+        said = "" if in_cache(argument) else unreachable()
+        if said:
+            raise _not_to_be_had(where, said)
     try:
         load = resolve(entry.target)
     except ModuleNotFoundError as error:
         if not entry.extra or (error.name or "").startswith("counterfoil"):
             raise
         raise MissingExtraError(error.name or "torch", entry.extra) from None
-    return load(argument, options)
+    if not distant:
+        return load(argument, options)
+    with cache_alone_where_unreachable() as said:
+        try:
+            return load(argument, options)
+        except ModelError as error:
+            if not said or CANNOT_BE_HAD not in str(error):
+                raise
+            raise _not_to_be_had(where, said) from None
+
+
+def _not_to_be_had(where: str, said: str) -> ModelError:
+    return ModelError(f"the model {CANNOT_BE_HAD}", where=where, given=said, hint=_NO_NETWORK)

@@ -22,6 +22,16 @@ from pathlib import PurePath
 #: letter before a colon is a drive of Windows, not a scheme.
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/{1,3})(.*)", re.DOTALL)
 
+#: Names that are all listed where one is unknown, and of more the most that are suggested.
+_FEW, _SUGGESTED = 8, 3
+#: What lists all names of a kind, behind `counterfoil list`.
+_LISTS = {
+    "benchmark": "benchmarks",
+    "kind of scorer": "scorers",
+    "caption metric": "metrics",
+    "measure": "measures",
+    "recipe": "recipes",
+}
 #: How many characters of each part of an error are shown.
 _WHERE, _WHAT, _GIVEN, _ALLOWED = 300, 400, 200, 400
 
@@ -117,11 +127,10 @@ class UnknownNameError(InputError):
     >>> print(UnknownNameError("benchmark", "winogrund", ["bivlc", "winoground"]))
     unknown benchmark; given: winogrund; allowed: bivlc, winoground; did you mean 'winoground'?
 
-    Where names are of one kind and many, `nearest` of them are listed, those most alike first.
+    Of many names the nearest three, or `nearest` of them, are shown, with the command that lists all.
 
-    >>> print(UnknownNameError("question", "swp/7", [f"{k}/{n}" for k in ("add", "swap") for n in range(50)],
-    ...                        nearest=3))
-    unknown question; given: swp/7; allowed: swap/7, swap/47, swap/37, … (100 in all); did you mean 'swap/7'?
+    >>> print(UnknownNameError("recipe", "swp-7", [f"swap-{n}" for n in range(50)]))
+    unknown recipe; given: swp-7; allowed: swap-7, swap-47, swap-37, … (50 in all); did you mean 'swap-7'? ...
     """
 
     def __init__(
@@ -135,25 +144,33 @@ class UnknownNameError(InputError):
     ) -> None:
         known = sorted(known)
         near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-        hint = f"did you mean '{near[0]}'?" if near else None
+        hint = [f"did you mean '{near[0]}'?"] if near else []
         allowed: str | list[str] = known
-        if nearest is not None and len(known) > nearest:
-            listed = ", ".join(get_close_matches(name, known, n=nearest, cutoff=0.0))
-            allowed = f"{listed}, … ({len(known):,} in all)"
-        super().__init__(f"unknown {kind}", where=where, given=name or "(empty)", allowed=allowed, hint=hint)
+        if len(known) > (nearest or _FEW):
+            alike = get_close_matches(name, known, n=nearest or _SUGGESTED, cutoff=0.0 if nearest else 0.5)
+            allowed = ", ".join([*alike, f"… ({len(known):,} in all)"]) if alike else f"{len(known):,} names"
+            if kind in _LISTS:
+                hint.append(f"'counterfoil list {_LISTS[kind]}' lists all")
+        super().__init__(
+            f"unknown {kind}",
+            where=where,
+            given=name or "(empty)",
+            allowed=allowed,
+            hint=" ".join(hint) or None,
+        )
 
 
 class MissingExtraError(InputError):
     """An optional dependency is not installed.
 
     >>> print(MissingExtraError("open_clip", "models"))
-    the Python package 'open_clip' is not installed; in counterfoil's source folder: pip install '.[models]'
+    the Python package 'open_clip' is not installed; pip install 'counterfoil[models]'
     """
 
     def __init__(self, package: str, extra: str) -> None:
         super().__init__(
             f"the Python package '{package}' is not installed",
-            hint=f"in counterfoil's source folder: pip install '.[{extra}]'",
+            hint=f"pip install 'counterfoil[{extra}]'",
         )
 
 

@@ -23,7 +23,7 @@ class Registry(Mapping[str, T], Generic[T]):
     """The entries of one kind by name: counterfoil's own first, then registered ones, then other packages'.
 
     `own` are counterfoil's entries, or what gives them when an entry is first looked up. `group` is the
-    group of entry points.
+    group of entry points, `synonyms` what else an entry is called.
 
     >>> from dataclasses import dataclass
     >>> @dataclass(frozen=True)
@@ -46,9 +46,11 @@ class Registry(Mapping[str, T], Generic[T]):
         own: Sequence[T] | Callable[[], Iterable[T]],
         *,
         name: str = "name",
+        synonyms: Mapping[str, str] = {},
     ) -> None:
         self.kind, self.group = kind, group
         self._type, self._name = type_of_entry, name
+        self._synonyms = synonyms
         self._sources: list[Sequence[T] | Callable[[], Iterable[T]]] = [own]
         self._known: dict[str, T] = {}
         self._loaded = False
@@ -78,15 +80,33 @@ class Registry(Mapping[str, T], Generic[T]):
         """Whether `entry` is of this registry's type."""
         return isinstance(entry, self._type)
 
+    def spelt(self, name: str) -> str:
+        """The entry's own name for one with other separators or capitals; any other name as it is.
+
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True)
+        ... class Colour:
+        ...     name: str
+        >>> colours = Registry("colour", Colour, "counterfoil.colours", [Colour("light-red")])
+        >>> colours.spelt("Light_Red"), colours.spelt("lightred"), colours.spelt("pink")
+        ('light-red', 'light-red', 'pink')
+        """
+        if name in self:
+            return name
+        plain = _plain(name)
+        found = self._synonyms.get(plain) or [each for each in self if _plain(each) == plain]
+        return found if isinstance(found, str) else found[0] if len(found) == 1 else name
+
     def find(self, name: str, *, where: str | None = None) -> T:
-        """The entry called `name`.
+        """The entry called `name`, as `spelt` takes it.
 
         Raises `UnknownNameError`, with the nearest name, for an unknown one, and `InputError` where the
         package that offers the name cannot be imported or offers something else.
         """
-        if name not in self:
+        own = self.spelt(name)
+        if own not in self:
             raise UnknownNameError(self.kind, name, list(self), where=where)
-        return self[name]
+        return self[own]
 
     def __getitem__(self, name: str) -> T:
         known = self._entries()
@@ -139,6 +159,10 @@ class Registry(Mapping[str, T], Generic[T]):
                 hint="update or remove that package",
             )
         return entry
+
+
+def _plain(name: str) -> str:
+    return name.lower().translate(str.maketrans("", "", "-_ "))
 
 
 def resolve(target: str) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from counterfoil import catalog
 from counterfoil.api.arguments import (
@@ -67,7 +68,7 @@ def load_benchmark(
 def load_scorer(
     spec: str,
     *,
-    device: str = "auto",
+    device: Any = "auto",
     precision: str = "fp32",
     prompt: str = "{}",
     backbone: str = "",
@@ -81,12 +82,12 @@ def load_scorer(
 ) -> AnyScorer:
     """The scorer that `spec` names as KIND:WHAT, such as `open-clip:ViT-B-32-quickgelu/openai`.
 
-    `device` is "auto", "cpu", "cuda", "cuda:1" or "mps", `precision` "fp32", "bf16" or "fp16", `prompt` a
-    template with {} for the caption. A caption metric (`metric:clip-s`) looks with the model `backbone`, and
-    takes `settings`, as other kinds do; `api_key` is that of a chat endpoint, sent to it and nowhere written.
-    A given table (`given:scores.csv`) has its numbers in `column`; `unanswered` says what becomes of
-    questions without an answer ("refuse", "wrong", "leave-out"); a given similarity may take the
-    ids of rows and columns from the npz file `ids`. A local model that `cache` remembers is loaded once
+    `device` is "auto", "cpu", "cuda", "cuda:1", "mps" or a torch device, `precision` "fp32", "bf16" or
+    "fp16", `prompt` a template with {} for the caption. A caption metric (`metric:clip-s`) looks with the
+    model `backbone`, and takes `settings`, as other kinds do; `api_key` is that of a chat endpoint, sent to
+    it and nowhere written. A given table (`given:scores.csv`) has its numbers in `column`; `unanswered` says
+    what becomes of questions without an answer ("refuse", "wrong", "leave-out"); a given similarity may take
+    the ids of rows and columns from the npz file `ids`. A local model that `cache` remembers is loaded once
     something is left to compute. Raises `UnknownNameError` for an unknown kind or name, `ModelError` for
     weights that do not fit.
 
@@ -94,7 +95,7 @@ def load_scorer(
     'blind:length'
     """
     options = Options(
-        device=device,
+        device=str(device),
         precision=precision,
         prompt=prompt,
         column=column,

@@ -48,6 +48,7 @@ def fetch(
     """
     import os
 
+    from counterfoil.catalog import benchmark_name
     from counterfoil.cli import terminal
     from counterfoil.data.data_paths import data_folder
     from counterfoil.data.fetching import fetch, release
@@ -55,7 +56,7 @@ def fetch(
     if not names:
         _list_releases()
         return
-    wanted = list(dict.fromkeys(release(name).name for name in names))
+    wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
     folder = data_folder() if to is None else to
     say = (lambda text: None) if quiet else terminal.note
     for name in wanted:

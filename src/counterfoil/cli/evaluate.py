@@ -64,10 +64,11 @@ def command(
     data: options.BenchmarkData = None,
     images: options.BenchmarkImages = None,
     limit: Annotated[
-        int | None,
+        str | None,
         typer.Option(
-            min=1,
-            help="A quick look: only so many questions, evenly spread over the benchmark; results say so.",
+            metavar="N|SHARE",
+            help="A quick look: only so many questions, or such a share (0.1), evenly spread over the "
+            "benchmark; results say so.",
         ),
     ] = None,
     no_counts: Annotated[
@@ -177,6 +178,7 @@ def command(
     Work that is done is kept in the cache, so a run that was stopped goes on where it was. Galleries of the
     same items (coco-5k, coco-1k, cxc, eccv) are ranked together, from one pass over the scores.
     """
+    from counterfoil.catalog import benchmark_name
     from counterfoil.catalog import benchmarks as known_benchmarks
     from counterfoil.cli import paths, terminal
     from counterfoil.data.data_paths import Places
@@ -185,6 +187,7 @@ def command(
     from counterfoil.scorers.base import Options
     from counterfoil.tasks.evaluate import EvaluateOptions, prepare
 
+    benchmarks = [benchmark_name(each) for each in benchmarks]
     paths.not_read(*(each for each in benchmarks if each in known_benchmarks()))
     paths.check(json=json)
     named = [f"{key}={value}" for key, value in (("protocol", protocol), ("question", question)) if value]
@@ -194,7 +197,7 @@ def command(
         EvaluateOptions(
             data=Places.read(data or (), benchmarks),
             images=Places.read(images or (), benchmarks, option="--images"),
-            limit=limit,
+            limit=options.count_or_share(limit),
             available=available,
             counts=not no_counts,
             out=out,

@@ -311,6 +311,23 @@ class Tables:
                 write_text(path, getattr(found, f"to_{kind}")())
 
 
+def count_or_share(text: str | None, *, option: str = "--limit") -> float | None:
+    """A number of things from 1, or a share of them above 0 and below 1; raises `InputError` for others.
+
+    >>> count_or_share("20"), count_or_share("0.1"), count_or_share(None)
+    (20, 0.1, None)
+    """
+    if text is None:
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not (0 < found < 1 or (found.is_integer() and found >= 1)):
+        raise InputError("no number of questions", where=option, given=text, allowed="1, 2, ..., or 0.1")
+    return int(found) if found >= 1 else found
+
+
 def key_values(
     pairs: Sequence[str], *, option: str = "--set", example: str = "references=paper"
 ) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Usage of commands: mistyped options in one line, files that arguments name, --quiet and --verbose."""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
@@ -22,6 +22,40 @@ _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 RUNNING: ContextVar[Any] = ContextVar("running")
 
 
+#: What people type for an option, and for its values, as other tools call them.
+_OPTION_SYNONYMS = {
+    "-o": "--out",
+    "--output": "--out",
+    "--dtype": "--precision",
+    "--num-workers": "--workers",
+}
+_VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
+
+
+def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
+    """Arguments with the names of a command's `options`: underscores are hyphens, and synonyms their option.
+
+    >>> as_meant(["--batch_size=3", "--dtype", "float16", "-o"], ["--batch-size", "--precision", "--out"])
+    ['--batch-size=3', '--precision', 'fp16', '--out']
+    """
+    found: list[str] = []
+    rest = iter(args)
+    for word in rest:
+        if word == "--":
+            return [*found, word, *rest]
+        name, equals, value = word.partition("=")
+        if name.startswith("-") and name not in options:
+            plain = name.replace("_", "-")
+            plain = _OPTION_SYNONYMS.get(plain, plain)
+            name = plain if plain in options else name
+        elif not equals and found and found[-1] == "--precision":
+            name = _VALUE_SYNONYMS.get(name, name)
+        if name == "--precision":
+            value = _VALUE_SYNONYMS.get(value, value)
+        found.append(f"{name}{equals}{value}")
+    return found
+
+
 class Command(TyperCommand):
     """A command that replaces no file which its arguments name as something to read.
 
@@ -36,6 +70,12 @@ class Command(TyperCommand):
             if each.name in headings:
                 each.rich_help_panel = headings[each.name]
         return params
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As Typer does it, with options as people type them."""
+        options = {name for each in self.get_params(ctx) for name in (*each.opts, *each.secondary_opts)}
+        found: list[str] = super().parse_args(ctx, as_meant(args, options))
+        return found
 
     def invoke(self, ctx: Any) -> Any:
         """As Typer does it, with what the command reads and writes guarded."""

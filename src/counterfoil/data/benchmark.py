@@ -384,7 +384,12 @@ def cards_of(package: str) -> Iterator[Card]:
 
 #: The card of every benchmark by name; `counterfoil.catalog` adds those that are drawn from the world.
 BENCHMARKS: Registry[Card] = Registry(
-    "benchmark", Card, "counterfoil.benchmarks", lambda: cards_of("counterfoil.data")
+    "benchmark",
+    Card,
+    "counterfoil.benchmarks",
+    lambda: cards_of("counterfoil.data"),
+    # Papers call the 5,000 test images so.
+    synonyms={"mscoco": "coco-5k", "mscoco5k": "coco-5k", "mscoco1k": "coco-1k"},
 )
 
 

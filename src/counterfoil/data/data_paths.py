@@ -51,8 +51,10 @@ class Places:
         """
         plain: Path | None = None
         named: dict[str, Path] = {}
+        benchmarks = [BENCHMARKS.spelt(each) for each in benchmarks]
         for value in values:
             name, equals, path = value.partition("=")
+            name = BENCHMARKS.spelt(name)
             if equals and (name in benchmarks or name in BENCHMARKS):
                 if name not in benchmarks:
                     raise InputError(

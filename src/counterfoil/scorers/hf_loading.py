@@ -16,6 +16,7 @@ from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
 from counterfoil.scorers.base import Identity, Options, ScorerSettings, prompt_of
 from counterfoil.scorers.runtime import (
+    CANNOT_BE_HAD,
     NO_NETWORK,
     causes,
     device_of,
@@ -152,7 +153,7 @@ def _explained(error: Exception, where: str, what: str) -> ModelError:
     text = causes(error)
     if NO_NETWORK.search(text) and not Path(where.partition(":")[2]).is_dir():
         return ModelError(
-            f"its {what} is not here and cannot be downloaded",
+            f"its {what} {CANNOT_BE_HAD}",
             where=where,
             hint="load it once with a network, or give a local folder",
         )

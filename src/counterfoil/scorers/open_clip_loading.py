@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from counterfoil.errors import CounterfoilError, DataError, MissingExtraError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.scorers.checkpoint_files import fit, looks_like, metadata_of, nearest, read_checkpoint
-from counterfoil.scorers.runtime import NO_NETWORK, causes, import_torch
+from counterfoil.scorers.runtime import CANNOT_BE_HAD, NO_NETWORK, causes, import_torch
 from counterfoil.store import write_bytes, write_json
 
 #: Suffixes that name each activation; open_clip has architectures with the first and none with the second.
@@ -237,7 +237,7 @@ def _explain(error: Exception, where: str, what: str) -> NoReturn:
         raise error
     if NO_NETWORK.search(causes(error)):
         raise ModelError(
-            f"its {what} is not here and cannot be downloaded",
+            f"its {what} {CANNOT_BE_HAD}",
             where=where,
             hint="load it once with a network, or give a local checkpoint",
         ) from None

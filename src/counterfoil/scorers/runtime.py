@@ -16,6 +16,8 @@ PRECISIONS = ("fp32", "bf16", "fp16")
 #: Of a network with fewer numbers a step takes less time than its threads wait for each other: with two of
 #: them 0.2 million take 2 to 13 times as long as with one, the more the busier the machine is.
 SMALL = 1_000_000
+#: What is said of what is neither here nor to be had.
+CANNOT_BE_HAD = "is not here and cannot be downloaded"
 #: Phrases in the libraries' messages where there is no network.
 NO_NETWORK = re.compile(
     r"offline|LocalEntryNotFound|Connection ?Error|ConnectError|URLError|resolve host|name resolution|"
@@ -35,7 +37,8 @@ def device_of(options: "Options", *, where: str) -> Any:
         there = ["cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count())), *there]
     if torch.backends.mps.is_available():
         there = ["mps", *there]
-    name = there[0] if options.device == "auto" else options.device
+    # A torch.device is as good as its name.
+    name = there[0] if options.device == "auto" else str(options.device)
     if name not in there:
         raise ModelError("no such device here", where=where, given=name, allowed=["auto", *there])
     return torch.device(name)

@@ -26,6 +26,7 @@ from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import Outputs, existing_paths, guarding
 from counterfoil.scorers.base import DEFAULT, Options
+from counterfoil.scorers.checkpoint import is_checkpoint
 from counterfoil.store import check_writable
 from counterfoil.tasks import evaluation_inputs as inputs
 from counterfoil.tasks.feedback import SILENT, Feedback
@@ -41,8 +42,8 @@ class EvaluateOptions(SessionOptions):
     #: Where the data and the images of benchmarks that are given by name lie.
     data: Places = field(default_factory=Places)
     images: Places = field(default_factory=lambda: Places(option="--images"))
-    #: Only so many questions, evenly spread over the benchmark.
-    limit: int | None = None
+    #: Only so many questions, or below 1 such a share of them, evenly spread over the benchmark.
+    limit: float | None = None
     #: Only the questions whose images and captions are at hand.
     available: bool = False
     #: Whether data must hold as many questions as the release.
@@ -225,7 +226,11 @@ def _prepare(
     feedback: Feedback,
     outputs: Outputs,
 ) -> Evaluation:
+    named = options.scorer.backbone, options.first_stage
+    scorer, backbone, first_stage = (_with_kind(each, feedback) for each in (scorer, *named))
+    options = replace(options, scorer=replace(options.scorer, backbone=backbone), first_stage=first_stage)
     asked = called = _called(scorer, options)
+    benchmarks = [catalog.benchmark_name(each) if isinstance(each, str) else each for each in benchmarks]
     keys = [each if isinstance(each, str) else each.name for each in benchmarks]
     for folder in run_folders(options.out, keys, asked):
         check_writable(folder.path, folder=True)
@@ -233,7 +238,6 @@ def _prepare(
     for each in benchmarks:
         if isinstance(each, str) and not Path(each).is_dir():
             catalog.benchmark_card(each)
-    backbone, first_stage = options.scorer.backbone, options.first_stage
     for spec in (scorer, backbone, first_stage):
         if isinstance(spec, str) and spec:
             catalog.scorer_name(spec)
@@ -287,6 +291,17 @@ def _prepare(
         _named=options.name is not None or not isinstance(scorer, str),
         _outputs=outputs,
     )
+
+
+def _with_kind(scorer: Any, feedback: Feedback) -> Any:
+    """A scorer that was named without its kind, with it, which is said; any other as it is."""
+    if not isinstance(scorer, str) or not scorer or (Path(scorer).is_dir() and is_checkpoint(Path(scorer))):
+        return scorer
+    full = catalog.full_name(scorer)
+    if full != scorer:
+        kind = full.partition(":")[0]
+        feedback.note(f"{scorer} is {full}: {catalog.scorers()[kind].summary}")
+    return full
 
 
 def _called(scorer: Any, options: EvaluateOptions) -> str:
@@ -363,7 +378,10 @@ def _read(
         # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
         feedback.note(f"{each.name}: {each.source}")
     unanswered = options.scorer.unanswered
-    given, each, empty = inputs.narrowed(loaded, each, options.limit, unanswered, feedback=feedback)
+    limit = options.limit
+    if limit is not None:
+        limit = max(1, round(limit * len(each))) if limit < 1 else int(limit)
+    given, each, empty = inputs.narrowed(loaded, each, limit, unanswered, feedback=feedback)
     if isinstance(scorer, str):
         inputs.check_at_hand(scorer, options.scorer.backbone, each)
     return _Part(key, each, given, empty)

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.fetching import serving
+from counterfoil.data.hub_reach import cache_alone_where_unreachable
 from counterfoil.data.image_files import (
     image_names,
     image_path,
@@ -369,8 +370,9 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTabl
     try:
         import datasets
     except ImportError:
-        raise MissingExtraError("datasets", "models") from None
-    with _plain_progress(datasets), _offline_where_unreachable(datasets, card.hub):
+        raise MissingExtraError("datasets", "hub") from None
+    reach = cache_alone_where_unreachable(datasets.config)
+    with _plain_progress(datasets), _without_log(), reach as said:
         try:
             found = datasets.load_dataset(
                 card.hub,
@@ -381,7 +383,7 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTabl
             )
         # The library passes on whatever storage, network and parsers raise; each means the same to a user.
         except Exception as error:
-            raise _unavailable(card, config, error) from None
+            raise _unavailable(card, config, error, said) from None
     files = [Path(each["filename"]) for each in found.cache_files]
     # The library keeps images elsewhere in its cache, and wrote these paths itself.
     with outside_allowed():
@@ -409,7 +411,8 @@ def _name(card: Card, config: str, found: Any) -> str:
     return ", ".join(part for part in (place, config, card.split) if part)
 
 
-def _unavailable(card: Card, config: str, error: Exception) -> DataError:
+def _unavailable(card: Card, config: str, error: Exception, said: str) -> DataError:
+    """The error of the library; where the hub cannot be reached, what the network `said`."""
     reason = str(error).strip().split("\n")[0] or type(error).__name__
     if "gated" in reason.lower():
         hint = f"accept its terms at {card.homepage} and log in, or name a folder with its files with --data"
@@ -418,35 +421,20 @@ def _unavailable(card: Card, config: str, error: Exception) -> DataError:
     return DataError(
         "the data set cannot be had from the hub",
         where=" ".join(part for part in (card.hub, config) if part),
-        given=f"{type(error).__name__}: {reason}",
+        given=said or f"{type(error).__name__}: {reason}",
         hint=hint,
     )
 
 
 @contextmanager
-def _offline_where_unreachable(datasets: Any, name: str) -> Iterator[None]:
-    """Look in the cache only, where the hub does not answer: the libraries would try for half a minute."""
-    import huggingface_hub
-
-    try:
-        huggingface_hub.HfApi().dataset_info(name, timeout=5)
-        unreachable = False
-    except Exception as error:
-        # Each version of the library has network errors of its own; their names agree.
-        unreachable = any(word in type(error).__name__.lower() for word in ("connect", "timeout"))
-    # What the libraries read from HF_HUB_OFFLINE when they are imported; they offer no other way to say so.
-    switches = [datasets.config, huggingface_hub.constants] if unreachable else []
-    before = [switch.HF_HUB_OFFLINE for switch in switches]
+def _without_log() -> Iterator[None]:
+    """Without the libraries' log: what they warn of is said in our errors."""
     level = logging.root.manager.disable
+    logging.disable(logging.ERROR)
     try:
-        for switch in switches:
-            switch.HF_HUB_OFFLINE = True
-        logging.disable(logging.ERROR)
         yield
     finally:
         logging.disable(level)
-        for switch, value in zip(switches, before, strict=True):
-            switch.HF_HUB_OFFLINE = value
 
 
 @contextmanager

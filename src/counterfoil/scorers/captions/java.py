@@ -344,7 +344,7 @@ def meteor_command() -> tuple[str, ...]:
     """How METEOR is started; raises what `meteor` raises of things that are missing."""
     place = folder("meteor")
     program = java(METEOR)
-    again = "install pycocoevalcap again: pip install --force-reinstall '.[java]'"
+    again = "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
     jar = file(place / "meteor-1.5.jar", METEOR, again)
     file(place / "data" / "paraphrase-en.gz", METEOR, again)
     return (program, *_MEMORY, "-jar", str(jar), "-", "-", "-stdio", "-l", "en", "-norm")
@@ -420,7 +420,7 @@ def spice_command(models: Path | None = None) -> tuple[str, ...]:
     place = folder("spice")
     library = place / "lib"
     program = java(SPICE)
-    jar = file(place / "spice-1.0.jar", SPICE, "install pycocoevalcap again: pip install '.[java]'")
+    jar = file(place / "spice-1.0.jar", SPICE, "install pycocoevalcap again: pip install 'counterfoil[java]'")
     where = models or library
     hint = (
         f"SPICE needs the parser Stanford CoreNLP 3.6.0, which no package carries: fetch {_ARCHIVE} and put "

@@ -1,0 +1,65 @@
+"""Whether the hub of models and data sets answers: asked once, where its libraries would try for a minute.
+
+Where it cannot, the libraries look in their cache alone, and errors say what the network said.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+#: Seconds that the hub has to answer.
+_PATIENCE = 5
+
+
+@cache
+def unreachable() -> str:
+    """What the network says where the hub does not answer; empty where it does, and in offline mode."""
+    try:
+        from huggingface_hub import constants
+        from huggingface_hub.utils import get_session
+    except ImportError:
+        return ""
+    if constants.HF_HUB_OFFLINE:
+        return ""
+    try:
+        get_session().head(constants.ENDPOINT, timeout=_PATIENCE)
+    except Exception as error:
+        # Each version of the library has network errors of its own; their names agree.
+        kind = type(error).__name__
+        if any(word in kind.lower() for word in ("connect", "timeout", "network", "proxy")):
+            return " ".join(f"{kind}: {error}".split())[:200]
+    return ""
+
+
+def in_cache(name: str) -> bool:
+    """Whether the configuration of a model of the hub is in the cache."""
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ImportError:
+        return False
+    return isinstance(try_to_load_from_cache(name, "config.json"), str)
+
+
+@contextmanager
+def cache_alone_where_unreachable(*libraries: Any) -> Iterator[str]:
+    """What `unreachable` says; where it says something, the libraries look in their cache alone meanwhile.
+
+    `libraries` are further modules with a switch HF_HUB_OFFLINE.
+    """
+    try:
+        from huggingface_hub import constants
+    except ImportError:
+        yield ""
+        return
+    said = unreachable()
+    # What the libraries read from HF_HUB_OFFLINE when they are imported; they offer no other way to say so.
+    switches = [constants, *libraries] if said else []
+    before = [switch.HF_HUB_OFFLINE for switch in switches]
+    try:
+        for switch in switches:
+            switch.HF_HUB_OFFLINE = True
+        yield said
+    finally:
+        for switch, value in zip(switches, before, strict=True):
+            switch.HF_HUB_OFFLINE = value

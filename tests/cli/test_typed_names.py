@@ -1,0 +1,154 @@
+"""Names as people type them: of models, benchmarks and options; what is said where a name is unknown."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterfoil import catalog
+from counterfoil.cli.usage import as_meant
+from counterfoil.data import hub_reach
+from counterfoil.data.benchmark import card
+from counterfoil.data.readers.rows import hub_rows
+from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError, UnknownNameError
+from counterfoil.scorers.bare_names import kinds_of, scorers_called
+from counterfoil.scorers.base import Options
+from counterfoil.scorers.runtime import device_of
+
+Run = Callable[..., Any]
+#: What the network says in these tests.
+SAID = "ConnectError: no route to host"
+
+
+@pytest.fixture
+def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    lines = [f"a cat {n},a dog {n}" for n in range(20)]
+    (tmp_path / "my.csv").write_text("\n".join(["caption,negative_caption", *lines]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (hub_reach, catalog):
+        monkeypatch.setattr(module, "unreachable", lambda: SAID)
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [("sugar_crepe", "sugarcrepe"), ("Winoground", "winoground"), ("mscoco", "coco-5k"), ("x", "x")],
+)
+def test_separators_and_capitals_of_names_do_not_count(typed: str, name: str) -> None:
+    assert catalog.benchmark_name(typed) == name
+
+
+def test_underscores_count_in_kinds_and_metrics_too() -> None:
+    assert catalog.scorer_name("open_clip:ViT-B-32/openai") == ("open-clip", "ViT-B-32/openai")
+    assert catalog.scorer_name("metric:clip_s")[0] == "metric"
+
+
+def test_options_are_taken_as_other_tools_call_them(counterfoil: Run, pairs: Path) -> None:
+    words = ("evaluate", "blind:length", "pairs", "--data", "my.csv", "--draws", 100)
+    done = counterfoil(*words, "--limit", "0.1", "--batch_size", 3, "--num_workers=0", "-o", "runs/a")
+    assert done.code == 0, done.err
+    assert "2 questions" in done.out
+    assert (pairs / "runs" / "a" / "pairs" / "manifest.json").is_file()
+    assert counterfoil(*words, "--output", "runs/b", "--dtype", "float32").code == 0
+    assert (pairs / "runs" / "b" / "pairs").is_dir()
+
+
+def test_what_follows_two_hyphens_stays_as_it_is() -> None:
+    assert as_meant(["--batch_size", "1", "--", "--batch_size"], ["--batch-size"])[2:] == [
+        "--",
+        "--batch_size",
+    ]
+    assert as_meant(["--k_s", "-o"], ["--k_s"]) == ["--k_s", "-o"]
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1.5", "half", "nan", "inf"])
+def test_a_limit_is_a_number_or_a_share(counterfoil: Run, pairs: Path, limit: str) -> None:
+    done = counterfoil("evaluate", "blind:length", "pairs", "--data", "my.csv", f"--limit={limit}")
+    assert (done.code, f"--limit: no number of questions; given: {limit}" in done.err) == (2, True), done.err
+
+
+def test_an_unknown_name_gets_three_suggestions_and_the_command_that_lists_all() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        catalog.benchmark("coco-9k")
+    said = str(caught.value)
+    listed = said.partition("allowed: ")[2].partition("; ")[0].split(", ")
+    assert len(listed) == 4
+    assert listed[-1].startswith("… (")
+    assert said.endswith("'counterfoil list benchmarks' lists all")
+
+
+def test_a_model_without_its_kind_is_not_taken_for_scores() -> None:
+    with pytest.raises(InputError) as caught:
+        catalog.scorer_name("nonsense")
+    assert "given:nonsense" not in str(caught.value)
+    assert "counterfoil list scorers" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "kinds"),
+    [
+        ({"model_type": "siglip"}, ("hf",)),
+        ({"model_type": "blip", "architectures": ["BlipForImageTextRetrieval"]}, ("itm",)),
+        ({"model_type": "qwen3_vl", "vision_config": {}}, ("vqa", "likelihood")),
+        ({"model_type": "bert", "architectures": ["BertForMaskedLM"]}, ("lm",)),
+        ({"model_type": "bert", "architectures": ["BertModel"]}, ("text-encoder",)),
+        ({}, ()),
+    ],
+)
+def test_the_kind_of_a_model_is_that_of_its_configuration(config: Any, kinds: tuple[str, ...]) -> None:
+    assert kinds_of(config) == kinds
+
+
+def test_a_folder_is_taken_and_two_meanings_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "clip"}))
+    assert catalog.scorer_name(str(tmp_path)) == ("hf", str(tmp_path))
+    scorers_called.cache_clear()
+    (tmp_path / "open_clip_config.json").write_text("{}")
+    with pytest.raises(InputError, match=r"several kinds .*: open-clip:local-dir:.*, hf:"):
+        catalog.scorer_name(str(tmp_path))
+
+
+@pytest.mark.models
+def test_an_architecture_and_its_tag_are_of_open_clip(
+    counterfoil: Run, pairs: Path, no_network: None
+) -> None:
+    assert catalog.scorer_name("ViT-B-32-quickgelu/openai")[0] == "open-clip"
+    done = counterfoil("evaluate", "ViT-B-32-quickgelu/openai", "pairs", "--data", "my.csv")
+    assert "ViT-B-32-quickgelu/openai is open-clip:ViT-B-32-quickgelu/openai" in done.err
+
+
+@pytest.mark.models
+def test_a_hub_that_does_not_answer_is_said_at_once(no_network: None) -> None:
+    with pytest.raises(ModelError, match=rf"hf:nobody/none: .*; given: {SAID}; .*given:, .* need no network"):
+        catalog.scorer("hf:nobody/none")
+    with pytest.raises(ModelError, match=rf"nobody/none2: what kind .*; given: {SAID}; .* hf:nobody/none2"):
+        catalog.scorer("nobody/none2")
+
+
+@pytest.mark.models
+def test_a_data_set_that_cannot_be_had_says_what_the_network_says(no_network: None) -> None:
+    with pytest.raises(DataError, match=SAID) as caught:
+        hub_rows(card("bivlc"), ("image",))
+    assert "Offline" not in str(caught.value)
+
+
+def test_data_sets_of_the_hub_need_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'counterfoil\[hub\]'"):
+        hub_rows(card("bivlc"), ("image",))
+
+
+@pytest.mark.models
+def test_a_torch_device_is_a_device() -> None:
+    torch = pytest.importorskip("torch")
+    device: Any = torch.device("cpu")
+    assert device_of(Options(device=str(device)), where="x") == device
+    import counterfoil
+
+    assert counterfoil.load_scorer("blind:length", device=device).identity.name == "blind:length"
