@@ -17,7 +17,7 @@ def unreachable() -> str:
     """What the network says where the hub does not answer; empty where it does, and in offline mode."""
     try:
         from huggingface_hub import constants
-        from huggingface_hub.utils import get_session
+        from huggingface_hub.utils import get_session  # type: ignore[attr-defined]
     except ImportError:
         return ""
     if constants.HF_HUB_OFFLINE:

@@ -1,4 +1,4 @@
-"""What a scorer's name without a kind may mean: by a folder's files, open_clip's list, a configuration.
+"""Kinds that a scorer's name without one may mean: by a folder's files, open_clip's list, a configuration.
 
     ./my-clip                       a folder with config.json, of `counterfoil train`, or of open_clip
     ViT-B-32-quickgelu/openai       an architecture and a tag of open_clip

@@ -6,12 +6,15 @@ README and the tour go on with them, in a folder that holds nothing else, withou
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 
 from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms import Quad
 from counterfoil.errors import InputError
+from counterfoil.metrics.ranks import Positives
 from counterfoil.outputs import overwriting
 from counterfoil.store import check_writable, write_bytes, write_csv, write_json
 from counterfoil.world.benchmarks import gallery
@@ -75,8 +78,8 @@ def _pictures(folder: Path, kind: str, benchmark: Benchmark) -> list[str]:
 
 
 def _pairs(asked: Benchmark, files: Sequence[str], *, both: bool) -> dict[str, Sequence[object]]:
-    questions = asked.questions
-    captions, images = np.asarray(questions.captions), np.asarray(questions.images)
+    questions = cast(Quad, asked.questions)
+    captions, images = questions.captions, questions.images
     said = [[asked.captions[row].text for row in rows] for rows in captions.T]
     seen = [[files[row] for row in rows] for rows in images.T]
     found: dict[str, Sequence[object]] = {
@@ -114,7 +117,7 @@ def _captions() -> list[str]:
 
 def _right_pairs(shown: Benchmark, files: Sequence[str]) -> dict[str, Sequence[object]]:
     """Every caption with every image that it is true of, and with the one that it was written for."""
-    found = shown.gallery.t2i.positives
+    found = cast(Positives, shown.gallery.t2i.positives)
     rows = np.repeat(np.arange(len(shown.captions)), found.counts)
     return {
         "image": [files[image] for image in found.items],
@@ -135,11 +138,11 @@ def _captioners(
 
 
 def _ratings(judged: Benchmark, files: Sequence[str]) -> dict[str, Sequence[object]]:
-    rows = judged.questions
+    rows = judged.rated
     return {
         "image": [files[row] for row in rows.images],
         "caption": [judged.captions[row].text for row in rows.captions],
-        "rating": np.asarray(rows.ratings)[:, 0].tolist(),
+        "rating": rows.ratings[:, 0].tolist(),
     }
 
 
