@@ -39,7 +39,9 @@ def test_a_missing_library_is_named(spec: str, monkeypatch: pytest.MonkeyPatch) 
     module = f"counterfoil.scorers.{spec.partition(':')[0].replace('-', '_')}"
     monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"'torch' is not installed.*pip install '\.\[models\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"'torch' is not installed.*pip install 'counterfoil\[models\]'"
+    ):
         catalog.scorer(spec)
 
 

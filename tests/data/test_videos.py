@@ -244,7 +244,7 @@ def test_the_file_is_closed_with_the_iterator(tmp_path):
 def test_without_pyav_the_extra_is_named(tmp_path, monkeypatch):
     path = write(tmp_path / "clip.mp4", 2)
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(MissingExtraError, match=r"pip install '\.\[video\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'counterfoil\[video\]'"):
         next(video(path).frames())
 
 

@@ -188,7 +188,7 @@ def test_a_cluster_whose_server_did_not_come_up_is_asked_again(
 
 def test_without_ray_the_extra_is_named(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"'ray' is not installed.*'\.\[ray\]'"):
+    with pytest.raises(MissingExtraError, match=r"'ray' is not installed.*'counterfoil\[ray\]'"):
         run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path, executor=RayExecutor()))
 
 

@@ -197,7 +197,7 @@ def test_nothing_of_coco(tmp_path: Path, free: Free) -> None:
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, half: Make, free: Free) -> None:
     monkeypatch.setitem(sys.modules, "eccv_caption", None)
-    with pytest.raises(MissingExtraError, match=r"pip install '\.\[eccv\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'counterfoil\[eccv\]'"):
         coco.read_5k(free("coco-5k"), None, None)
     made = half()
     _check(coco.read_5k(free("coco-5k"), made.folder, None), made)

@@ -81,7 +81,9 @@ def test_no_network_for_a_part(cache: Path) -> None:
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtraError, match=r"'datasets' is not installed.*pip install '\.\[models\]'"):
+    with pytest.raises(
+        MissingExtraError, match=r"'datasets' is not installed.*pip install 'counterfoil\[hub\]'"
+    ):
         hub_rows(card("bivlc"), ())
 
 

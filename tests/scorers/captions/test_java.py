@@ -140,7 +140,7 @@ class TestFailures:
     def test_no_pycocoevalcap(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(java, "find_spec", lambda name: None)
         with pytest.raises(
-            MissingExtraError, match=r"'pycocoevalcap' is not installed.*pip install '\.\[java\]'"
+            MissingExtraError, match=r"'pycocoevalcap' is not installed.*pip install 'counterfoil\[java\]'"
         ):
             java.folder("meteor")
 

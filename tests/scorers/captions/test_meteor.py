@@ -133,7 +133,7 @@ class TestWhatIsMissing:
             meteor_command()
         assert str(caught.value) == (
             f"metric:meteor: a file is missing; given: {tmp_path}/data/paraphrase-en.gz; "
-            "install pycocoevalcap again: pip install --force-reinstall '.[java]'"
+            "install pycocoevalcap again: pip install --force-reinstall 'counterfoil[java]'"
         )
 
     def test_a_program_that_says_something_else(
