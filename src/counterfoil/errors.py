@@ -24,13 +24,14 @@ URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/{1,3})(.*)", re.DOTALL)
 
 #: Names that are all listed where one is unknown, and of more the most that are suggested.
 _FEW, _SUGGESTED = 8, 3
-#: What lists all names of a kind, behind `counterfoil list`.
+#: The command that lists all names of a kind.
 _LISTS = {
-    "benchmark": "benchmarks",
-    "kind of scorer": "scorers",
-    "caption metric": "metrics",
-    "measure": "measures",
-    "recipe": "recipes",
+    "benchmark": "list benchmarks",
+    "kind of scorer": "list scorers",
+    "caption metric": "list metrics",
+    "measure": "list measures",
+    "recipe": "list recipes",
+    "release": "fetch",
 }
 #: How many characters of each part of an error are shown.
 _WHERE, _WHAT, _GIVEN, _ALLOWED = 300, 400, 200, 400
@@ -150,7 +151,7 @@ class UnknownNameError(InputError):
             alike = get_close_matches(name, known, n=nearest or _SUGGESTED, cutoff=0.0 if nearest else 0.5)
             allowed = ", ".join([*alike, f"… ({len(known):,} in all)"]) if alike else f"{len(known):,} names"
             if kind in _LISTS:
-                hint.append(f"'counterfoil list {_LISTS[kind]}' lists all")
+                hint.append(f"'counterfoil {_LISTS[kind]}' lists all")
         super().__init__(
             f"unknown {kind}",
             where=where,
