@@ -195,6 +195,11 @@ class Lexicon:
         group = self.words.homes.get(noun)
         return group is not None and group.name in _PEOPLE
 
+    def lives(self, noun: str) -> bool:
+        """Whether a noun names people or animals."""
+        group = self.words.homes.get(noun)
+        return group is not None and group.name in _PEOPLE | {"animals", "bears", "birds", "bird_kinds"}
+
     def is_place(self, group: str) -> bool:
         """Whether a group is one of places and the like, beside which nothing is put."""
         return group in _PLACES

@@ -3,16 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.parse import NounPhrase, Parse
 from counterfoil.build.negation.rewriting import Edit
 from counterfoil.build.negation.words import verb_form
 
-#: Edits and what they change into what ("dog > cat"); None where nothing fits.
+#: Edits and what they change into what ("dog > cat").
 Change = tuple[Sequence[Edit], str]
-Make = Callable[[np.random.Generator], Change | None]
 
 ADJECTIVES = frozenset({"JJ", "JJR", "JJS"})
 VERBS = frozenset({"VBG", "VBZ", "VBP", "VBD", "VB"})
@@ -23,18 +20,17 @@ AUXILIARIES = frozenset({"be", "have", "do", "get", "go", "take", "make"})
 
 @dataclass(frozen=True, slots=True)
 class ChangePlace:
-    """Somewhere a caption can be changed; the lowest `tier` is tried first, and `make` draws one change."""
+    """Somewhere a caption can be changed, in as many ways as there are `options`.
+
+    The lowest `tier` is tried first; `change` is given one of the options.
+    """
 
     tier: int
-    make: Make
+    options: Sequence[str]
+    change: Callable[[str], Change]
 
 
 Rule = Callable[[Parse, Lexicon], Iterator[ChangePlace]]
-
-
-def one_of(values: Sequence[str], rng: np.random.Generator) -> str | None:
-    """One of some values, drawn; None where there is none."""
-    return values[int(rng.integers(len(values)))] if values else None
 
 
 def name_of(parse: Parse, phrase: NounPhrase) -> str:
@@ -59,9 +55,11 @@ _AGED = frozenset({"boy", "girl", "child", "kid", "baby", "toddler", "infant", "
 
 
 def is_fixed(parse: Parse, phrase: NounPhrase, word: str, lexicon: Lexicon) -> bool:
-    """Whether an attribute is left alone: colours of people, and ages of children."""
+    """Whether an attribute says nothing of a thing or is left alone: colours of people, ages of children."""
     head = parse.tokens[phrase.stop - 1].lemma
     kind = lexicon.kind_of(word)
+    if head in lexicon.words.redundant.get(word, ()):
+        return True
     return (kind == "colour" and lexicon.is_person(head)) or (kind == "age" and head in _AGED)
 
 
@@ -82,28 +80,26 @@ def object_follows(parse: Parse, at: int) -> bool:
     return parse.phrase_at(at + 1) is not None
 
 
-def changed(parse: Parse, start: int, stop: int, options: Sequence[str]) -> Make:
-    def make(rng: np.random.Generator) -> Change | None:
-        new = one_of(options, rng)
-        if new is None:
-            return None
+def changed(parse: Parse, start: int, stop: int, options: Sequence[str], tier: int = 0) -> ChangePlace:
+    """A place where some words become one of the options."""
+
+    def change(new: str) -> Change:
         return (Edit(start, stop, tuple(new.split())),), f"{parse.text(start, stop)} > {new}"
 
-    return make
+    return ChangePlace(tier, options, change)
 
 
-def conjugated(parse: Parse, at: int, options: Sequence[str], length: int = 1) -> Make:
+def conjugated(parse: Parse, at: int, options: Sequence[str], tier: int = 0, length: int = 1) -> ChangePlace:
+    """A place where a verb becomes one of the options in its form."""
     tag = parse.tokens[at].tag
 
-    def make(rng: np.random.Generator) -> Change | None:
-        new = one_of(options, rng)
-        if new is None:
-            return None
+    def change(new: str) -> Change:
         shown = verb_form(new, tag)
         return (Edit(at, at + length, tuple(shown.split())),), f"{parse.text(at, at + length)} > {shown}"
 
-    return make
+    return ChangePlace(tier, options, change)
 
 
-def always(edits: Sequence[Edit], change: str) -> Make:
-    return lambda rng: (edits, change)
+def only(tier: int, edits: Sequence[Edit], change: str) -> ChangePlace:
+    """A place with one way to change it."""
+    return ChangePlace(tier, ("",), lambda _: (edits, change))

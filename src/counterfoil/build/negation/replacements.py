@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.parse import NounPhrase, Parse
 from counterfoil.build.negation.places import (
@@ -12,7 +10,6 @@ from counterfoil.build.negation.places import (
     FINITE,
     Change,
     ChangePlace,
-    Make,
     attributes,
     changed,
     conjugated,
@@ -21,7 +18,6 @@ from counterfoil.build.negation.places import (
     is_fixed,
     name_of,
     object_follows,
-    one_of,
     verb_positions,
 )
 from counterfoil.build.negation.rewriting import Edit
@@ -30,7 +26,7 @@ from counterfoil.build.negation.words import article, plural
 
 def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     for phrase in parse.phrases:
-        if counts(parse, phrase, lexicon):
+        if counts(parse, phrase, lexicon) or phrase.stop - phrase.noun > 2:
             continue
         found = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
         options = _fitting(parse, phrase, found.options, lexicon)
@@ -43,8 +39,13 @@ def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         ):
             # Of "peanut butter and jelly sandwiches" the last noun is of both.
             continue
+        if parse.tokens[phrase.stop - 1].text[:1].isupper() and phrase.stop > 1 and not parse.shouted:
+            continue  # A name.
+        bare = phrase.start == phrase.core == phrase.noun and not phrase.plural and phrase.start
+        if bare and not found.mass and not {"a", "an"}.isdisjoint(parse.lows):
+            continue  # "Frosted glass": a material, where the noun may be a thing elsewhere.
         if options and not (found.mass and (phrase.plural or has_article(parse, phrase))):
-            yield ChangePlace(found.tier, _renamed(parse, phrase, options, found.mass))
+            yield _renamed(parse, phrase, options, found.mass, found.tier)
 
 
 _MALE, _FEMALE = frozenset({"man", "boy", "guy", "gentleman"}), frozenset({"woman", "girl", "lady"})
@@ -68,27 +69,29 @@ def _fitting(parse: Parse, phrase: NounPhrase, options: Sequence[str], lexicon: 
     mentioned = {token.lemma for token in parse.tokens} | set(parse.lows)
     name = parse.tokens[phrase.stop - 1].lemma
     attributed = phrase.noun > phrase.core
+    # Of several people nothing says whose a pronoun is.
+    several = sum(token.lemma in _MALE | _FEMALE for token in parse.tokens) > 1
+    owned = several and not {*_HERS, *_HIS}.isdisjoint(parse.lows)
+    fixed = _MALE if owned and name in _FEMALE else _FEMALE if owned and name in _MALE else frozenset()
     return [
         word
         for word in options
-        if not any(part in mentioned for part in (word, word.split()[-1], *lexicon.near(word)))
+        if word not in fixed
+        and not any(part in mentioned for part in (word, word.split()[-1], *lexicon.near(word)))
         and not (attributed and word.split()[0] == "old")
         # A young woman and a girl may be the same.
         and {word, name} not in _ALIKE
     ]
 
 
-def _renamed(parse: Parse, phrase: NounPhrase, options: Sequence[str], mass: bool) -> Make:
-    def make(rng: np.random.Generator) -> Change | None:
-        new = one_of(options, rng)
-        if new is None:
-            return None
+def _renamed(parse: Parse, phrase: NounPhrase, options: Sequence[str], mass: bool, tier: int) -> ChangePlace:
+    def change(new: str) -> Change:
         shown = plural(new) if phrase.plural and not mass else new
         edit = Edit(phrase.noun, phrase.stop, tuple(shown.split()))
         old = parse.tokens[phrase.stop - 1].lemma
         return (edit, *_pronouns(parse, old, new)), f"{parse.text(phrase.noun, phrase.stop)} > {shown}"
 
-    return make
+    return ChangePlace(tier, options, change)
 
 
 #: What says that one thing alone is spoken of.
@@ -120,42 +123,42 @@ def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         if number == 0 and not _POSSESSIVES.isdisjoint(parse.lows):
             continue
         if not lexicon.is_place(found.group):
-            yield ChangePlace(0, _joined(parse, phrase, options))
+            yield _joined(parse, phrase, options)
     end = len(parse.tokens)
     while end and not parse.tokens[end - 1].text[-1:].isalnum():
         end -= 1
     extras = _fitting(parse, NounPhrase(0, 0, 0, max(1, end), end, False), lexicon.extras, lexicon)
     if end and extras:
-        yield ChangePlace(1, _nearby(parse, end, extras))
+        yield _nearby(parse, end, extras)
 
 
-def _joined(parse: Parse, phrase: NounPhrase, options: Sequence[str]) -> Make:
-    def make(rng: np.random.Generator) -> Change | None:
-        new = one_of(options, rng)
-        if new is None:
-            return None
+def _joined(parse: Parse, phrase: NounPhrase, options: Sequence[str]) -> ChangePlace:
+    def change(new: str) -> Change:
         words = ("and", plural(new)) if phrase.plural else ("and", article(new), new)
         return (Edit(phrase.stop, phrase.stop, tuple(" ".join(words).split())),), f"+ {' '.join(words)}"
 
-    return make
+    return ChangePlace(0, options, change)
 
 
 _NEARBY = ("with {} nearby", "next to {}", "with {} in the background", "beside {}")
 
 
-def _nearby(parse: Parse, end: int, options: Sequence[str]) -> Make:
-    def make(rng: np.random.Generator) -> Change | None:
-        new, frame = one_of(options, rng), one_of(_NEARBY, rng)
-        if new is None or frame is None:
-            return None
-        added = frame.format(f"{article(new)} {new}")
+def _nearby(parse: Parse, end: int, options: Sequence[str]) -> ChangePlace:
+    def change(added: str) -> Change:
         return (Edit(end, end, tuple(added.split())),), f"+ {added}"
 
-    return make
+    return ChangePlace(
+        1, [frame.format(f"{article(new)} {new}") for new in options for frame in _NEARBY], change
+    )
 
 
 def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     inside = {at for phrase in parse.phrases for at in range(phrase.noun, phrase.stop)}
+    heads = {
+        at: parse.tokens[phrase.stop - 1].lemma
+        for phrase in parse.phrases
+        for at in range(phrase.core, phrase.stop)
+    }
     left_alone = {
         at
         for phrase in parse.phrases
@@ -170,27 +173,21 @@ def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         material = at in inside and at + 1 in inside and lexicon.is_attribute(token.low)
         if not (attribute or material) or (at in inside and not material):
             continue
-        if following in ("of", "up", "fashioned") or (at and parse.lows[at - 1] in ("each", "more", "most")):
+        before = parse.lows[at - 1] if at else ""
+        if following in ("of", "up", "fashioned") or before in ("each", "more", "most", *_SHADES):
             continue
         if token.tag in ("VBN", "VBG", "DT", "CD") and at not in parse.within:
-            if token.tag == "CD":
-                continue
-            after = parse.tokens[at + 1].tag if at + 1 < len(parse.tokens) else ""
-            alone = token.tag == "VBN" and not after.startswith(("NN", "JJ"))
-            options = lexicon.words.done.get(token.low, ()) if alone else ()
-            tier = 1
-        else:
-            options, tier = lexicon.attributes_for(token.low)
-        options = tuple(word for word in options if word not in parse.lows)
+            continue
+        options, tier = lexicon.attributes_for(token.low)
+        head = heads.get(at, "")
+        lives = lexicon.lives(head)
+        options = tuple(
+            word for word in options if word not in parse.lows and (lives or word not in ("young", "elderly"))
+        )
         if token.tag in ("JJR", "JJS") and not token.low.endswith("er"):
             continue
         if options:
-            yield ChangePlace(tier, changed(parse, at, at + 1, options))
-    for at in verb_positions(parse):
-        verb, lists = parse.tokens[at].lemma, lexicon.words
-        taking = object_follows(parse, at)
-        if options := (lists.with_object if taking else lists.alone).get(verb, ()):
-            yield ChangePlace(3 if taking else 1, conjugated(parse, at, options))
+            yield changed(parse, at, at + 1, options, tier)
     for phrase in parse.phrases:
         if (
             phrase.stop - phrase.noun > 1
@@ -199,7 +196,11 @@ def replace_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             word = parse.lows[phrase.noun]
             options = tuple(w for w in lexicon.kinds_for(word) if w not in parse.lows)
             if options:
-                yield ChangePlace(1, changed(parse, phrase.noun, phrase.noun + 1, options))
+                yield changed(parse, phrase.noun, phrase.noun + 1, options, 1)
+
+
+#: Words before a colour that are part of its name.
+_SHADES = ("lime", "light", "dark", "bright", "pale", "sky", "navy", "royal", "hot", "neon")
 
 
 def add_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
@@ -214,17 +215,18 @@ def add_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         options = [
             word
             for word in lexicon.adds_for(found.group)
-            if word not in parse.lows and not any(lexicon.excludes(word, old) for old in has)
+            if word not in parse.lows
+            and not is_fixed(parse, phrase, word, lexicon)
+            and not any(lexicon.excludes(word, old) for old in has)
         ]
         if options:
-            yield ChangePlace(tier + (len(has) > 1), _attributed(parse, phrase, options, lexicon))
+            yield _attributed(parse, phrase, options, lexicon, tier + (len(has) > 1))
 
 
-def _attributed(parse: Parse, phrase: NounPhrase, options: Sequence[str], lexicon: Lexicon) -> Make:
-    def make(rng: np.random.Generator) -> Change | None:
-        new = one_of(options, rng)
-        if new is None:
-            return None
+def _attributed(
+    parse: Parse, phrase: NounPhrase, options: Sequence[str], lexicon: Lexicon, tier: int
+) -> ChangePlace:
+    def change(new: str) -> Change:
         at = phrase.core
         # After numbers, and after attributes that stand before it: a large white dog.
         while at < phrase.noun and (
@@ -235,7 +237,7 @@ def _attributed(parse: Parse, phrase: NounPhrase, options: Sequence[str], lexico
             at = phrase.core
         return (Edit(at, at, (new,)),), f"+ {new}"
 
-    return make
+    return ChangePlace(tier, options, change)
 
 
 def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
@@ -249,30 +251,52 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             if not {"it", "them", "side", "middle"}.isdisjoint(parse.lows[stop:]):
                 continue
             options = ("far from",)
+        head = parse.tokens[after.stop - 1].lemma
+        group = lexicon.words.homes.get(head)
+        if group is None or group.name not in _ROOMY:
+            options = tuple(each for each in options if each != "in")
         if word == "onto" and start and parse.tokens[start - 1].lemma in ("hold", "hang"):
             continue
-        if word == "in" and parse.tokens[after.stop - 1].lemma in lexicon.words.worn:
+        if word == "in" and head in lexicon.words.worn:
             options = ("without",)
-        yield ChangePlace(0, changed(parse, start, stop, options))
+        yield changed(parse, start, stop, options, 0)
     for at in verb_positions(parse, but=AUXILIARIES - {"have"}):
         lemma = parse.tokens[at].lemma
+        if lemma in _POSTURES and not _lives(parse, at, lexicon):
+            continue
         particle = (
             at + 1 < len(parse.tokens) and parse.lows[at + 1] == "up" and lemma in ("hold", "lift", "pick")
         )
         if particle and object_follows(parse, at + 1):
-            yield ChangePlace(0, conjugated(parse, at, lexicon.words.with_object[lemma], 2))
+            yield conjugated(parse, at, lexicon.words.with_object[lemma], 0, 2)
         elif object_follows(parse, at):
-            if options := lexicon.words.with_object.get(lemma, ()):
-                yield ChangePlace(0, conjugated(parse, at, options))
+            following = parse.phrase_at(at + 1)
+            options = lexicon.words.with_object.get(lemma, ())
+            if lemma == "hold" and following and parse.tokens[following.stop - 1].lemma in lexicon.words.worn:
+                options = (*options, "wear")
+            if options:
+                yield conjugated(parse, at, options, 0)
         elif options := lexicon.words.alone.get(lemma, ()):
-            yield ChangePlace(1, conjugated(parse, at, options))
+            yield conjugated(parse, at, options, 1)
     for at, token in enumerate(parse.tokens):
         if (
             token.tag == "VBN"
             and at not in parse.within
             and (options := lexicon.words.done.get(token.low, ()))
         ):
-            yield ChangePlace(2, changed(parse, at, at + 1, options))
+            yield changed(parse, at, at + 1, options, 2)
+
+
+#: What things do that people and animals do in another way: flowers that stand in a vase sit in it too.
+_POSTURES = frozenset({"sit", "stand", "lie", "lay"})
+
+
+def _lives(parse: Parse, at: int, lexicon: Lexicon) -> bool:
+    """Whether what stands before a verb is known as people or animals."""
+    before = [phrase for phrase in parse.phrases if phrase.end <= at]
+    return bool(before) and any(
+        lexicon.lives(parse.tokens[end - 1].lemma) for end in (before[-1].stop, before[-1].end)
+    )
 
 
 def _relations(parse: Parse, lexicon: Lexicon) -> Iterator[tuple[int, int]]:
@@ -290,6 +314,11 @@ def _relations(parse: Parse, lexicon: Lexicon) -> Iterator[tuple[int, int]]:
 
 #: Participles after which "with" and "in" belong to them, and after which "by" names who did it.
 _BELONGS = frozenset({"VBN", "VBD"})
+#: Groups of what things are in.
+_ROOMY = frozenset(
+    {"plates", "cups", "vases", "luggage", "carts", "boats", "vehicles", "rooms", "buildings", "towns"}
+    | {"enclosures", "shops", "parks", "fields"}
+)
 _COUNTS = frozenset({"some", "several", "many", "various", "multiple", "few"})
 
 

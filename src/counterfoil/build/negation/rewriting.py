@@ -7,6 +7,8 @@ from counterfoil.build.negation.parse import Parse
 from counterfoil.build.negation.words import article
 
 _INDEFINITE = frozenset({"a", "an"})
+#: Marks that no space stands before.
+_MARKS = frozenset(",.;:!?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,9 @@ def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
     for token in parse.tokens[at:]:
         pieces.append((token.text, token.space, changed))
         changed = False
+    for k, (word, _, new) in enumerate(pieces[1:]):
+        if new and word in _MARKS:
+            pieces[k] = (pieces[k][0], False, pieces[k][2])
     text = "".join(word + " " * space for word, space, _ in _with_articles(pieces)).strip()
     first = parse.tokens[0].text[:1] if parse.tokens else ""
     if parse.shouted:

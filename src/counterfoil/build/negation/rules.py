@@ -57,16 +57,31 @@ def negative(parse: Parse, category: str, rng: np.random.Generator, lexicon: Lex
         return reason
     order = rng.permutation(len(places))
     ranked = sorted(order, key=lambda at: places[at].tier)[:_TRIES]
-    before = str(parse)
     for at in ranked:
-        made = places[at].make(rng)
-        if made is None:
-            continue
-        edits, change = made
+        options = places[at].options
+        edits, change = places[at].change(options[int(rng.integers(len(options)))])
         text = rewritten(parse, edits)
-        if _differs(before, text):
+        if _differs(str(parse), text):
             return Negative(text, change)
     return reason
+
+
+def negatives(parse: Parse, category: str, lexicon: Lexicon) -> list[Negative]:
+    """All that the rule of a category makes of a caption, the best places first, each change once.
+
+    >>> from counterfoil.build.negation.parse import parse_of
+    >>> words = [("A", "DT", "a"), ("huge", "JJ", "huge"), ("street", "NN", "street"), (".", ".", ".")]
+    >>> [each.change for each in negatives(parse_of("A huge street.", words), "replace_att", Lexicon())]
+    ['huge > tiny', 'huge > small']
+    """
+    found: dict[str, Negative] = {}
+    for place in sorted(_RULES[category][0](parse, lexicon), key=lambda each: each.tier):
+        for option in place.options:
+            edits, change = place.change(option)
+            text = rewritten(parse, edits)
+            if _differs(str(parse), text):
+                found.setdefault(change, Negative(text, change))
+    return list(found.values())
 
 
 def _differs(before: str, after: str) -> bool:
@@ -92,6 +107,9 @@ _RULES: Mapping[str, tuple[Rule, str]] = {
     "swap_adverb": (swap_words(frozenset({"RB"})), "no two adverbs to swap"),
     "swap_phrase": (swap_obj, "no two noun phrases to swap"),
 }
+
+#: Why there is no negative, by category.
+REASONS: Mapping[str, str] = {category: reason for category, (_, reason) in _RULES.items()}
 
 #: SugarCrepe's categories, and NegCLIP's swaps.
 SUGAR_CREPE = ("replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att", "add_obj", "add_att")

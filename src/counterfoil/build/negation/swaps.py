@@ -9,11 +9,11 @@ from counterfoil.build.negation.places import (
     FINITE,
     ChangePlace,
     Rule,
-    always,
     attributes,
     counts,
     is_fixed,
     name_of,
+    only,
 )
 from counterfoil.build.negation.rewriting import Edit, plain
 from counterfoil.build.negation.words import plural, verb_form
@@ -28,6 +28,8 @@ def _units(parse: Parse, lexicon: Lexicon) -> list[NounPhrase]:
         head = parse.tokens[phrase.stop - 1].lemma
         if head in lexicon.words.places or (head in lexicon.words.nameless and phrase.end == phrase.stop):
             continue
+        if head == "close":  # "A close up of".
+            continue
         found.append(phrase)
     return found
 
@@ -38,8 +40,8 @@ def _between(parse: Parse, first: NounPhrase, second: NounPhrase) -> str:
     return " ".join(parse.lows[at] for at in range(first.end, second.start) if at not in inside)
 
 
-def _symmetric(words: str, lexicon: Lexicon) -> bool:
-    """Whether some words say the same of two things in either order."""
+def is_symmetric(words: str, lexicon: Lexicon) -> bool:
+    """Whether some words say the same of two things in either order, as "sitting next to" does."""
     rest = f" {words} "
     for each in sorted(lexicon.words.symmetric, key=len, reverse=True):
         rest = rest.replace(f" {each} ", "  ")
@@ -56,13 +58,13 @@ def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             between = _between(parse, first, second)
             group = lexicon.words.homes.get(one)
             place = group is not None and lexicon.is_place(group.name) and not lexicon.is_person(one)
-            if _symmetric(between, lexicon) and not (between == "with" and place):
+            if is_symmetric(between, lexicon) and not (between == "with" and place):
                 continue
             edits = _exchanged(parse, first, second)
             if edits is not None:
                 owned = any(token.tag == "PRP$" for token in parse.tokens)
                 tier = (between == "with") + 2 * _part_of(parse, first, second) + owned
-                yield ChangePlace(tier, always(edits, f"{one} <> {two}"))
+                yield only(tier, edits, f"{one} <> {two}")
 
 
 def _part_of(parse: Parse, first: NounPhrase, second: NounPhrase) -> bool:
@@ -158,7 +160,7 @@ def exchanged_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace
                         Edit(one, one + 1, plain(parse, two, two + 1)),
                         Edit(two, two + 1, plain(parse, one, one + 1)),
                     )
-                    yield ChangePlace(0 if lexicon.excludes(a, b) else 1, always(edits, f"{a} <> {b}"))
+                    yield only(0 if lexicon.excludes(a, b) else 1, edits, f"{a} <> {b}")
 
 
 def _bound(parse: Parse, at: int) -> bool:
@@ -206,7 +208,7 @@ def _exchanged_counts(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
                 *agreed[0],
                 *agreed[1],
             )
-            yield ChangePlace(1, always(edits, f"{word} <> {one}"))
+            yield only(1, edits, f"{word} <> {one}")
 
 
 #: Qualities that almost any thing has.
@@ -234,11 +236,12 @@ def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
                 while to < second.noun and (parse.tokens[to].tag in ("CD", "RB")):
                     to += 1
                 edits = (Edit(start, stop, ()), Edit(to, to, plain(parse, start, stop)))
-                unusual = 3 * any(lexicon.kind_of(word) not in _FITS_MOST for word in words if word != "and")
-                yield ChangePlace(
-                    2 + len(has) + unusual,
-                    always(edits, f"{' '.join(words)} moved to {name_of(parse, second)}"),
-                )
+                kinds = [lexicon.kind_of(word) for word in words if word != "and"]
+                if not all(lexicon.attributes_for(word)[0] for word in words if word != "and"):
+                    continue  # What no list knows may fit one thing alone: "a corded mouse".
+                unusual = 3 * any(kind not in _FITS_MOST for kind in kinds)
+                said = f"{' '.join(words)} moved to {name_of(parse, second)}"
+                yield only(2 + len(has) + unusual, edits, said)
 
 
 def _spans(parse: Parse, phrase: NounPhrase) -> Iterator[tuple[int, int]]:
@@ -264,7 +267,7 @@ def _exchanged_kinds(parse: Parse) -> Iterator[ChangePlace]:
                     Edit(first.noun, first.noun + 1, plain(parse, second.noun, second.noun + 1)),
                     Edit(second.noun, second.noun + 1, plain(parse, first.noun, first.noun + 1)),
                 )
-                yield ChangePlace(6, always(edits, f"{a} <> {b}"))
+                yield only(6, edits, f"{a} <> {b}")
 
 
 def swap_words(tags: frozenset[str]) -> Rule:
@@ -286,7 +289,7 @@ def swap_words(tags: frozenset[str]) -> Rule:
                         Edit(one, one + 1, plain(parse, two, two + 1)),
                         Edit(two, two + 1, plain(parse, one, one + 1)),
                     )
-                    yield ChangePlace(0, always(edits, f"{a.low} <> {b.low}"))
+                    yield only(0, edits, f"{a.low} <> {b.low}")
 
     return rule
 
@@ -300,10 +303,10 @@ def swap_noun(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             bare = first.core == first.noun and second.core == second.noun
             if one == two or two in lexicon.near(one) or first.plural != second.plural:
                 continue
-            if bare and _symmetric(_between(parse, first, second), lexicon):
+            if bare and is_symmetric(_between(parse, first, second), lexicon):
                 continue
             edits = (
                 Edit(first.noun, first.stop, plain(parse, second.noun, second.stop)),
                 Edit(second.noun, second.stop, plain(parse, first.noun, first.stop)),
             )
-            yield ChangePlace(0, always(edits, f"{one} <> {two}"))
+            yield only(0, edits, f"{one} <> {two}")

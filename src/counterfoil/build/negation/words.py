@@ -66,6 +66,8 @@ class WordLists:
     groups_of: Mapping[str, NounGroup]
     attributes: Mapping[str, AttributeClass]
     opposites: Mapping[str, tuple[str, ...]]
+    #: Of an attribute the nouns to which it is not given: they have it anyway, or never.
+    redundant: Mapping[str, tuple[str, ...]]
     relations: Mapping[str, tuple[str, ...]]
     with_object: Mapping[str, tuple[str, ...]]
     alone: Mapping[str, tuple[str, ...]]
@@ -134,6 +136,7 @@ def words() -> WordLists:
         groups_of=everywhere,
         attributes=attributes,
         opposites=_pairs(found["opposites"]["pairs"], split_words=True),
+        redundant=_pairs(found["redundant"]["pairs"]),
         relations=_relations(relations["pairs"]),
         with_object=_pairs(verbs["with_object"], phrases=True),
         alone=_pairs(verbs["alone"], phrases=True),
@@ -202,7 +205,8 @@ _PLURALS = (
     "knife/knives "
     "leaf/leaves shelf/shelves loaf/loaves wolf/wolves calf/calves scarf/scarves half/halves wife/wives "
     "ox/oxen sheep/sheep deer/deer fish/fish moose/moose salmon/salmon shrimp/shrimp aircraft/aircraft "
-    "potato/potatoes tomato/tomatoes mango/mangoes hero/heroes bookshelf/bookshelves fry/fries bus/buses"
+    "potato/potatoes tomato/tomatoes mango/mangoes hero/heroes bookshelf/bookshelves fry/fries bus/buses "
+    "cactus/cacti"
 )
 _IRREGULAR_PLURALS = dict(each.split("/") for each in _PLURALS.split())
 #: Words that are plurals already.
