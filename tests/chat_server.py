@@ -83,6 +83,8 @@ class Handler(BaseHTTPRequestHandler):
             "time": time.time(),
             "key": self.headers.get("Authorization"),
             "path": self.path,
+            "form": json.loads(body).get("response_format"),
+            "turns": len(json.loads(body)["messages"]),
             "answered": False,
         }
         with STATE.lock:

@@ -73,6 +73,8 @@ def test_a_caption_by_hand(parser: Parser, caption: str, category: str, one: str
         ("A dog and a cat.", "swap_obj"),
         ("A dog next to a cat.", "swap_obj"),
         ("A man with a dog.", "swap_obj"),
+        ("A man sitting next to a dog.", "swap_obj"),
+        ("A woman talking with a man.", "swap_obj"),
         ("A dog.", "replace_att"),
         ("Running quickly.", "replace_obj"),
         ("A group of people.", "replace_rel"),
@@ -94,6 +96,46 @@ def test_what_is_the_same_is_no_replacement(parser: Parser) -> None:
         for category in ("replace_obj", "replace_att"):
             found = " ".join(made(parser, caption, category, 100)).lower()
             assert not [word for word in same if re.search(rf"\b{word}\b", found)]
+
+
+def test_nothing_is_said_that_a_thing_has_anyway_or_cannot_have(parser: Parser) -> None:
+    for caption, category, never in [
+        ("Water.", "add_att", r"wet|dry"),
+        ("A puddle on a street.", "add_att", r"(wet|dry) puddle"),
+        ("Snow and a ball.", "add_att", r"cold snow|white snow|round ball"),
+        ("An old chair.", "replace_att", "young"),
+        ("Red flowers standing in a vase.", "replace_rel", "sitting|lying"),
+        ("A big fence, a lime green door.", "replace_att", r"lime (?!green)"),
+        ("A girl in a wet street.", "replace_att", r"kneel|stand"),
+        ("A door of glass.", "replace_obj", "bottle"),
+    ]:
+        assert not [text for text in made(parser, caption, category, 100) if re.search(never, text)]
+    # Verbs are relations, not attributes.
+    assert made(parser, "A man sitting on a mat.", "replace_att") == {"(no attribute to replace)"}
+    assert made(parser, "A man sitting.", "replace_rel") >= {"A man standing.", "A man lying."}
+
+
+def test_no_space_stands_before_a_comma(parser: Parser) -> None:
+    found = made(parser, "A large, ornate tower rises above a tree.", "swap_obj")
+    assert found == {"A tree rises above a large, ornate tower."}
+
+
+def test_replacements_are_as_frequent_as_their_opposites(real: list[dict[str, str]], tmp_path: Path) -> None:
+    step = Negate(per_caption="subset", balance=True)
+    found = step.run(pa.Table.from_pylist(real), Work(tmp_path, step="negate"))
+    counts: dict[tuple[str, str], int] = {}
+    for row in found.kept.to_pylist():
+        if row["type"] == "replace":
+            old, _, new = row["change"].partition(" > ")
+            counts[old, new] = counts.get((old, new), 0) + 1
+    assert sum(counts.values()) > 150
+    assert all(counts.get((new, old)) == count for (old, new), count in counts.items())
+    assert found.reasons["no caption for the opposite change"] > 0
+    # Others are as they were.
+    plain = Negate(per_caption="subset").run(pa.Table.from_pylist(real), Work(tmp_path, step="negate"))
+    kinds = [each for each in plain.kept.to_pylist() if each["type"] != "replace"]
+    assert kinds == [each for each in found.kept.to_pylist() if each["type"] != "replace"]
+    assert found.kept == step.run(pa.Table.from_pylist(real), Work(tmp_path, step="negate")).kept
 
 
 @pytest.fixture(scope="module")

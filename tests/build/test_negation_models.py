@@ -1,6 +1,8 @@
 """Negatives by language models: a tiny model of transformers that was taught, an endpoint, and the checks."""
 
 import json
+import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,12 @@ import pytest
 import chat_server
 from counterfoil import catalog
 from counterfoil.build import Work
+from counterfoil.build.negation.checks import REASONS, rejection
 from counterfoil.build.negation.lexicon import Lexicon
-from counterfoil.build.negation.prompts import REASONS, prompt, read_answer, rejection
+from counterfoil.build.negation.prompts import HEAD, PROMPTS, read_answer, read_prompts, with_head
 from counterfoil.build.negation.rules import SUGAR_CREPE
+from counterfoil.build.recipe import read_recipe
+from counterfoil.build.run import run_recipe
 from counterfoil.build.steps.negate import Negate
 from counterfoil.engine import Session
 from counterfoil.errors import CounterfoilError
@@ -31,13 +36,24 @@ TAUGHT = {
 }
 
 
+#: A file of prompts without examples, short enough for a tiny model.
+SHORT = 'template = "{caption} {task}"\n' + "".join(
+    f'[{category}]\ntask = "{category}?"\nexamples = []\n' for category in ("replace_obj", "replace_att")
+)
+
+
+def asked(caption: str, category: str) -> str:
+    return f"{caption} {category}?"
+
+
 def teach(folder: Path) -> None:
     """A tiny GPT-2 with a tokenizer of bytes and a chat template that answers four prompts by heart."""
     import torch
     import transformers
     from tokenizers import ByteLevelBPETokenizer
 
-    answers = {prompt(*asked): json.dumps({"caption": said}) for asked, said in TAUGHT.items()}
+    (folder / "prompts.toml").write_text(SHORT)
+    answers = {asked(*each): json.dumps({"caption": said}) for each, said in TAUGHT.items()}
     backend = ByteLevelBPETokenizer()
     backend.train_from_iterator(
         [*answers, *answers.values()], vocab_size=900, special_tokens=["<s>", "</s>", "<pad>"]
@@ -53,9 +69,10 @@ def teach(folder: Path) -> None:
     )  # fmt: skip
     model = transformers.GPT2LMHeadModel(config)
     rows = []
-    for asked, answer in answers.items():
-        text = tokenizer.apply_chat_template([{"role": "user", "content": asked}], tokenize=False)
-        start, end = (tokenizer(t, add_special_tokens=False)["input_ids"] for t in (text, answer + "</s>"))
+    for question, answer in answers.items():
+        text = tokenizer.apply_chat_template([{"role": "user", "content": question}], tokenize=False)
+        parts = (text + HEAD, answer.removeprefix(HEAD) + "</s>")
+        start, end = (tokenizer(part, add_special_tokens=False)["input_ids"] for part in parts)
         rows.append((start + end, [-100] * len(start) + end))
     longest = max(len(ids) for ids, _ in rows)
     ids = torch.tensor([row + [2] * (longest - len(row)) for row, _ in rows])
@@ -80,12 +97,27 @@ def rows() -> pa.Table:
     return pa.table({"id": ["a", "b"], "caption": ["A dog on a mat.", "A red car."]})
 
 
+def local(writer: Path, **settings: Any) -> Negate:
+    given = {"categories": ("replace_obj", "replace_att"), "batch": 3, "max_tokens": 40}
+    return Negate(by=f"lm:{writer}", prompts=str(writer / "prompts.toml"), **given | settings)
+
+
 def test_a_local_model_writes_negatives_that_are_read_and_checked(writer: Path, tmp_path: Path) -> None:
-    step = Negate(by=f"lm:{writer}", categories=("replace_obj", "replace_att"), batch=3, max_tokens=40)
+    step = local(writer)
     found = step.run(rows(), Work(tmp_path, step="negate"))
     kept = dict(zip(found.kept["id"].to_pylist(), found.kept["negative_caption"].to_pylist(), strict=True))
     assert kept == {"a/replace_obj": "A cat on a mat.", "b/replace_att": "A blue car."}
     assert found.reasons == {"a question": 1, "no change": 1}
+    # Every answer is kept as it came, and the summary has some of those that could not be used.
+    answers = found.kept["negative_caption_answer"].to_pylist()
+    assert answers == ['{"caption": "A cat on a mat."}', '{"caption": "A blue car."}']
+    assert found.dropped["negative_caption_answer"].to_pylist() == [
+        '{"caption": "A dog on a mat."}', '{"caption": "A blue van?"}'
+    ]  # fmt: skip
+    assert found.facts["refusals"]["no change"] == {
+        "rows": 1,
+        "examples": ['{"caption": "A dog on a mat."}'],
+    }
     finished = sorted((tmp_path / "unfinished" / "negate").glob("*.json"))
     assert len(finished) == 2
     # What was finished is not asked again: the answer in the file is taken, and a damaged file is replaced.
@@ -98,11 +130,55 @@ def test_a_local_model_writes_negatives_that_are_read_and_checked(writer: Path, 
         assert step.run(rows(), Work(tmp_path, step="negate")).kept == found.kept
 
 
+def test_an_answer_that_cannot_be_used_gives_way_to_what_the_model_finds_likeliest(
+    writer: Path, tmp_path: Path
+) -> None:
+    from counterfoil.scorers.text_models import load_lm
+
+    found = local(writer, otherwise="rules").run(rows(), Work(tmp_path, step="negate"))
+    made = {row["id"]: row for row in found.kept.to_pylist()}
+    assert made["a/replace_obj"]["negative_caption_by"] == f"lm:{writer}"
+    assert "a/replace_att" in found.dropped["id"].to_pylist()  # The rules find no attribute either.
+    row = made["b/replace_obj"]
+    assert row["negative_caption_by"].endswith(f"chosen by lm:{writer}")
+    assert row["negative_caption_answer"] == '{"caption": "A blue van?"}'
+    model = load_lm(str(writer), Options(settings={"score": "mean"}))
+    others = ["A red bus.", "A red truck.", "A red train.", "A red motorcycle.", "A red tractor."]
+    best, *values = model.values([row["negative_caption"], *others])
+    assert sum(value > best for value in values) == 0
+    assert re.fullmatch(r"A red [a-z ]+\.", row["negative_caption"])
+    with pytest.raises(CounterfoilError, match="an endpoint gives no likelihoods"):
+        Negate(by="chat:http://localhost#m", otherwise="rules")
+
+
+def test_where_no_row_is_left_the_answers_are_kept(writer: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    source = tmp_path / "rows.csv"
+    source.write_text("id,caption\na,A dog on a mat.\n")
+    recipe = tmp_path / "mine.toml"
+    settings = f'by = "lm:{writer}"\nprompts = "{writer / "prompts.toml"}"\ncategories = ["replace_att"]'
+    steps = f'[[steps]]\ndo = "read"\nsource = "{source}"\n[[steps]]\ndo = "negate"\n{settings}\n'
+    recipe.write_text(f'title = "Mine"\n{steps}')
+    work = Work(tmp_path / "build", benchmark=lambda *given: pytest.fail("no benchmark"))
+    for reason, answer in [
+        ("no change", '{"caption": "A dog on a mat."}'),
+        ("unreadable answer", HEAD + "kept"),
+    ]:
+        with pytest.raises(CounterfoilError, match=rf"no row is left; given: 1 {reason}.*dropped\.parquet"):
+            run_recipe(read_recipe(str(recipe)), work)
+        dropped = pq.read_table(work.folder / "steps" / "2-negate" / "dropped.parquet").to_pylist()
+        assert [row["negative_caption_answer"] for row in dropped] == [answer]
+        # The next run asks for nothing: it takes what lies there.
+        (kept,) = (work.folder / "unfinished" / "2-negate").glob("*.json")
+        kept.write_text('{"texts": ["kept"]}')
+
+
 def test_prompts_together_are_answered_as_by_themselves(writer: Path) -> None:
     import torch
 
     generator = load_generator(str(writer))
-    prompts = [prompt(*asked) for asked in TAUGHT] + ["A dog", "Two"]
+    prompts = [asked(*each) for each in TAUGHT] + ["A dog", "Two"]
     together = generator.write(prompts, most=12)
     for each, text in zip(prompts, together, strict=True):
         ids = generator._ids(each)
@@ -157,6 +233,11 @@ def test_an_endpoint_is_asked_once_and_its_answers_are_kept(
     server.set(always='{"caption": "A cat on a mat."}', faults=["500", "no json"])
     found = step.run(rows(), endpoint_work(tmp_path, tmp_path / "cache"))
     assert found.kept["id"].to_pylist() == ["a/replace_obj"]
+    schema = {"type": "object", "properties": {"caption": {"type": "string"}}, "required": ["caption"]}
+    for each in server.log():
+        assert each["form"]["type"] == "json_schema"
+        assert schema.items() <= each["form"]["json_schema"]["schema"].items()
+        assert each["turns"] == 5  # Two examples with their answers, then the question.
     assert sum(each["answered"] for each in server.log()) == 4
     again = step.run(rows(), endpoint_work(tmp_path, tmp_path / "cache"))
     assert again.kept == found.kept
@@ -164,6 +245,10 @@ def test_an_endpoint_is_asked_once_and_its_answers_are_kept(
     server.set(always="The weather is nice.", refuse=["A red car."])
     other = step.run(rows(), endpoint_work(tmp_path / "other"))
     assert other.reasons == {"refused": 2, "unreadable answer": 2}
+    assert other.facts["refusals"]["unreadable answer"]["examples"] == ["The weather is nice."] * 2
+    free = Negate(by=f"chat:{server.url}#looker", categories=("replace_obj",), answers="free")
+    free.run(rows(), endpoint_work(tmp_path / "free"))
+    assert server.log()[-1]["form"] is None
     assert len(other.kept) == 0
     wrong = Negate(by=f"chat:{server.url}#nobody")
     with pytest.raises(CounterfoilError, match="no such model or address"):
@@ -192,6 +277,80 @@ def test_what_is_checked(category: str, after: str, reason: str) -> None:
     assert rejection("A wet dog on the mat.", after, category, Lexicon()) == reason
 
 
+#: What is wrong with a negative, from the caption alone.
+SPOILT = {
+    "itself": lambda caption, after: caption,
+    "about": lambda caption, after: f"A picture of {after[0].lower()}{after[1:]}",
+    "shorter": lambda caption, after: re.sub(r" (\w{5,})(?=[ .])", "", caption, count=1),
+    "turned": lambda caption, after: re.sub(
+        r"\b(red|blue|white|black|large|small) (\w{3,})\b", r"\2 \1", caption, count=1
+    ),
+}
+
+
+def test_published_negatives_pass_and_spoilt_ones_do_not(shared_data: Path) -> None:
+    """SugarCrepe's, which people checked; its swaps passed in 68 %, its added things in 69 %."""
+    passed: dict[str, list[bool]] = {}
+    spoilt: dict[str, list[bool]] = {name: [] for name in SPOILT}
+    rng = random.Random(0)
+    for category in SUGAR_CREPE:
+        table = json.loads((shared_data / "sugarcrepe" / f"{category}.json").read_text())
+        for row in rng.sample(list(table.values()), 200):
+            before, after = (" ".join(row[key].split()) for key in ("caption", "negative_caption"))
+            reason = rejection(before, after, category, Lexicon())
+            assert reason in ("", *REASONS)
+            passed.setdefault(category, []).append(not reason)
+            for name, spoil in SPOILT.items():
+                wrong = spoil(before, after)
+                if (wrong == before) == (name == "itself") and not re.search("picture|photo|image", before):
+                    spoilt[name].append(not rejection(before, wrong, category, Lexicon()))
+    shares = {category: sum(each) / len(each) for category, each in passed.items()}
+    assert min(shares.values()) > 0.84
+    assert min(shares["swap_obj"], shares["swap_att"]) > 0.9
+    assert all(sum(each) <= 0.02 * len(each) for each in spoilt.values())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "category", "reason"),
+    [
+        ("A woman pats a cow as two men watch.", "Two men pat a cow as a woman watches.", "swap_obj", ""),
+        ("A girl holds her hat.", "A girl and a boy hold their hats.", "add_obj", ""),
+        ("A dog in a lap top bag.", "A dog in a blue laptop bag.", "add_att", ""),
+        ("A dog sits by a cat.", "A cat sits by a dog.", "swap_obj", "same meaning"),
+        ("A red car by a bus.", "A car red by a bus.", "swap_att", "words out of order"),
+        ("A wet dog on a mat.", "A dog on a mat.", "replace_att", "words taken away"),
+        ("A dog on a mat.", "A picture of a cat on a mat.", "replace_obj", "about the picture"),
+        ("A young man with a dog.", "A young woman with a dog.", "replace_rel", "of another category"),
+    ],
+)  # fmt: skip
+def test_agreement_is_no_change_and_deletions_are(
+    before: str, after: str, category: str, reason: str
+) -> None:
+    assert rejection(before, after, category, Lexicon()) == reason
+
+
+def test_prompts_of_ones_own(tmp_path: Path) -> None:
+    file = tmp_path / "prompts.toml"
+    file.write_text(
+        'template = "Falsify: {caption}"\n[add_att]\nexamples = [["A train.", "A long train."]]\n'
+    )
+    found = read_prompts(file)
+    answer = '{"caption": "A long train."}'
+    assert found.turns("A dog.", "add_att") == ("Falsify: A train.", answer, "Falsify: A dog.")
+    assert found.tasks == PROMPTS.tasks
+    for text, message in [
+        ('template = "no place"', "no template"),
+        ("[add_all]\n", "unknown category"),
+        ("[add_att]\nexample = []\n", "unknown key"),
+        ('[add_att]\nexamples = [["one"]]\n', "no examples"),
+        ("[add_att]\ntask = 3\n", "no task"),
+        ("add_att = 3\n", "no table"),
+    ]:
+        file.write_text(text)
+        with pytest.raises(CounterfoilError, match=message):
+            Negate(by="lm:x", prompts=str(file)).run(rows(), Work(tmp_path))
+
+
 def test_answers_and_prompts() -> None:
     assert read_answer('{"negative": "A  cat."}').caption == "A cat."
     assert read_answer('Here: {"caption": "A cat."} Good luck').caption == "A cat."
@@ -205,11 +364,13 @@ def test_answers_and_prompts() -> None:
     ):
         assert read_answer(text).reason == "unreadable answer"
     assert read_answer("As an AI, I will not.").reason == "refused"
-    assert {"refused", "unreadable answer"} < set(REASONS)
-    # The examples within the prompts pass the checks themselves.
-    from counterfoil.build.negation.prompts import _TASKS
-
+    assert with_head('A \\"big\\" cat."} and so on') == '{"caption": "A \\"big\\" cat."}'
+    assert read_answer(with_head("A cat that goes on and")).reason == "unreadable answer"
+    # The examples of the prompts pass the checks themselves, and the question is whole.
     for category in SUGAR_CREPE:
-        _, before, after = _TASKS[category]
-        assert rejection(before, after, category, Lexicon()) == ""
-        assert before in prompt("X.", category)
+        for before, after in PROMPTS.examples[category]:
+            assert rejection(before, after, category, Lexicon()) == ""
+        *_, question = PROMPTS.turns("X.", category)
+        assert question.endswith(
+            '\nAnswer with a JSON object that has the single key "caption" and nothing else.'
+        )

@@ -57,6 +57,25 @@ def test_a_step_alone_on_a_table(counterfoil, tmp_path: Path) -> None:
     assert "reason" in gone.read_text().splitlines()[0]
 
 
+def test_rows_that_were_all_dropped_are_kept(counterfoil, tmp_path: Path) -> None:
+    table, out, gone = (tmp_path / name for name in ("rows.csv", "out.csv", "gone.csv"))
+    table.write_text("id,caption\na,A dog.\nb,A cat.\n")
+    step = ("build", "negate", table, "--categories", "swap_obj", "--no-cache")
+    said = counterfoil(*step, "--out", out)
+    assert (said.code, out.exists()) == (2, False)
+    assert "no row is left; given: 2 no two objects to swap; --dropped FILE writes the rows" in said.err
+    said = counterfoil(*step, "--out", out, "--dropped", gone)
+    assert (said.code, out.exists()) == (2, False)
+    assert gone.name in said.err
+    assert [line.partition(",")[0] for line in gone.read_text().replace('"', "").splitlines()] == [
+        "id", "a/swap_obj", "b/swap_obj"
+    ]  # fmt: skip
+    folder = tmp_path / "folder"
+    for _ in range(2):
+        assert counterfoil(*step, "--out", folder).code == 2
+        assert pq.read_table(folder / "dropped.parquet")["id"].to_pylist() == ["a/swap_obj", "b/swap_obj"]
+
+
 def test_refine_takes_scores_of_several_files_and_read_makes_a_table(counterfoil, tmp_path: Path) -> None:
     ids = range(40)
     rows = tmp_path / "pairs.csv"

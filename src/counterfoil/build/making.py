@@ -25,16 +25,19 @@ Write = Callable[[Sequence[Any], int], Sequence[str]]
 
 @dataclass(frozen=True)
 class TextRequest:
-    """A text that is wanted of a local model for an image or a prompt; a batch has one seed, or None."""
+    """A text that is wanted of a local model for an image, or after the turns of a conversation.
+
+    A batch has one seed, or None.
+    """
 
     row: str
-    given: Image | str
+    given: Image | tuple[str, ...]
     seed: int | None = None
 
     @property
     def content(self) -> list[Any]:
         """What tells it from others, as plain values."""
-        given = self.given if isinstance(self.given, str) else digest(self.given.read())
+        given = list(self.given) if isinstance(self.given, tuple) else digest(self.given.read())
         return [given, self.seed]
 
 
@@ -84,19 +87,22 @@ def captioner(
     return maker
 
 
-def continuer(name: str, device: str, most: int, temperature: float) -> TextMaker:
-    """The language model of a folder or a name of the hub; raises what loading it raises."""
+def continuer(name: str, device: str, most: int, temperature: float, head: str = "") -> TextMaker:
+    """The language model of a folder or a name of the hub, whose answers all begin with `head`.
+
+    Raises what loading it raises.
+    """
     from counterfoil.scorers.text_generation import load_generator
 
     generator = load_generator(name, Options(device=device))
 
-    def write(prompts: Sequence[str], seed: int) -> list[str]:
-        return generator.write(list(prompts), most=most, temperature=temperature, seed=seed)
+    def write(prompts: Sequence[Sequence[str]], seed: int) -> list[str]:
+        return generator.write(prompts, most=most, temperature=temperature, seed=seed, head=head)
 
     known = generator.identity
-    more = {"most": most, "temperature": temperature}
+    more = {"most": most, "temperature": temperature, "head": head}
     maker = TextMaker(replace(known, name=f"writing {known.name}", options={**known.options, **more}), write)
-    remember_source(maker, partial(continuer, name, device, most, temperature))
+    remember_source(maker, partial(continuer, name, device, most, temperature, head))
     return maker
 
 

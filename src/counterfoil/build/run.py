@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from counterfoil.build.recipe import BuildRecipe
 from counterfoil.build.step import Output, Step, Work, check_columns
-from counterfoil.build.step_folder import StepFolder, StepRecord
+from counterfoil.build.step_folder import DROPPED, StepFolder, StepRecord
 from counterfoil.data.folder import BUILT
 from counterfoil.data.training_rows import IMAGE_ROLES
 from counterfoil.errors import DataError, StorageError
@@ -70,7 +70,8 @@ def run_recipe(
     for number, (label, step) in enumerate(zip(recipe.labels, recipe.steps, strict=True)):
         place = StepFolder(work.folder / STEPS_FOLDER / label)
         record = place.finished(step, seed=recipe.seed, rows_from=source)
-        if record is None or not has_images(place.rows(), work, step.makes if number else None):
+        made = step.makes if number else None
+        if record is None or record.is_empty or not has_images(place.rows(), work, made):
             if records and number:
                 rows = StepFolder(work.folder / STEPS_FOLDER / records[-1].label).rows()
                 if not checked:
@@ -111,22 +112,40 @@ def check_images(rows: pa.Table, steps: Sequence[Step], work: Work) -> None:
                 )
 
 
-def run_step(step: Step, rows: pa.Table, work: Work) -> Output:
-    """One step on rows of one's own, checked before and after."""
+def run_step(
+    step: Step,
+    rows: pa.Table,
+    work: Work,
+    *,
+    save: Callable[[Output], str | None] = lambda output: None,
+) -> Output:
+    """One step on rows of one's own, checked before and after.
+
+    `save` keeps what the step gives, also where no row is left, which is an error; it gives the error's hint.
+    """
     where = f"step {work.step or step.name}"
     check_columns(step, rows, where=where)
     output = step.run(rows, work)
+    hint = save(output)
     if not len(output.kept) and len(rows):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in output.reasons.items())
-        raise DataError("no row is left", where=where, given=reasons or "no reasons")
+        raise DataError("no row is left", where=where, given=reasons or "no reasons", hint=hint)
     return output
 
 
+def said_dropped(place: Path) -> str:
+    """Where the rows lie that were dropped."""
+    return f"the rows, with all that was made of them, are in {place}"
+
+
 def _run(step: Step, rows: pa.Table, work: Work, place: StepFolder, source: str) -> StepRecord:
-    output = run_step(step, rows, work)
-    record = place.save(step, rows, output, seed=work.seed, rows_from=source)
+    def save(output: Output) -> str:
+        place.save(step, rows, output, seed=work.seed, rows_from=source)
+        return said_dropped(place.folder / DROPPED)
+
+    run_step(step, rows, work, save=save)
     shutil.rmtree(work.keep, ignore_errors=True)
-    return record
+    return place.record()
 
 
 def has_images(rows: pa.Table, work: Work, made: Collection[str] | None = None) -> bool:

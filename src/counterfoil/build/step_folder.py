@@ -67,6 +67,11 @@ class StepRecord:
     waits: str
     rows: str = field(repr=False)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether all rows were dropped, which is an error."""
+        return self.rows_in > 0 and self.rows_out == 0
+
 
 @dataclass(frozen=True)
 class StepFolder:

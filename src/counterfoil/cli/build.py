@@ -272,9 +272,8 @@ def _step_function(name: str) -> Any:
             options,
             feedback=terminal.feedback(quiet=quiet),
             out=out,
+            dropped=given["dropped"],
         )
-        if given["dropped"] is not None and found.output.dropped is not None:
-            task.save_rows(found.output.dropped, given["dropped"])
         show(terminal.beside(json), () if quiet and json == "-" else found.tables)
         if json is not None:
             terminal.write_result(json, found.to_json())

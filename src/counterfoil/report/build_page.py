@@ -281,7 +281,10 @@ def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for name, value in facts.items():
         label = name.replace("_", " ")
-        if isinstance(value, Mapping):
+        if name == "refusals":
+            for reason, each in value.items():
+                found.append((f"{reason}: {each['rows']:,} answers, such as", " · ".join(each["examples"])))
+        elif isinstance(value, Mapping):
             plain_ = {key: its for key, its in value.items() if isinstance(its, int | float | str)}
             if plain_ and len(plain_) == len(value):
                 found.append((label, ", ".join(f"{key} {_number(its)}" for key, its in plain_.items())))

@@ -1,7 +1,8 @@
 """Texts that a causal language model of transformers writes after prompts.
 
-The model is read by the loader of `lm:NAME_OR_FOLDER`. A tokenizer with a chat template gets each prompt as a
-message of the user; one without gets the prompt as it is.
+The model is read by the loader of `lm:NAME_OR_FOLDER`. A prompt is a text, or the turns of a conversation,
+the user's first. With a chat template a tokenizer gets them as messages; without one it gets them as they
+are, with a line between them.
 """
 
 from collections.abc import Sequence
@@ -27,9 +28,17 @@ class TextGenerator:
         return self.model.identity
 
     def write(
-        self, prompts: Sequence[str], *, most: int, temperature: float = 0.0, seed: int = 0
+        self,
+        prompts: Sequence[str | Sequence[str]],
+        *,
+        most: int,
+        temperature: float = 0.0,
+        seed: int = 0,
+        head: str = "",
     ) -> list[str]:
         """What the model writes after each prompt, up to its end mark or `most` tokens, without marks.
+
+        With `head` every answer has begun with that text, and what follows it is returned.
 
         At temperature 0 the likeliest token is taken each time, and above it one is drawn; the same prompts
         in one call with the same seed then give the same texts. All prompts go through the model together,
@@ -38,7 +47,7 @@ class TextGenerator:
         if not prompts:
             return []
         tokenizer = self.model.tokenizer
-        rows = [self._ids(prompt) for prompt in prompts]
+        rows = [self._ids(prompt, head) for prompt in prompts]
         longest = max(map(len, rows))
         limit = getattr(self.model.network.config, "max_position_embeddings", None) or longest + most
         if longest >= limit:
@@ -71,16 +80,23 @@ class TextGenerator:
         texts: list[str] = tokenizer.batch_decode(found[:, longest:], skip_special_tokens=True)
         return [text.strip() for text in texts]
 
-    def _ids(self, prompt: str) -> list[int]:
-        """The ids of a prompt, within the chat template where there is one."""
+    def _ids(self, prompt: str | Sequence[str], head: str = "") -> list[int]:
+        """The ids of a prompt, within the chat template where there is one, and of how the answer begins."""
         tokenizer = self.model.tokenizer
+        turns = [prompt] if isinstance(prompt, str) else list(prompt)
         if getattr(tokenizer, "chat_template", None):
             text = tokenizer.apply_chat_template(
-                [{"role": "user", "content": prompt}], tokenize=False, add_generation_prompt=True
+                [
+                    {"role": "assistant" if at % 2 else "user", "content": said}
+                    for at, said in enumerate(turns)
+                ],
+                tokenize=False,
+                add_generation_prompt=True,
             )
-            found: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
+            found: list[int] = tokenizer(text + head, add_special_tokens=False)["input_ids"]
             return found
-        words: list[int] = tokenizer(prompt, add_special_tokens=False, verbose=False)["input_ids"]
+        text = "\n\n".join(turns) + (f"\n\n{head}" if head else "")
+        words: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         return [*self.model.start, *words]
 
 

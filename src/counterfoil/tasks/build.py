@@ -16,7 +16,7 @@ from counterfoil import catalog
 from counterfoil.build.named_files import check_files, listing
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.rows import read_rows
-from counterfoil.build.run import Build, has_images, run_recipe, run_step
+from counterfoil.build.run import Build, has_images, run_recipe, run_step, said_dropped
 from counterfoil.build.step import Output, Step, Work, check_columns
 from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder
 from counterfoil.build.steps.registry import STEPS
@@ -166,7 +166,7 @@ class StepResult(Tabular):
     @property
     def tables(self) -> list[Table]:
         """Rows in and out, and the reasons of those that were dropped."""
-        return [
+        found = [
             text_table(
                 f"{self.step}: {self.rows_in:,} rows in, {len(self.output.kept):,} out",
                 "reason",
@@ -174,6 +174,19 @@ class StepResult(Tabular):
                 [(reason, f"{count:,}") for reason, count in self.output.reasons.items()],
             )
         ]
+        if refusals := self.output.facts.get("refusals"):
+            found.append(
+                text_table(
+                    "answers that could not be used",
+                    "reason",
+                    [Column("rows"), Column("such as", align="left")],
+                    [
+                        (reason, f"{each['rows']:,}", Cell(" · ".join(map(_short, each["examples"]))))
+                        for reason, each in refusals.items()
+                    ],
+                )
+            )
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Numbers of rows, reasons and facts as plain values."""
@@ -184,6 +197,12 @@ class StepResult(Tabular):
             "dropped": self.output.reasons,
             "facts": dict(self.output.facts),
         }
+
+
+def _short(answer: str) -> str:
+    """An answer on one line, its beginning where it is long."""
+    line = " ".join(answer.split())
+    return line if len(line) <= 90 else f"{line[:89]}…"
 
 
 def funnel(title: str, records: Sequence[Any]) -> Table:
@@ -255,13 +274,15 @@ def apply_step(
     feedback: Feedback = SILENT,
     folder: Path | None = None,
     out: Path | None = None,
+    dropped: Path | None = None,
 ) -> StepResult:
     """One step on a table of one's own (CSV, TSV, JSON, JSON Lines, Parquet, or an Arrow table).
 
     Images that the step makes go to `images` in `folder`. The rows are written to `out`, a table or a folder
     that gets `rows.parquet`, `dropped.parquet` and a manifest, and takes the place of `folder`; where it
-    holds this very step on these rows, finished and whole, nothing is done again. Raises `UnknownNameError`
-    for an unknown step, and what the step raises.
+    holds this very step on these rows, finished and whole, nothing is done again. Rows that were dropped are
+    written to the table `dropped`, also where none is left, which is an error. Raises `UnknownNameError` for
+    an unknown step, and what the step raises.
     """
     options = options or BuildOptions()
     entry = STEPS.find(name)
@@ -280,27 +301,48 @@ def apply_step(
         check_columns(step, rows, where=f"step {name}")
         if out is not None and not out.suffix:
             with _under_way(folder):
-                return StepResult(name, len(rows), _kept(step, rows, work, feedback))
-        output = run_step(step, rows, work)
+                return StepResult(name, len(rows), _kept(step, rows, work, feedback, dropped))
+        output = run_step(step, rows, work, save=partial(_save_dropped, dropped))
         if out is not None:
             save_rows(output.kept, out)
+            _tidy(work)
     return StepResult(name, len(rows), output)
 
 
-def _kept(step: Step, rows: pa.Table, work: Work, feedback: Feedback) -> Output:
+def _save_dropped(place: Path | None, output: Output) -> str:
+    if place is None:
+        return "--dropped FILE writes the rows, with all that was made of them; what was answered is kept"
+    if output.dropped is not None:
+        save_rows(output.dropped, place)
+    return said_dropped(place)
+
+
+def _tidy(work: Work) -> None:
+    """Remove the finished parts of a step that is done."""
+    shutil.rmtree(work.keep, ignore_errors=True)
+    with suppress(OSError):
+        work.keep.parent.rmdir()
+
+
+def _kept(step: Step, rows: pa.Table, work: Work, feedback: Feedback, dropped: Path | None) -> Output:
     """What the step gives, written to its folder; as it lies there where this very step was finished."""
     place = StepFolder(work.folder, build=work.folder)
     source = digest_value([digest_table(rows), None if work.photos is None else listing(work.photos)])
     found = place.finished(step, seed=work.seed, rows_from=source)
-    if found is None or not has_images(place.rows(), work, step.makes):
-        output = run_step(step, rows, work)
-        place.save(step, rows, output, seed=work.seed, rows_from=source)
-        shutil.rmtree(work.keep, ignore_errors=True)
-        with suppress(OSError):
-            work.keep.parent.rmdir()
+    if found is None or found.is_empty or not has_images(place.rows(), work, step.makes):
+
+        def save(output: Output) -> str:
+            place.save(step, rows, output, seed=work.seed, rows_from=source)
+            said = _save_dropped(dropped, output)
+            return said if dropped else said_dropped(place.folder / DROPPED)
+
+        output = run_step(step, rows, work, save=save)
+        _tidy(work)
         return output
     feedback.note(f"{work.folder}: this step was finished there on these rows; nothing is done again")
-    return Output(place.rows(), place.dropped(), found.facts, waits=found.waits)
+    output = Output(place.rows(), place.dropped(), found.facts, waits=found.waits)
+    _save_dropped(dropped, output)
+    return output
 
 
 @contextmanager

@@ -1,90 +1,161 @@
-"""Prompts that ask a language model for a negative caption; its answers, read and checked."""
+"""Prompts that ask a language model for a negative caption, and its answers, read."""
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from difflib import SequenceMatcher
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from counterfoil.build.negation.lexicon import Lexicon
+from counterfoil.build.negation.rules import SUGAR_CREPE
+from counterfoil.errors import DataError, UnknownNameError
+from counterfoil.inputs.files import read_toml
 
-#: What to change, per category, with an example; the wording is counterfoil's own.
-_TASKS: Mapping[str, tuple[str, str, str]] = {
+#: What to change, per category, with examples; the wording is counterfoil's own.
+_TASKS: Mapping[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "replace_obj": (
         "Exchange exactly one thing, animal or person for another that could be there but is clearly not the "
         "same kind",
-        "Two ducks swim past a wooden pier.",
-        "Two otters swim past a wooden pier.",
+        (
+            ("Two ducks swim past a wooden pier.", "Two otters swim past a wooden pier."),
+            ("A nurse reads in a waiting room.", "A clown reads in a waiting room."),
+        ),
     ),
     "replace_att": (
         "Exchange exactly one property (a colour, size, material, number or state) for one that excludes it",
-        "A ripe pear lies beside a knife.",
-        "A rotten pear lies beside a knife.",
+        (
+            ("A ripe pear lies beside a knife.", "A rotten pear lies beside a knife."),
+            ("Three kites above a green hill.", "Five kites above a green hill."),
+        ),
     ),
     "replace_rel": (
         "Exchange exactly one relation between things (where one is, or what one does to the other) for one "
         "that contradicts it",
-        "A lamp stands behind an armchair.",
-        "A lamp stands in front of an armchair.",
+        (
+            ("A lamp stands behind an armchair.", "A lamp stands in front of an armchair."),
+            ("A boy pushes a cart up the road.", "A boy pulls a cart up the road."),
+        ),
     ),
     "swap_obj": (
         "Let two things of the caption trade places, and use no word that is not in the caption",
-        "A goat watches a farmer from a hill.",
-        "A farmer watches a goat from a hill.",
+        (
+            ("A goat watches a farmer from a hill.", "A farmer watches a goat from a hill."),
+            ("A book lies on a towel.", "A towel lies on a book."),
+        ),
     ),
     "swap_att": (
         "Let the properties of two things of the caption trade places, and use no word that is not in the "
         "caption",
-        "A tiny boat passes a huge lighthouse.",
-        "A huge boat passes a tiny lighthouse.",
+        (
+            ("A tiny boat passes a huge lighthouse.", "A huge boat passes a tiny lighthouse."),
+            ("A red cup on a white shelf.", "A white cup on a red shelf."),
+        ),
     ),
     "add_obj": (
         "Mention one more thing that the picture does not show, and keep every word of the caption",
-        "A guitar leans on a wall.",
-        "A guitar and a trumpet lean on a wall.",
+        (
+            ("A guitar leans on a wall.", "A guitar and a trumpet lean on a wall."),
+            ("A cat sleeps in a basket.", "A cat sleeps in a basket next to a shoe."),
+        ),
     ),
     "add_att": (
         "Give one thing of the caption one more property that it does not have, and keep every word of it",
-        "A train crosses a bridge.",
-        "A train crosses a wooden bridge.",
+        (
+            ("A train crosses a bridge.", "A train crosses a wooden bridge."),
+            ("Two horses on a beach.", "Two spotted horses on a beach."),
+        ),
     ),
 }
-_PROMPT = """You write test captions for pictures. Here is one that is true of a picture:
+_PROMPT = """Here is a caption that is true of a picture:
 
 "{caption}"
 
 {task}, so that the new caption is false of that picture. Change nothing else; keep it fluent.
-Example: "{before}" becomes "{after}"
+Answer with a JSON object that has the single key "caption" and nothing else."""
 
-ReadAnswer with a JSON object that has the single key "caption" and nothing else."""
+#: The form of an answer, as endpoints take it, and how it begins where a local model is made to keep it.
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"caption": {"type": "string"}},
+    "required": ["caption"],
+    "additionalProperties": False,
+}
+HEAD = '{"caption": "'
 
 #: What models write in place of an answer.
 _REFUSAL = re.compile(
     r"^(i'?m sorry|i am sorry|sorry|i can(no|')t|i cannot|as an ai|i am unable|i'm unable)", re.I
 )
-REASONS = (
-    "refused",
-    "unreadable answer",
-    "a question",
-    "no final stop",
-    "no change",
-    "too long",
-    "more than one change",
-    "other words than the caption's",
-    "same meaning",
+REFUSED, UNREADABLE = "refused", "unreadable answer"
+
+
+@dataclass(frozen=True)
+class NegationPrompts:
+    """What a model is asked: a template with {caption} and {task}, and a task and examples per category."""
+
+    template: str
+    tasks: Mapping[str, str]
+    examples: Mapping[str, tuple[tuple[str, str], ...]]
+
+    def turns(self, caption: str, category: str) -> tuple[str, ...]:
+        """A conversation up to the question: that about each example with its answer, then the caption's.
+
+        >>> len(PROMPTS.turns("A dog.", "add_att")), PROMPTS.turns("A dog.", "add_att")[1]
+        (5, '{"caption": "A train crosses a wooden bridge."}')
+        """
+        found = []
+        for before, after in self.examples[category]:
+            found += [self._question(before, category), json.dumps({"caption": after}, ensure_ascii=False)]
+        return (*found, self._question(caption, category))
+
+    def _question(self, caption: str, category: str) -> str:
+        return self.template.replace("{task}", self.tasks[category]).replace("{caption}", caption)
+
+
+#: Those that are used where the user gives none.
+PROMPTS = NegationPrompts(
+    _PROMPT,
+    {category: task for category, (task, _) in _TASKS.items()},
+    {category: examples for category, (_, examples) in _TASKS.items()},
 )
 
 
-def prompt(caption: str, category: str) -> str:
-    """The prompt for a negative of a caption in one of SugarCrepe's categories."""
-    task, before, after = _TASKS[category]
-    return _PROMPT.format(caption=caption, task=task, before=before, after=after)
+def read_prompts(path: Path | str) -> NegationPrompts:
+    """Prompts of one's own, a TOML file: `template`, and a table per category with `task` and `examples`.
+
+    Examples are pairs of a caption and its negative; `examples = []` gives none. What the file leaves out is
+    as in `PROMPTS`. Raises `DataError` for a template without {caption} and for values of another kind, and
+    `UnknownNameError` for other keys.
+    """
+    found = read_toml(path)
+    template = found.pop("template", PROMPTS.template)
+    if not isinstance(template, str) or "{caption}" not in template:
+        raise DataError("no template", where=path, given=template, allowed="a text with {caption}")
+    tasks, examples = dict(PROMPTS.tasks), dict(PROMPTS.examples)
+    for category, each in found.items():
+        where = f"{path}, {category}"
+        if category not in SUGAR_CREPE:
+            raise UnknownNameError("category", category, ("template", *SUGAR_CREPE), where=path)
+        if not isinstance(each, dict):
+            raise DataError("no table", where=where, given=each, allowed="task, examples")
+        if strange := [key for key in each if key not in ("task", "examples")]:
+            raise UnknownNameError("key", strange[0], ("task", "examples"), where=where)
+        task, pairs = each.get("task", tasks[category]), each.get("examples", examples[category])
+        if not isinstance(task, str):
+            raise DataError("no task", where=where, given=task, allowed="a text")
+        if not isinstance(pairs, list | tuple) or not all(_is_pair(pair) for pair in pairs):
+            raise DataError("no examples", where=where, given=pairs, allowed='[["caption", "negative"], ...]')
+        tasks[category], examples[category] = task, tuple((before, after) for before, after in pairs)
+    return replace(PROMPTS, template=template, tasks=tasks, examples=examples)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and all(isinstance(v, str) for v in value)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """A caption that was read from an answer, or why there is none (`reason` is one of `REASONS`)."""
+    """A caption that was read from an answer, or why there is none."""
 
     caption: str = ""
     reason: str = ""
@@ -110,65 +181,18 @@ def read_answer(text: str) -> ReadAnswer:
             (caption,) = value.values()
             if isinstance(caption, str) and caption.strip():
                 return ReadAnswer(" ".join(caption.split()))
-        return ReadAnswer(reason="unreadable answer")
+        return ReadAnswer(reason=UNREADABLE)
     if _REFUSAL.match(text):
-        return ReadAnswer(reason="refused")
+        return ReadAnswer(reason=REFUSED)
     quoted = re.fullmatch(r"[\"“](.+)[\"”]", text)
-    return ReadAnswer(" ".join(quoted[1].split())) if quoted else ReadAnswer(reason="unreadable answer")
+    return ReadAnswer(" ".join(quoted[1].split())) if quoted else ReadAnswer(reason=UNREADABLE)
 
 
-def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
-    """Why a caption is no negative of another in a category, one of `REASONS`; "" where it may be one.
+def with_head(continued: str) -> str:
+    """An answer that was begun with `HEAD`, up to the end of its value; as it is where it has no end.
 
-    Words are compared without case, marks and articles. A replacement changes one stretch of words, an
-    addition adds one and takes none away, a swap has the same words in another order.
-
-    >>> rejection("A dog on a mat.", "A wet dog on a mat.", "add_att", Lexicon())
-    ''
-    >>> rejection("A dog on a mat.", "A cat on a rug.", "replace_obj", Lexicon())
-    'more than one change'
-    >>> rejection("A sofa by a wall.", "A couch by a wall.", "replace_obj", Lexicon())
-    'same meaning'
+    >>> with_head('A cat."}, {"caption": "A co')
+    '{"caption": "A cat."}'
     """
-    if after.endswith("?"):
-        return "a question"
-    if before.endswith((".", "!")) and not after.endswith((".", "!")):
-        return "no final stop"
-    old, new = _words(before), _words(after)
-    if old == new:
-        return "no change"
-    if len(new) > 1.5 * len(old) + 5:
-        return "too long"
-    kind = category.partition("_")[0]
-    if kind == "swap":
-        return "" if Counter(old) == Counter(new) else "other words than the caption's"
-    # One agreement may go with a change: "a dog sits" becomes "a dog and a cat sit".
-    plain = [_stem(word) for word in old], [_stem(word) for word in new]
-    changes = [
-        each for each in SequenceMatcher(None, *plain, autojunk=False).get_opcodes() if each[0] != "equal"
-    ]
-    if len(changes) != 1:
-        return "more than one change" if changes else "no change"
-    ((what, i, j, k, m),) = changes
-    if kind == "add":
-        return "" if what == "insert" else "more than one change"
-    if j - i > max(1, len(old) // 2) or m - k > 5:
-        return "more than one change"
-    one, two = " ".join(plain[0][i:j]), " ".join(plain[1][k:m])
-    if one and two and (two in lexicon.near(one) or lexicon.same(one, two)):
-        return "same meaning"
-    return ""
-
-
-def _words(text: str) -> list[str]:
-    return [w for w in re.findall(r"[\w'-]+", text.lower()) if w not in ("a", "an", "the")]
-
-
-_SAME = {"are": "is", "were": "was", "have": "has"}
-
-
-def _stem(word: str) -> str:
-    """A word without what number changes."""
-    if word in _SAME.values() or len(word) < 4:
-        return word
-    return _SAME.get(word) or (word if word.endswith("ss") else word.removesuffix("s"))
+    value = re.match(r'(?:[^"\\\n]|\\.)*"', continued)
+    return f"{HEAD}{value[0]}}}" if value else HEAD + continued

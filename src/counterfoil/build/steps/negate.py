@@ -1,20 +1,32 @@
 """`negate`: negative captions by rules, by a language model, or by edits of drawn scenes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from counterfoil.build.making import TextRequest, chat_answers, continuer
+from counterfoil.build.negation.balance import balanced
+from counterfoil.build.negation.checks import rejection
 from counterfoil.build.negation.lexicon import Lexicon, Usage
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
-from counterfoil.build.negation.prompts import prompt, read_answer, rejection
+from counterfoil.build.negation.prompts import (
+    HEAD,
+    PROMPTS,
+    REFUSED,
+    SCHEMA,
+    ReadAnswer,
+    read_answer,
+    read_prompts,
+    with_head,
+)
 from counterfoil.build.negation.rules import CATEGORIES, SUGAR_CREPE, Negative, negative
 from counterfoil.build.negation.wordnet import WordNet
 from counterfoil.build.step import REASON, Output, Work, with_column
-from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.world.captions import text as spoken
 from counterfoil.world.edits import edit
 from counterfoil.world.scenes import Scene
@@ -22,6 +34,8 @@ from counterfoil.world.scenes import Scene
 RULES, WORLD = "rules", "world"
 #: Captions that are parsed at a time; the use of nouns is learnt from the first of them.
 _CHUNK = 20_000
+#: The column of a language model's answers, and how often candidates are drawn by rules.
+_ANSWER, _CANDIDATES = "negative_caption_answer", 12
 #: Reasons of rows that are dropped before a category is looked at, and of scenes.
 _NO_CAPTION, _NO_ROOM = "no caption", "the scene has no room for this edit"
 
@@ -36,6 +50,9 @@ class NegativeRow:
     change: str = ""
     reason: str = ""
     seed: int = 0
+    #: Of a language model: what it answered, and who made the negative where it is not the model.
+    answer: str | None = None
+    by: str | None = None
     #: In the world: the caption and the scene of the negative.
     caption: str | None = None
     scene: str | None = None
@@ -46,14 +63,15 @@ class Negate:
     """A row for each caption and category, named ROW/CATEGORY, with a negative caption.
 
     Columns are added: `negative_caption`, `subset` (the category), `type` ("replace", "swap", "add"),
-    `change` ("dog > cat"; empty where a model wrote it), and `negative_caption_by`, `_from` and `_seed`. In
-    the world, which speaks of each scene anew, `caption` is replaced, and `negative_scene` added. Where there
-    is no negative, the row is dropped with the reason.
+    `change` ("dog > cat"; empty where a model wrote it), and `negative_caption_by`, `_from` and `_seed`. A
+    language model's answers are in `negative_caption_answer` as they came, of dropped rows too. In the world,
+    which speaks of each scene anew, `caption` is replaced, and `negative_scene` added. Where there is no
+    negative, the row is dropped with the reason.
     """
 
     name: ClassVar[str] = "negate"
     summary: ClassVar[str] = "negative captions by rules, a language model, or edits of drawn scenes"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     by: str = field(
         default=RULES,
@@ -71,6 +89,13 @@ class Negate:
             "help": "A negative in 'each' category, in 'one' at random, or in that of column 'subset'."
         },
     )
+    balance: bool = field(
+        default=False,
+        metadata={
+            "help": "Whether rules replace each word by another as often as that by it; captions without a "
+            "partner are dropped."
+        },
+    )
     parser: str = field(
         default="hanta",
         metadata={"help": "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'.", "model": ("hanta",)},
@@ -78,6 +103,24 @@ class Negate:
     wordnet: str | None = field(
         default=None,
         metadata={"help": "A folder with WordNet's files, such as /usr/share/wordnet.", "file": True},
+    )
+    prompts: str | None = field(
+        default=None,
+        metadata={"help": "A TOML file of prompts and examples for a language model.", "file": True},
+    )
+    answers: Literal["schema", "free"] = field(
+        default="schema",
+        metadata={
+            "help": "Whether a language model's answers are held to JSON: by a schema that an endpoint is "
+            "sent, and by how a local model's answers begin."
+        },
+    )
+    otherwise: Literal["drop", "rules"] = field(
+        default="drop",
+        metadata={
+            "help": "Where an answer of lm: cannot be used: 'drop' the row, or let the model choose the "
+            "likeliest of candidates that are made by 'rules'."
+        },
     )
     temperature: float = field(default=0.0, metadata={"help": "Of a language model; 0 takes the likeliest."})
     max_tokens: int = field(
@@ -95,6 +138,9 @@ class Negate:
         kind, _, argument = self.by.partition(":")
         if self.by not in (RULES, WORLD) and (kind not in ("lm", "chat") or not argument):
             raise InputError("no maker of negatives", given=self.by, allowed="rules, world, lm:..., chat:...")
+        if self.otherwise == "rules" and kind != "lm":
+            hint = "an endpoint gives no likelihoods of captions"
+            raise InputError("otherwise", given=f"rules, by {self.by}", allowed="by lm:...", hint=hint)
         if not 0 <= self.temperature <= 2:
             raise InputError("temperature", given=self.temperature, allowed="0 to 2")
         for name in ("max_tokens", "batch"):
@@ -117,6 +163,7 @@ class Negate:
             "type",
             "change",
             *(("caption", "negative_scene") if self.by == WORLD else ()),
+            *(() if self.by in (RULES, WORLD) else (_ANSWER,)),
         )
 
     def run(self, rows: pa.Table, work: Work) -> Output:
@@ -128,7 +175,7 @@ class Negate:
             parser = load_parser(self.parser)
             found, maker = list(self._by_rules(rows, wanted, parser, work)), f"rules {parser.name}"
         else:
-            found, maker = list(self._written(rows, wanted, work)), self.by
+            found, maker = self._written(rows, wanted, work), self.by
         if self.per_caption == "one":
             found = _first_of(found)
         kept = [each for each in found if each.text is not None]
@@ -136,7 +183,10 @@ class Negate:
         made = self._table(rows, kept, maker)
         dropped = self._named(rows, gone)
         dropped = dropped.append_column(REASON, pa.array([each.reason for each in gone], pa.string()))
-        return Output(made, dropped, {"by": maker, "categories": _counts(found)})
+        facts = {"by": maker, "categories": _counts(found)}
+        if self.by not in (RULES, WORLD):
+            facts |= {"refusals": _refusals(found)}
+        return Output(made, dropped, facts)
 
     def _wanted(self, rows: pa.Table, work: Work) -> list[tuple[int, str]]:
         """Rows with the categories that are tried, in order; of `one` all, in an order that is drawn."""
@@ -157,14 +207,20 @@ class Negate:
         wanted = []
         for row, name in enumerate(ids):
             order = work.rng(name, "category").permutation(len(self.categories))
-            wanted += [
-                (row, self.categories[at]) for at in (order if self.by in (RULES, WORLD) else order[:1])
-            ]
+            several = self.by == WORLD or (self.by == RULES and not self.balance)
+            wanted += [(row, self.categories[at]) for at in (order if several else order[:1])]
         return wanted
 
     def _by_rules(
-        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], parser: Parser, work: Work
+        self,
+        rows: pa.Table,
+        wanted: Sequence[tuple[int, str]],
+        parser: Parser,
+        work: Work,
+        draw: int | None = None,
     ) -> Iterator[NegativeRow]:
+        """Negatives by rules; each `draw` of a row draws anew."""
+        more = () if draw is None else ("candidate", draw)
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
         wordnet = None if self.wordnet is None else WordNet.loaded(self.wordnet)
         lexicon: Lexicon | None = None
@@ -174,13 +230,22 @@ class Negate:
             texts = list(dict.fromkeys(captions[row] for row, _ in part if (captions[row] or "").strip()))
             parses: Mapping[str, Parse] = dict(zip(texts, parser.parses(texts), strict=True))
             lexicon = lexicon or Lexicon(wordnet, Usage.of(parses.values()))
+            paired: dict[tuple[int, str], Negative | str] = {}
+            for category in {each for _, each in part if self.balance and each.startswith("replace")}:
+                rows_ = [row for row, each in part if each == category and captions[row] in parses]
+                given = [parses[captions[row]] for row in rows_]
+                rng = work.rng("balance", category, *(ids[row] for row in rows_[:1]))
+                for row, made in zip(rows_, balanced(given, category, lexicon, rng), strict=True):
+                    paired[row, category] = made
             for row, category in part:
                 parse = parses.get(captions[row])
                 if parse is None:
                     yield NegativeRow(row, category, reason=_NO_CAPTION)
                 else:
-                    seed = work.number(ids[row], category)
-                    found = negative(parse, category, work.rng(ids[row], category), lexicon)
+                    seed = work.number(ids[row], category, *more)
+                    found = paired.get((row, category))
+                    if found is None:
+                        found = negative(parse, category, np.random.default_rng(seed), lexicon)
                     if isinstance(found, Negative):
                         yield NegativeRow(row, category, found.text, found.change, seed=seed)
                     else:
@@ -209,53 +274,100 @@ class Negate:
                 )
             work.progress("negate", done, len(wanted))
 
-    def _written(
-        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], work: Work
-    ) -> Iterator[NegativeRow]:
+    def _written(self, rows: pa.Table, wanted: Sequence[tuple[int, str]], work: Work) -> list[NegativeRow]:
         """What a language model answers, read and checked."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
-        lexicon = Lexicon(None if self.wordnet is None else WordNet.loaded(self.wordnet))
-        asked = [(row, category) for row, category in wanted if (captions[row] or "").strip()]
-        prompts = [prompt(captions[row], category) for row, category in asked]
-        seeds = [work.number(ids[row], category) for row, category in asked]
-        named = [
-            (f"{ids[row]}/{category}", each) for (row, category), each in zip(asked, prompts, strict=True)
-        ]
-        answers = (
-            self._chat(prompts, seeds, work) if self.by.startswith("chat:") else self._local(named, work)
-        )
-        replies = dict(zip(asked, zip(answers, seeds, strict=True), strict=True))
+        wordnet = None if self.wordnet is None else WordNet.loaded(self.wordnet)
+        lexicon = Lexicon(wordnet)
+        prompts = PROMPTS if self.prompts is None else read_prompts(self.prompts)
+        asked = {
+            (row, category): prompts.turns(captions[row], category)
+            for row, category in wanted
+            if (captions[row] or "").strip()
+        }
+        answering = self._chat if self.by.startswith("chat:") else self._local
+        names = [(ids[row], category) for row, category in asked]
+        answers = dict(zip(asked, answering(names, list(asked.values()), work), strict=True))
+        found = []
         for row, category in wanted:
-            if (row, category) not in replies:
-                yield NegativeRow(row, category, reason=_NO_CAPTION)
+            if (row, category) not in answers:
+                found.append(NegativeRow(row, category, reason=_NO_CAPTION))
                 continue
-            text, seed = replies[row, category]
-            answer = read_answer(text)
+            (said, refused), seed = answers[row, category], work.number(ids[row], category)
+            answer = ReadAnswer(reason=REFUSED) if refused else read_answer(said)
             reason = answer.reason or rejection(captions[row], answer.caption, category, lexicon)
-            yield NegativeRow(row, category, None if reason else answer.caption, reason=reason, seed=seed)
+            text = None if reason else answer.caption
+            found.append(NegativeRow(row, category, text, reason=reason, seed=seed, answer=said))
+        if self.otherwise == "rules":
+            found = self._chosen(found, rows, lexicon, work)
+        return found
 
-    def _chat(self, prompts: Sequence[str], seeds: Sequence[int], work: Work) -> list[str]:
-        """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
+    def _chat(
+        self, names: Sequence[tuple[str, str]], asked: Sequence[tuple[str, ...]], work: Work
+    ) -> list[tuple[str, bool]]:
+        """The answers of an endpoint, and which are refusals; kept in the cache, else beside the build."""
         from counterfoil.scorers.chat.endpoint import ChatRequest
 
         requests = [
             ChatRequest(
-                (each,), self.max_tokens, seed=seed % 2**31 if self.temperature else None, structured=True
+                turns[-1:],
+                self.max_tokens,
+                seed=work.number(*name) % 2**31 if self.temperature else None,
+                schema=SCHEMA if self.answers == "schema" else None,
+                before=turns[:-1],
             )
-            for each, seed in zip(prompts, seeds, strict=True)
+            for name, turns in zip(names, asked, strict=True)
         ]
         settings = {"temperature": str(self.temperature), "read": "text"}
-        answers = chat_answers(self.by, settings, requests, work, stage="negate")
-        return ["I'm sorry" if refused else said for said, refused in answers]
+        try:
+            answers = chat_answers(self.by, settings, requests, work, stage="negate")
+        except ModelError as error:
+            if self.answers == "free" or "refuses the request" not in str(error):
+                raise
+            hint = "if that is since it knows no JSON schemas, ask without one: --answers free"
+            raise ModelError(str(error), hint=hint) from None
+        return answers
 
-    def _local(self, asked: Sequence[tuple[str, str]], work: Work) -> list[str]:
+    def _local(
+        self, names: Sequence[tuple[str, str]], asked: Sequence[tuple[str, ...]], work: Work
+    ) -> list[tuple[str, bool]]:
         """The answers of a local model to the prompts of rows, batch by batch; finished batches are kept."""
-        maker = continuer(self.by.partition(":")[2], work.device, self.max_tokens, self.temperature)
+        head = HEAD if self.answers == "schema" else ""
+        maker = continuer(self.by.partition(":")[2], work.device, self.max_tokens, self.temperature, head)
         requests = [
-            TextRequest(row, each, work.number("batch", at - at % self.batch))
-            for at, (row, each) in enumerate(asked)
+            TextRequest("/".join(name), turns, work.number("batch", at - at % self.batch))
+            for at, (name, turns) in enumerate(zip(names, asked, strict=True))
         ]
-        return maker.texts(requests, work, stage="negate", size=self.batch)
+        texts = maker.texts(requests, work, stage="negate", size=self.batch)
+        return [(with_head(each) if head else each, False) for each in texts]
+
+    def _chosen(
+        self, found: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, work: Work
+    ) -> list[NegativeRow]:
+        """The rows without a negative with that of some made by rules which the model finds likeliest."""
+        from counterfoil.scorers.base import Options
+        from counterfoil.scorers.text_models import load_lm
+
+        lacking = [(each.row, each.category) for each in found if each.reason not in ("", _NO_CAPTION)]
+        parser = load_parser(self.parser)
+        candidates: dict[tuple[int, str], dict[str, str]] = {each: {} for each in lacking}
+        for draw in range(_CANDIDATES):
+            for each in self._by_rules(rows, lacking, parser, work, draw):
+                if each.text is not None:
+                    candidates[each.row, each.category].setdefault(each.text, each.change)
+        texts = list(dict.fromkeys(text for each in candidates.values() for text in each))
+        named = self.by.partition(":")[2]
+        model = load_lm(named, Options(device=work.device, settings={"score": "mean"}))
+        value = dict(zip(texts, model.values(texts), strict=True))
+        by = f"rules {parser.name}, chosen by {self.by}"
+        chosen = []
+        for row in found:
+            options = candidates.get((row.row, row.category))
+            if options:
+                best = max(options, key=lambda text: (value[text], text))
+                row = replace(row, text=best, change=options[best], by=by)
+            chosen.append(row)
+        return chosen
 
     def _named(self, rows: pa.Table, made: Sequence[NegativeRow]) -> pa.Table:
         """The rows that negatives are made of, under their new names, with categories."""
@@ -264,13 +376,16 @@ class Negate:
         table = with_column(table, "id", pa.array([f"{ids[e.row]}/{e.category}" for e in made], pa.string()))
         table = with_column(table, "subset", pa.array([each.category for each in made], pa.string()))
         kinds = [each.category.partition("_")[0] for each in made]
-        return with_column(table, "type", pa.array(kinds, pa.string()))
+        table = with_column(table, "type", pa.array(kinds, pa.string()))
+        if self.by in (RULES, WORLD):
+            return table
+        return with_column(table, _ANSWER, pa.array([each.answer for each in made], pa.string()))
 
     def _table(self, rows: pa.Table, made: Sequence[NegativeRow], maker: str) -> pa.Table:
         ids = rows["id"].to_pylist()
         columns: dict[str, tuple[list[Any], pa.DataType]] = {
             "negative_caption": ([each.text for each in made], pa.string()),
-            "negative_caption_by": ([maker] * len(made), pa.string()),
+            "negative_caption_by": ([each.by or maker for each in made], pa.string()),
             "negative_caption_from": ([ids[each.row] for each in made], pa.string()),
             "negative_caption_seed": ([each.seed for each in made], pa.int64()),
             "change": ([each.change for each in made], pa.string()),
@@ -291,6 +406,16 @@ def _first_of(found: Sequence[NegativeRow]) -> list[NegativeRow]:
         if each.row not in chosen or (chosen[each.row].text is None and each.text is not None):
             chosen[each.row] = each
     return list(chosen.values())
+
+
+def _refusals(found: Sequence[NegativeRow]) -> dict[str, dict[str, Any]]:
+    """How many answers could not be used for each reason, the most frequent first, and three of them."""
+    answers: dict[str, list[str]] = {}
+    for each in found:
+        if each.reason and each.answer is not None:
+            answers.setdefault(each.reason, []).append(each.answer)
+    ranked = sorted(answers.items(), key=lambda item: (-len(item[1]), item[0]))
+    return {reason: {"rows": len(said), "examples": said[:3]} for reason, said in ranked}
 
 
 def _counts(found: Sequence[NegativeRow]) -> dict[str, dict[str, int]]:

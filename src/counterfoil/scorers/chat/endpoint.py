@@ -53,9 +53,11 @@ class ChatRequest:
     parts: Parts
     max_tokens: int
     logprobs: bool = False
-    #: A seed, which endpoints that sample may heed; and whether the answer shall be a JSON object.
+    #: A seed, which endpoints that sample may heed.
     seed: int | None = None
-    structured: bool = False
+    #: The JSON schema that the answer shall keep, and what was said before: the user's turns and the answers.
+    schema: Mapping[str, Any] | None = None
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,9 @@ class Endpoint(Client[ChatRequest, Reply]):
 
         if request.seed is not None:
             facts["seed"] = request.seed
-        if request.structured:
-            facts["response_format"] = {"type": "json_object"}
+        if request.schema is not None:
+            form = {"name": "answer", "strict": True, "schema": dict(request.schema)}
+            facts["response_format"] = {"type": "json_schema", "json_schema": form}
 
         def body(written: Callable[[Image], str]) -> dict[str, Any]:
             def part(each: str | Image) -> dict[str, Any]:
@@ -134,7 +137,11 @@ class Endpoint(Client[ChatRequest, Reply]):
 
             content = [part(each) for each in request.parts]
             told = [{"role": "system", "content": settings.system}] if settings.system else []
-            return {**facts, "messages": [*told, {"role": "user", "content": content}]}
+            said = [
+                {"role": "assistant" if at % 2 else "user", "content": text}
+                for at, text in enumerate(request.before)
+            ]
+            return {**facts, "messages": [*told, *said, {"role": "user", "content": content}]}
 
         def named(image: Image) -> str:
             if image not in self._digests:
