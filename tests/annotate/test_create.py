@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 from counterfoil import catalog
 from counterfoil.annotate.budget import budget_of
 from counterfoil.annotate.campaign import FILES, SECRETS, TEXTS, Campaign, open_campaign
-from counterfoil.annotate.simulated_people import crowd
-from counterfoil.annotate.simulation import simulate
 from counterfoil.annotate.database import open_database
 from counterfoil.annotate.entry import make_links
 from counterfoil.annotate.server.app import make_app
+from counterfoil.annotate.simulated_people import crowd
+from counterfoil.annotate.simulation import simulate
 from counterfoil.cli import app
 from counterfoil.data.folder import save
 from counterfoil.errors import DataError, InputError

@@ -15,7 +15,6 @@ import PIL.ImageOps
 
 from counterfoil.data.records import FileSource, Image
 from counterfoil.errors import DataError
-from counterfoil.inputs.pictures import open_picture
 from counterfoil.store import digest
 
 #: How hard PNG is compressed: a third of the time of the usual 6, for files that are 4 % larger.

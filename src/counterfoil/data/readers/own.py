@@ -69,6 +69,8 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
 
 #: The benchmarks that are tables of one's own, which may be in memory too.
 OWN_TABLES = ("pairs", "gallery", "statements", "ratings", "preferences")
+
+
 def required(table: DataTable, *columns: str) -> None:
     """Raise `DataError` for the first of the columns that `table` lacks, with all names it may have."""
     for name in columns:

@@ -94,7 +94,7 @@ def image_folder(data: Path | None, images: Path | None) -> Path | None:
 
 
 def cell_source(table: DataTable, column: str, row: int, folder: Path | None) -> Source | None:
-    """The image of one cell: bytes, `{"bytes", "path"}`, a picture, or a path in `folder` or beside the table.
+    """The image of one cell: bytes, `{"bytes", "path"}`, a picture, or a path in `folder`, or by the table.
 
     None where the image is not at hand: the cell names a file that is not there, or is how a released result
     table prints an image it does not carry ("<PIL...>"). Raises `DataError` where the cell is empty, or names
