@@ -25,7 +25,7 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 
 #: The four single directions of a quad: image k with both captions, caption k with both images.
-QUAD_KINDS = ("i2t-0", "i2t-1", "t2i-0", "t2i-1")
+QUAD_KINDS: tuple[str, ...] = ("i2t-0", "i2t-1", "t2i-0", "t2i-1")
 #: What is right of a pair that belongs together and of one that does not, by the form's main question.
 _TRUTHS: Mapping[str, tuple[str, str]] = {
     "match": (FULLY, NOT),

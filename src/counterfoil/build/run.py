@@ -66,7 +66,8 @@ def run_recipe(
     photos = getattr(recipe.steps[0], "images", None)
     work = replace(work, seed=recipe.seed, photos=work.photos if photos is None else Path(photos))
     records: list[StepRecord] = []
-    rows, source, checked = pa.table({"id": pa.array([], pa.string())}), _NOTHING, False
+    first = rows = pa.table({"id": pa.array([], pa.string())})
+    source, checked = _NOTHING, False
     for number, (label, step) in enumerate(zip(recipe.labels, recipe.steps, strict=True)):
         place = StepFolder(work.folder / STEPS_FOLDER / label)
         record = place.finished(step, seed=recipe.seed, rows_from=source)

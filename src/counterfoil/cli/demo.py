@@ -74,12 +74,22 @@ def command(
     it takes here, the last one is the path of the page. --full trains four networks instead and says which
     of BiVLC's findings hold. A demo that was stopped goes on where it was.
     """
+    if files is not None:
+        _files(files, seed)
+        return
     if dials and not full:
         raise InputError("--dials is of the study", hint="add --full")
     if full:
         _study(Path("study-report") if out is None else out, dials, seed)
     else:
         _tour(Path("demo-report") if out is None else out, seed, overwrite)
+
+
+def _files(folder: Path, seed: int) -> None:
+    from counterfoil.cli import terminal
+    from counterfoil.studies.example_files import write_example_files
+
+    terminal.out().print(f"{folder}: {', '.join(write_example_files(folder, seed=seed))}", soft_wrap=True)
 
 
 def _tour(out: Path, seed: int, overwrite: bool) -> None:
@@ -97,12 +107,6 @@ def _study(out: Path, dials: bool, seed: int) -> None:
     from time import process_time
 
     from counterfoil.cli import terminal
-
-    if files is not None:
-        from counterfoil.studies.example_files import write_example_files
-
-        terminal.out().print(f"{files}: {', '.join(write_example_files(files, seed=seed))}", soft_wrap=True)
-        return
     from counterfoil.tasks.study import study
 
     worked = process_time()
