@@ -52,7 +52,7 @@ def agree(folder: Path) -> None:
         tau = result.measures["kendall_tau_c"]
         print(f"{name:14} tau-c {tau.value:6.3f}  [{tau.low:.3f}, {tau.high:.3f}]")
         runs.append(save_run(folder / name.replace(":", "-"), benchmark, answers, result, {}))
-    (comparison,) = compare(runs[:2], draws=1000)
+    (comparison,) = compare(runs[:2])
     found = next(each for each in comparison.differences if each.measure == "kendall_tau_c")
     interval = f"[{found.low:.3f}, {found.high:.3f}]"
     print(f"difference of {found.a} to {found.b}: {found.value:.3f}  {interval}  p {found.p:.3f}")

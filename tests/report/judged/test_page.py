@@ -136,7 +136,7 @@ def test_a_page_mixes_all_forms(
 
 def test_a_page_where_nothing_has_a_value() -> None:
     benchmark = rated_benchmark(8)
-    alone = compare([run_of(benchmark, "constant", Scores(np.ones(8)))], draws=100)[0]
+    alone = compare([run_of(benchmark, "constant", Scores(np.ones(8)))])[0]
     chapter = FORMS["rated"].chapter(alone, "b-x", "")
     assert chapter.lead == "No scorer has a value of Kendall τ-c."
     assert chapter.measures == ()
