@@ -83,8 +83,7 @@ class Handler(BaseHTTPRequestHandler):
             "time": time.time(),
             "key": self.headers.get("Authorization"),
             "path": self.path,
-            "form": json.loads(body).get("response_format"),
-            "turns": len(json.loads(body)["messages"]),
+            "asked": json.loads(body) if self.headers["Content-Type"] == "application/json" else None,
             "answered": False,
         }
         with STATE.lock:
@@ -98,8 +97,7 @@ class Handler(BaseHTTPRequestHandler):
             released.wait(60)
             return
         if not self._failed(fault):
-            entry["asked"] = self._parsed(body)
-            self._answer(entry["asked"])
+            self._answer(self._parsed(body))
 
     def _parsed(self, body: bytes) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(body)

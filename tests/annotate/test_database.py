@@ -207,7 +207,7 @@ def test_without_the_extra_one_line_says_what_to_install(tmp_path: Path, package
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
     )
     assert found.stdout.startswith(f"the Python package '{package}' is not installed; ")
-    assert "'.[annotate]'" in found.stdout
+    assert "'counterfoil[annotate]'" in found.stdout
 
 
 def test_another_campaigns_database_is_refused(tmp_path: Path, new_database: NewDatabase) -> None:

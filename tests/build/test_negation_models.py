@@ -235,9 +235,10 @@ def test_an_endpoint_is_asked_once_and_its_answers_are_kept(
     assert found.kept["id"].to_pylist() == ["a/replace_obj"]
     schema = {"type": "object", "properties": {"caption": {"type": "string"}}, "required": ["caption"]}
     for each in server.log():
-        assert each["form"]["type"] == "json_schema"
-        assert schema.items() <= each["form"]["json_schema"]["schema"].items()
-        assert each["turns"] == 5  # Two examples with their answers, then the question.
+        form = each["asked"]["response_format"]
+        assert form["type"] == "json_schema"
+        assert schema.items() <= form["json_schema"]["schema"].items()
+        assert len(each["asked"]["messages"]) == 5  # Two examples with their answers, then the question.
     assert sum(each["answered"] for each in server.log()) == 4
     again = step.run(rows(), endpoint_work(tmp_path, tmp_path / "cache"))
     assert again.kept == found.kept
@@ -248,7 +249,7 @@ def test_an_endpoint_is_asked_once_and_its_answers_are_kept(
     assert other.facts["refusals"]["unreadable answer"]["examples"] == ["The weather is nice."] * 2
     free = Negate(by=f"chat:{server.url}#looker", categories=("replace_obj",), answers="free")
     free.run(rows(), endpoint_work(tmp_path / "free"))
-    assert server.log()[-1]["form"] is None
+    assert "response_format" not in server.log()[-1]["asked"]
     assert len(other.kept) == 0
     wrong = Negate(by=f"chat:{server.url}#nobody")
     with pytest.raises(CounterfoilError, match="no such model or address"):

@@ -46,7 +46,7 @@ BAD_URLS: tuple[BadUrl, ...] = (
         for command, ending in ((_DATA, ".tar"), (_IMAGES, ""), (_VIDEOS, ""), (_CACHE, ""))
     ),
     *(
-        BadUrl("no-package", f"{command} {scheme}://bucket/a", f"'.[{extra}]'")
+        BadUrl("no-package", f"{command} {scheme}://bucket/a", f"'counterfoil[{extra}]'")
         for command in (_DATA, _IMAGES, _VIDEOS, _CACHE)
         for scheme, extra in (("s3", "s3"), ("gs", "gcs"))
     ),

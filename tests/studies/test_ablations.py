@@ -62,4 +62,4 @@ def test_own_pairs_are_some_of_all_pairs_and_are_ranked_alike(
 
 def test_noise_without_rates_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no rates of noise"):
-        runs.noise(TrainingRuns(TINY, tmp_path), EvaluationRuns((), tmp_path, facts), [], draws=100)
+        runs.noise(TrainingRuns(TINY, tmp_path), EvaluationRuns((), tmp_path, facts), [])

@@ -146,7 +146,7 @@ def check_methods(scorer: Any, wanted: Sequence[str]) -> tuple[str, ...]:
                 given=f"--method {name}",
                 allowed=able,
             )
-    if not wanted and "images" not in getattr(scorer, "needs", ("images",)):
+    if not wanted and able == (OCCLUSION.name,) and "images" not in getattr(scorer, "needs", ("images",)):
         return ()
     return tuple(dict.fromkeys(wanted)) or able[: max(1, len(able) - 1)]
 

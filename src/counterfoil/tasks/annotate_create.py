@@ -29,7 +29,6 @@ from counterfoil.annotate.figures import figures_in, read_figure
 from counterfoil.annotate.forms.base import ROLES, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.items import CampaignItems, check_items, items_of_table
-from counterfoil.annotate.leasing import reach
 from counterfoil.annotate.pictures import Pictures
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import is_benchmark_folder
@@ -158,6 +157,9 @@ class CreatedCampaign(Tabular):
 
     def _people_needed(self) -> str:
         """How many items one person can do, and so how many people the work takes at least."""
+        # The queue needs the database's packages, which making a campaign does not.
+        from counterfoil.annotate.leasing import reach
+
         work = [item for item in self.campaign.items if item.role == "work"]
         each, overlap = min(reach(self.campaign), len(work)), self.campaign.recipe.overlap
         together = max(Counter(item.apart for item in work).values(), default=1)

@@ -62,7 +62,9 @@ class Stage:
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    campaign = make(tmp_path / "campaign", pairs(4), entry="prolific", overlap=2, completion="C1")
+    campaign = make(
+        tmp_path / "campaign", pairs(4), entry="prolific", overlap=2, completion="C1", pay_per_hour=12.0
+    )
     db = open_database(campaign)
     with running() as fake:
         settings = ProlificSettings(fake.address, retries=0)

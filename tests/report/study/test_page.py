@@ -49,7 +49,7 @@ def found(choices: Comparison) -> tuple[Finding, ...]:
 @pytest.fixture(scope="module")
 def order() -> Ordering | None:
     runs = {name: _quad_runs(0.8 * i, name=name) for i, name in enumerate(MODELS)}
-    return ordering(runs, draws=100)
+    return ordering(runs)
 
 
 def _history(start: float) -> list[dict[str, float]]:
@@ -79,9 +79,8 @@ def study(
                 Trial("wrong", _quad_runs(1), 0.61, "raw"),
                 Trial("filtered", _quad_runs(1.5), 0.61, "filtered"),
             ],
-            draws=100,
         ),
-        mining([Trial(name, [run]) for name, run in zip("abc", galleries.runs, strict=False)], draws=100),
+        mining([Trial(name, [run]) for name, run in zip("abc", galleries.runs, strict=False)]),
     ]
     return page(
         found,

@@ -144,6 +144,10 @@ class Refine:
                 given=", ".join(rows.column_names),
                 hint="rate the rows first, name files with --scores, or scorers with --balance or --against",
             )
+        known = [*gaps, *self.balance]
+        unknown = [name for name in self._scales() if name not in known]
+        if unknown:
+            raise InputError("a scale of no score", given=unknown[0], allowed=known or "none")
         n = len(rows)
         clusters = clusters_of(rows) if n else np.zeros(0, dtype=np.int64)
         every = self._others(rows, clusters, work)
@@ -151,9 +155,6 @@ class Refine:
             if name in gaps:
                 raise InputError("two scores of one name", where="--balance", given=name)
             gaps[name] = every.pop(name).of(np.arange(n)) if n else np.zeros(0)
-        unknown = [name for name in self._scales() if name not in gaps]
-        if unknown:
-            raise InputError("a scale of no score", given=unknown[0], allowed=list(gaps) or "none")
         reasons = np.full(n, "", dtype=object)
         table = np.column_stack([*gaps.values()]) if gaps else np.zeros((n, 0))
         reasons[np.isnan(table).any(axis=1)] = NO_SCORE
