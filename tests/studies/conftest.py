@@ -16,7 +16,7 @@ def _finished(factory: pytest.TempPathFactory, name: str, plan: Plan) -> tuple[P
     found: list[Study] = []
 
     def make(folder: Path) -> None:
-        found[:] = [study(plan, folder, facts=facts, note=lambda text: None, draws=200)]
+        found[:] = [study(plan, folder, facts=facts, note=lambda text: None)]
 
     folder = made_once(factory, name, make)
     if not found:

@@ -102,21 +102,21 @@ def test_two_seeds_are_taken_together(fuller: Study) -> None:
 @pytest.mark.slow
 def test_a_study_that_was_stopped_ends_with_the_same_numbers(made: Study, tmp_path: Path) -> None:
     with pytest.raises(_Stopped):
-        study(TINY, tmp_path, facts=facts, note=_stop_after("trained coco"), draws=200)
+        study(TINY, tmp_path, facts=facts, note=_stop_after("trained coco"))
     # Once more, in the middle of a training.
     with pytest.raises(_Stopped):
         study(
             TINY, tmp_path, facts=facts, note=lambda text: None, progress=_stop_at("trohn-text", 3), draws=200
         )
     again: list[str] = []
-    assert _numbers(study(TINY, tmp_path, facts=facts, note=again.append, draws=200)) == _numbers(made)
+    assert _numbers(study(TINY, tmp_path, facts=facts, note=again.append)) == _numbers(made)
     assert again[0].startswith("going on")
 
 
 def test_a_finished_study_is_not_trained_again(made: Study, place: Path, tmp_path: Path) -> None:
     shutil.copytree(place, tmp_path / "copy")
     written = (tmp_path / "copy/networks/coco-0/resume.pt").stat().st_mtime_ns
-    again = study(TINY, tmp_path / "copy", facts=facts, note=lambda text: None, draws=200)
+    again = study(TINY, tmp_path / "copy", facts=facts, note=lambda text: None)
     assert _numbers(again) == _numbers(made)
     assert (tmp_path / "copy/networks/coco-0/resume.pt").stat().st_mtime_ns == written
     assert again.trained[1].history == made.trained[1].history
@@ -130,7 +130,7 @@ def test_another_seed_in_the_same_folder_mixes_nothing_and_names_every_stage_onc
     (tmp_path / "out/keep.txt").write_text("mine")
     other = replace(TINY, seeds=(3,), dialled=(3,))
     said: list[str] = []
-    again = study(other, tmp_path / "out", facts=facts, note=said.append, draws=200)
+    again = study(other, tmp_path / "out", facts=facts, note=said.append)
     # First how long it takes here.
     assert re.fullmatch(r"takes about (\d+ min )?\d+ s here, by its first \d+ steps", said[0])
     assert [text.partition(" (")[0] for text in said[1:]] == [
