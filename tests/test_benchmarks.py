@@ -18,6 +18,7 @@ TINY = {
     "annotation_server": "--items 20 --people 3 --seconds 0.3 --think 0.05",
     "building": "--rows 3000",
     "captions": "--images 4",
+    "chance": "--repetitions 2",
     "compare": "--draws 100 --loop-draws 1",
     "coverage": "--repetitions 2 --tables forms",
     "engine": "--items 6 --rows 1 --rounds 1 --precision fp32",

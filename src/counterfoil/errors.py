@@ -149,7 +149,11 @@ class UnknownNameError(InputError):
         allowed: str | list[str] = known
         if len(known) > (nearest or _FEW):
             alike = get_close_matches(name, known, n=nearest or _SUGGESTED, cutoff=0.0 if nearest else 0.5)
-            allowed = ", ".join([*alike, f"… ({len(known):,} in all)"]) if alike else f"{len(known):,} names"
+            alike = alike or [each for each in known if name and name.lower() in each.lower()][:_SUGGESTED]
+            if alike:
+                allowed = ", ".join([*alike, f"… ({len(known):,} in all)"])
+            elif kind in _LISTS:
+                allowed = f"{len(known):,} names"
             if kind in _LISTS:
                 hint.append(f"'counterfoil {_LISTS[kind]}' lists all")
         super().__init__(

@@ -316,7 +316,9 @@ def campaigns(folder: Path) -> None:
     from counterfoil.annotate.platforms.label_studio import tasks_of
     from counterfoil.annotate.platforms.label_studio_answers import annotated
 
-    campaign = make(folder / "pairs", pairs(40, golden=4), entry="prolific", overlap=3, per_person=20)
+    campaign = make(
+        folder / "pairs", pairs(40, golden=4), entry="prolific", overlap=3, per_person=20, pay_per_hour=12
+    )
     written(folder / "results.csv", [hit(number, worker) for number in (1, 2) for worker in ("A1", "A2")])
     (folder / "decisions.csv").write_text("assignment,reason\n3A1A1,\n3A1A2,Both golden pairs are wrong.\n")
     config, tasks = tasks_of([(item.id, campaign.form.page(item)) for item in campaign.items], str)

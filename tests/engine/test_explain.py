@@ -122,7 +122,8 @@ def test_a_dual_encoder_embeds_each_state_once_and_agrees_with_a_scorer_of_pairs
 
 def test_a_scorer_without_images_says_nothing_of_them() -> None:
     pairs = asked([Image("gone")], ["a red cat"])
-    (found,) = explain(load_blind("length"), pairs)
+    assert explain(load_blind("length"), pairs)[0].heats == ()
+    (found,) = explain(load_blind("length"), pairs, methods=("occlusion",))
     assert found.drops.tolist() == [1.0, 1.0, 1.0]
     assert not found.heats[0].whole.any()
     assert not found.heats[0].parts.any()
@@ -148,7 +149,7 @@ def test_words_are_found_in_any_text() -> None:
     assert words_of("") == ()
     assert words_of("...") == ()
     pair = PairToExplain(pictures(1)[0], Caption("0", ""), ())
-    (found,) = explain(load_blind("length"), [pair])
+    (found,) = explain(load_blind("length"), [pair], methods=("occlusion",))
     assert isinstance(found, ExplainedPair)
     assert found.heats[0].parts.shape == (0, 7, 7)
 

@@ -147,7 +147,7 @@ def test_a_missing_library_is_named(
         raise MissingExtraError("transformers", "models")
 
     monkeypatch.setattr(hf, "library_of", missing)
-    refused(tmp_path, "'transformers' is not installed; in counterfoil's", MissingExtraError)
+    refused(tmp_path, "'transformers' is not installed; pip install", MissingExtraError)
 
 
 def test_a_folder_of_something_else_is_not_written_to(

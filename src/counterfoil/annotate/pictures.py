@@ -74,6 +74,7 @@ class Pictures(Mapping[str, bytes]):
 def as_png(picture: PIL.Image.Image) -> bytes:
     """A picture in RGB as PNG: its pixels and nothing else.
 
+    >>> from counterfoil.inputs.pictures import open_picture
     >>> picture = PIL.Image.new("RGB", (2, 2)); picture.info["parameters"] = "a prompt"
     >>> open_picture(io.BytesIO(as_png(picture))).info
     {}

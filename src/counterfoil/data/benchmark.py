@@ -400,6 +400,6 @@ def card(name: str) -> Card:
     2933
     >>> card("winogrund")
     Traceback (most recent call last):
-    counterfoil.errors.UnknownNameError: unknown benchmark; given: winogrund; ... did you mean 'winoground'?
+    counterfoil.errors.UnknownNameError: unknown benchmark; given: winogrund; ... 'winoground'? ...
     """
     return BENCHMARKS.find(name)

@@ -54,11 +54,12 @@ def image_path(
     if isinstance(location(folder), Location):
         inside = location(path) != path and ".." not in path.parts
     else:
-        root, climbs = _real(os.fspath(folder)), ".." in Path(cell).parts
+        # Whole paths: what is remembered of a relative one is of another working folder.
+        root, climbs = _real(os.path.abspath(folder)), ".." in Path(cell).parts
         if climbs or (os.path.islink(path) if link is None else link):
             real = os.path.realpath(path)
         else:
-            real = os.path.join(_real(os.fspath(path.parent)), path.name)
+            real = os.path.join(_real(os.path.abspath(path.parent)), path.name)
         inside = real == root or real.startswith(root.rstrip(os.sep) + os.sep)
     if not inside:
         raise DataError(

@@ -122,9 +122,9 @@ def test_the_released_files_of_vsr(shared_data: Path) -> None:
     )
     assert result["accuracy"].value == pytest.approx(629 / 1222)
     assert result["balanced_accuracy"].value == 0.5
-    for ties, value in (("strict", 0.0), ("half", 0.5), ("optimistic", 1.0)):
+    for ties in ("strict", "half", "optimistic"):
         constant = evaluate(made, Scores(np.full(len(made), 0.9)), scorer="constant", ties=ties)
-        assert {estimate.value for estimate in constant.measures.values()} == {value}
+        assert {estimate.value for estimate in constant.measures.values()} == {0.5}
 
 
 def pair_kappa(folder: Path) -> float:

@@ -252,9 +252,9 @@ def several(names: Sequence[str]) -> tuple[str, ...]:
 
     >>> several(["bleu,clip-s", "bleu-1"])
     ('bleu-1', 'bleu-2', 'bleu-3', 'bleu-4', 'clip-s')
-    >>> several(["clips"])
+    >>> several(["clipp"])
     Traceback (most recent call last):
-    counterfoil.errors.UnknownNameError: unknown caption metric; given: clips; ... did you mean 'clip-s'?
+    counterfoil.errors.UnknownNameError: unknown caption metric; given: clipp; ... did you mean 'clip-s'? ...
     """
     parts = [part.strip().removeprefix("metric:") for name in names for part in name.split(",")]
     found = [each for part in parts if part for each in SEVERAL.get(part) or (entry(part).name,)]
