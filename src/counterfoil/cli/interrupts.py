@@ -25,6 +25,8 @@ def kept() -> Iterator[None]:
         yield
         return
     pressed, over, process = threading.Event(), threading.Event(), os.getpid()
+    # Once the block is over nothing is interrupted any more.
+    one_at_a_time = threading.Lock()
 
     def raised(*_: Any) -> None:
         # A forked worker stops with its parent.
@@ -35,8 +37,9 @@ def kept() -> Iterator[None]:
 
     def again() -> None:
         while not over.wait(_LATER):
-            if not _leaving():
-                _thread.interrupt_main()
+            with one_at_a_time:
+                if not over.is_set() and not _leaving():
+                    _thread.interrupt_main()
 
     hook = sys.unraisablehook
     sys.unraisablehook = lambda found: None if found.exc_type is KeyboardInterrupt else hook(found)
@@ -46,7 +49,8 @@ def kept() -> Iterator[None]:
         if pressed.is_set():
             raise KeyboardInterrupt
     finally:
-        over.set()
+        with one_at_a_time:
+            over.set()
         signal.signal(signal.SIGINT, before)
         sys.unraisablehook = hook
 
