@@ -323,7 +323,7 @@ def _cell(path: Path, column: str, row: int) -> Any:
         )
         group = bisect.bisect_right(ends, row)
         cells = _row_group(path, _age(path), column, group)
-    return cells[row - (ends[group - 1] if group else 0)].as_py()
+    return cells[row - (ends[group - 1] if group else 0)]
 
 
 #: Images are read by several threads, and Arrow's Parquet reader crashes the process when two of them use it.
@@ -343,13 +343,15 @@ def _parquet(path: Path, age: int) -> pq.ParquetFile:
 
 
 @lru_cache(maxsize=4)
-def _row_group(path: Path, age: int, column: str, group: int) -> pa.ChunkedArray:
+def _row_group(path: Path, age: int, column: str, group: int) -> list[Any]:
     # Rows are read in order: with the last groups kept, each group is read once.
     # No threads: this runs in worker processes that already share the machine.
     found = _parquet(path, age).read_row_group(group, columns=[column], use_threads=False).column(column)
     # Cells of a damaged file may point outside its bytes, and Arrow follows them.
     found.validate(full=True)
-    return found
+    # As Python's own values: of an array that outlives other groups Arrow has read freed memory.
+    cells: list[Any] = found.to_pylist()
+    return cells
 
 
 @lru_cache(maxsize=64)
