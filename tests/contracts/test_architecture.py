@@ -1,4 +1,4 @@
-"""Contracts of the architecture, held to a table of their exceptions, which may only get shorter."""
+"""Contracts of the architecture and figures of the source, held to tables that may only fall."""
 
 import ast
 import json
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts import metrics
+from contracts import capabilities, metrics
 
 COMMAND = "'python -m contracts.metrics --keep' in tests writes the table again"
 
@@ -24,6 +24,19 @@ def test_the_table_has_no_other_contracts() -> None:
     assert set(metrics.allowed()) == set(metrics.counted())
 
 
+@pytest.mark.parametrize("figure", sorted(metrics.limits()))
+def test_no_figure_is_above_its_limit(figure: str) -> None:
+    now, limit = {**metrics.counts(), **metrics.reached()}[figure], metrics.limits()[figure]
+    assert now <= limit, f"{figure}: {now:,}, and at most {limit:,} are allowed (make metrics)"
+    # A commit that lowers a figure by more than a part in a hundred lowers its limit.
+    assert now >= 0.99 * limit, f"{figure}: {now:,}, far below its limit of {limit:,}; {COMMAND}"
+
+
+def test_the_page_of_capabilities_is_what_the_code_offers() -> None:
+    written = capabilities.PAGE.read_text(encoding="utf-8")
+    assert written == capabilities.page(), "'python -m contracts.capabilities' in tests writes it again"
+
+
 def test_registry_strings_name_what_is_there() -> None:
     assert len(list(metrics.targets())) > 40
     assert metrics.unresolved_targets() == []
@@ -34,13 +47,18 @@ def test_the_table_is_not_written_where_a_total_rises(
 ) -> None:
     name, now = "import circles", {"data.one": 1, "data.two": 1}
     monkeypatch.setattr(metrics, "ALLOWED", tmp_path / "allowed.json")
+    monkeypatch.setattr(metrics, "LIMITS", tmp_path / "limits.json")
     monkeypatch.setattr(metrics, "counted", lambda: {name: now})
+    monkeypatch.setattr(metrics, "reached", dict)
+    monkeypatch.setattr(metrics, "counts", lambda: {"lines of src": 7})
     metrics.ALLOWED.write_text(json.dumps({name: {"data.one": 1}}))
     assert metrics.keep().startswith(f"not written: {name} rose")
     # What is renamed keeps the total.
     metrics.ALLOWED.write_text(json.dumps({name: {"data.one": 1, "data.three": 1}}))
     assert metrics.keep().startswith("written")
     assert metrics.allowed() == {name: now}
+    metrics.LIMITS.write_text(json.dumps({"lines of src": 6}))
+    assert metrics.keep() == "not written: lines of src rose from 6 to 7"
 
 
 @pytest.mark.parametrize(
@@ -73,4 +91,4 @@ def test_circles_are_found_through_functions_and_packages(monkeypatch: pytest.Mo
     }
     made = tuple(metrics.Module(name, text, ast.parse(text)) for name, text in sources.items())
     monkeypatch.setattr(metrics, "modules", lambda: made)
-    assert metrics.circles() == ["a <-> b.c <-> d"]
+    assert metrics.circles() == ["a <-> b.c <-> d", "e <-> g"]

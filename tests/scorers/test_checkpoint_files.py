@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from counterfoil.errors import ModelError
+from counterfoil.scorers.base import digest_tensors
 from counterfoil.scorers.checkpoint_files import fit, looks_like, packed, read_checkpoint
-from counterfoil.scorers.runtime import digest_tensors
 
 pytestmark = pytest.mark.models
 

@@ -23,8 +23,8 @@ from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.references import References, check_references
 from counterfoil.data.videos import Video
 from counterfoil.engine.align import used_rows
-from counterfoil.engine.plan import Note, ScoringPlan, ability_for, items, signed
-from counterfoil.engine.session import Session
+from counterfoil.engine.plan import Note, ScoringPlan, ability_for, items
+from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers.captions.base import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
 from counterfoil.scorers.given_galleries import GivenEmbeddings
@@ -325,7 +325,7 @@ def score_benchmark(
     values = _answered(inputs, metric, session, loads=questions.loads)
     collected = questions.collect_draws(values) if draws else questions.collect(values[0])
     checked = Scores(collected).check(benchmark, where=f"scores of {metric.identity.name}")
-    return signed(checked, metric, session=session)
+    return with_provenance(checked, metric, session=session)
 
 
 def score_captions(

@@ -13,8 +13,8 @@ from numpy import ndarray
 
 from counterfoil.data.answers import Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine.plan import check_at_hand, signed
-from counterfoil.engine.session import Session
+from counterfoil.engine.plan import check_at_hand
+from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import PairScorer, Scorer, stream_pairs
 from counterfoil.scorers.questions import Picks, QuestionItems, QuestionScorer
@@ -57,7 +57,7 @@ def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Ses
     if not quads:
         right = {"accuracy": (captions if captions.shape[1] else images)[:, 0] == 0}
         note = "options were picked, so nothing ties"
-        return signed(Outcomes(right, note, unanswered=missing), scorer, session=session)
+        return with_provenance(Outcomes(right, note, unanswered=missing), scorer, session=session)
     right = {
         **{name: captions[:, place] == place for place, name in enumerate(("ipos2t", "ineg2t"))},
         **{name: images[:, place] == place for place, name in enumerate(("tpos2i", "tneg2i"))},
@@ -70,7 +70,7 @@ def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Ses
         else "each direction of a quad is a question of its own"
     )
     chance = _ONE if matched else _FOUR
-    return signed(Outcomes(right, note, unanswered=missing, chance=chance), scorer, session=session)
+    return with_provenance(Outcomes(right, note, unanswered=missing, chance=chance), scorer, session=session)
 
 
 def question_items(benchmark: Benchmark) -> list[QuestionItems]:
@@ -109,7 +109,7 @@ def score_or_refuse(benchmark: Benchmark, scorer: PairScorer | Scorer, *, sessio
     scores = np.asarray(benchmark.listed.collect(work.spread(values)))
     missing = np.isnan(scores).reshape(len(benchmark), -1).any(axis=1)
     check_answered(missing, scorer)
-    return signed(Scores(scores, unanswered=missing), scorer, session=session)
+    return with_provenance(Scores(scores, unanswered=missing), scorer, session=session)
 
 
 def check_answered(missing: Bool[ndarray, "n"], scorer: Any) -> None:

@@ -4,27 +4,22 @@ No file is read here. Two captions are one where their texts are equal, two imag
 digest of their encoded bytes, and the crop). What made answers is written on them (`signed`).
 """
 
-import platform
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
 from numpy import ndarray
 
-from counterfoil.data.answers import Outcomes, Rankings, Scores, versions
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import FORMS
 from counterfoil.data.records import Caption, FileSource, Image, Source
 from counterfoil.data.videos import FrameFeatures, FrameFolder
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.base import Ability, abilities, identity_of
+from counterfoil.scorers.base import Ability, abilities
 from counterfoil.store import digest
-
-if TYPE_CHECKING:
-    from counterfoil.engine.session import Session
 
 #: Called with (stage, done, total) when a stage starts and after every batch. `done` does not start at zero
 #: where the cache knew a part already.
@@ -284,36 +279,3 @@ def _exists(source: Source | FrameFeatures | None) -> bool:
 
 def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
-
-
-_Answers = TypeVar("_Answers", bound=Scores | Outcomes | Rankings)
-
-
-def signed(answers: _Answers, scorer: Any, *, first: Any = None, session: "Session") -> _Answers:
-    """The answers with what made them written on them, as a run's manifest has it.
-
-    The identity of a scorer without `weights` gets the digest of those that it holds
-    (`counterfoil.scorers.base`). `first` is the scorer whose first items `scorer` ranked again, if any.
-    """
-    identity = identity_of(scorer)
-    made_with = dict(getattr(scorer, "provenance", None) or {})
-    device = getattr(scorer, "device", None) or made_with.get("device") or identity.options.get("device")
-    made = {
-        "scorer": {
-            **identity.to_json(),
-            "key": identity.key,
-            # What tables call it where its name would say too much.
-            **({"title": title} if (title := getattr(scorer, "title", "")) else {}),
-            # What changes answers by no more than rounding: versions of its libraries, device, towers used.
-            **({"made_with": made_with} if made_with else {}),
-            **({"first_stage": identity_of(first).to_json()} if first is not None else {}),
-        },
-        "machine": {
-            "device": str(device or "cpu"),
-            "batch_size": session.batch_size,
-            "workers": session.workers,
-            "system": platform.platform(),
-        },
-        "versions": versions(),
-    }
-    return replace(answers, made=made)

@@ -15,8 +15,8 @@ from counterfoil.engine.align import item_rows
 from counterfoil.engine.blocks import Blocks, Matrix, Positions, Products, first_equal, unit
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.given_rankings import rank_given
-from counterfoil.engine.plan import ability_for, signed
-from counterfoil.engine.session import Session
+from counterfoil.engine.plan import ability_for
+from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.scorers.captions.base import CaptionMetric
@@ -95,7 +95,7 @@ def rank_galleries(
             rank_given(each, lists, top=top, truncated_as_miss=truncated_as_miss, note=session.note)
             for each in benchmarks
         ]
-        return [signed(each, scorer, session=session) for each in ranked]
+        return [with_provenance(each, scorer, session=session) for each in ranked]
     if first_stage is not None and able != {"scores_pairs"}:
         raise InputError(
             "a first stage is for scorers of pairs",
@@ -110,7 +110,9 @@ def rank_galleries(
         else:
             part = rank(chosen, _blocks(chosen[0], scorer, session), top=top, progress=session.progress)
         found |= dict(zip(group, part, strict=True))
-    return [signed(found[i], scorer, first=first_stage, session=session) for i in range(len(benchmarks))]
+    return [
+        with_provenance(found[i], scorer, first=first_stage, session=session) for i in range(len(benchmarks))
+    ]
 
 
 def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:

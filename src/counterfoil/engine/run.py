@@ -14,9 +14,9 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.engine.align import align
 from counterfoil.engine.caption_scoring import score_benchmark
 from counterfoil.engine.picks import pick, score_or_refuse
-from counterfoil.engine.plan import ability_for, check_at_hand, items, signed, with_pairs
+from counterfoil.engine.plan import ability_for, check_at_hand, items, with_pairs
 from counterfoil.engine.retrieve import Given, rank_galleries
-from counterfoil.engine.session import Session
+from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics import detection
 from counterfoil.scorers.base import (
@@ -68,7 +68,7 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
     else:
         (of_candidates,) = synthetic.values()
         right = {"accuracy": _least(of_candidates, benchmark.paired.correct)}
-    return signed(Outcomes(right, _TIES), scorer, session=session)
+    return with_provenance(Outcomes(right, _TIES), scorer, session=session)
 
 
 def _least(probability: Float[ndarray, "n k"], correct: int) -> Bool[ndarray, "n"]:
@@ -213,7 +213,7 @@ def _learned(benchmark: Benchmark, scorer: LearnedScorer, *, session: Session) -
 
 def _aligned(benchmark: Benchmark, given: GivenTable | GivenEmbeddings, *, session: Session) -> Answers:
     """Given answers, matched to the questions."""
-    return signed(align(given, benchmark, note=session.note), given, session=session)
+    return with_provenance(align(given, benchmark, note=session.note), given, session=session)
 
 
 #: The functions that answer questions of forms other than galleries, by ability.
@@ -239,7 +239,7 @@ def _signed(
     """The scores of all pairs that the questions list, checked and signed."""
     checked = Scores(benchmark.listed.collect(scores))
     checked.check(benchmark, where=f"scores of {scorer.identity.name}")
-    return signed(checked, scorer, session=session)
+    return with_provenance(checked, scorer, session=session)
 
 
 def _compare(

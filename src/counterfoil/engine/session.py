@@ -4,6 +4,7 @@ Each distinct image, caption and pair goes through a scorer once, in batches; ev
 written as soon as it is finished, so that a run that is stopped and started again repeats at most one.
 """
 
+import platform
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from jaxtyping import Float, Float32, Float64, Int64
 from numpy import ndarray
 
+from counterfoil.data.answers import Outcomes, Rankings, Scores, versions
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.videos import FrameFeatures, Video
@@ -57,6 +59,7 @@ from counterfoil.scorers.base import (
     Scorer,
     TextEmbedder,
     abilities,
+    identity_of,
 )
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
 
@@ -414,3 +417,36 @@ def _by_length(
         return sorted(range(len(captions)), key=lambda i: (long[i], captions[i].text or ""))
 
     return order
+
+
+_Answers = TypeVar("_Answers", bound=Scores | Outcomes | Rankings)
+
+
+def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, session: Session) -> _Answers:
+    """The answers with what made them written on them, as a run's manifest has it.
+
+    The identity of a scorer without `weights` gets the digest of those that it holds
+    (`counterfoil.scorers.base`). `first` is the scorer whose first items `scorer` ranked again, if any.
+    """
+    identity = identity_of(scorer)
+    made_with = dict(getattr(scorer, "provenance", None) or {})
+    device = getattr(scorer, "device", None) or made_with.get("device") or identity.options.get("device")
+    made = {
+        "scorer": {
+            **identity.to_json(),
+            "key": identity.key,
+            # What tables call it where its name would say too much.
+            **({"title": title} if (title := getattr(scorer, "title", "")) else {}),
+            # What changes answers by no more than rounding: versions of its libraries, device, towers used.
+            **({"made_with": made_with} if made_with else {}),
+            **({"first_stage": identity_of(first).to_json()} if first is not None else {}),
+        },
+        "machine": {
+            "device": str(device or "cpu"),
+            "batch_size": session.batch_size,
+            "workers": session.workers,
+            "system": platform.platform(),
+        },
+        "versions": versions(),
+    }
+    return replace(answers, made=made)

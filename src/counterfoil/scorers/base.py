@@ -5,6 +5,7 @@ says which weights it is of, or which version of the code where there are none; 
 its torch modules, tensors and NumPy arrays are looked for among its attributes (`identity_of`).
 """
 
+import hashlib
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -152,13 +153,23 @@ def _is_torch(value: Any) -> bool:
 def _digest(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return digest(f"{value.dtype} {value.shape};".encode() + value.tobytes())
-    from counterfoil.scorers.runtime import digest_tensors
-
     if not hasattr(value, "named_parameters"):
         return digest_tensors({"": value})
     state = {**dict(value.named_parameters()), **dict(value.named_buffers())}
     # What no tensor tells, an activation say, is in what the module prints.
     return digest_value([_ADDRESS.sub("", repr(value)), digest_tensors(state)])
+
+
+def digest_tensors(state: Mapping[str, Any]) -> str:
+    """32 hex digits that name the tensors (names, types, shapes and bytes), whatever file they came from."""
+    torch = sys.modules["torch"]
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(state):
+        tensor = state[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
+        # NumPy knows no bfloat16, but it knows bytes.
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 #: What a scorer can do; a scorer declares its abilities in a class attribute `does`.

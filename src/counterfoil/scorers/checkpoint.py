@@ -27,9 +27,9 @@ from counterfoil.errors import (
 from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.inputs.limits import check_network
 from counterfoil.outputs import overwriting
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings
+from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, digest_tensors
 from counterfoil.scorers.checkpoint_files import fit, metadata_of, packed, read_checkpoint
-from counterfoil.scorers.runtime import digest_tensors, import_torch
+from counterfoil.scorers.runtime import import_torch
 from counterfoil.store import UNFINISHED, begin, begun, canonical_json, digest_file, end, writing
 
 if TYPE_CHECKING:

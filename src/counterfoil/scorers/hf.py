@@ -21,7 +21,14 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, prompt_of, reject_unused_options
+from counterfoil.scorers.base import (
+    DEFAULT,
+    Options,
+    ScorerSettings,
+    digest_tensors,
+    prompt_of,
+    reject_unused_options,
+)
 from counterfoil.scorers.compiled import TOLERANCE, CompiledTower
 from counterfoil.scorers.device_pixels import DevicePixels
 from counterfoil.scorers.dual import DualEncoder, Towers
@@ -42,7 +49,7 @@ from counterfoil.scorers.image_route import ImageRoute
 from counterfoil.scorers.images import Resized, Untouched
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.scorers.patches import PatchTower, of_transformers
-from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.scorers.runtime import device_of, precision_of, to_device
 from counterfoil.store import canonical_json
 
 #: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.

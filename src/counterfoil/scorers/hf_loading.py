@@ -14,13 +14,12 @@ from typing import Any
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
-from counterfoil.scorers.base import Identity, Options, ScorerSettings, prompt_of
+from counterfoil.scorers.base import Identity, Options, ScorerSettings, digest_tensors, prompt_of
 from counterfoil.scorers.runtime import (
     CANNOT_BE_HAD,
     NO_NETWORK,
     causes,
     device_of,
-    digest_tensors,
     import_torch,
     precision_of,
 )

@@ -14,13 +14,13 @@ import torch
 
 from counterfoil.errors import ModelError, UnknownNameError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, digest_tensors, reject_unused_options
 from counterfoil.scorers.cross_encoder import CrossEncoder
 from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.images import Untouched, prepared
 from counterfoil.scorers.itm_families import FAMILIES, Family
-from counterfoil.scorers.runtime import digest_tensors, to_device
+from counterfoil.scorers.runtime import to_device
 from counterfoil.store import canonical_json
 
 

@@ -27,6 +27,7 @@ from counterfoil.scorers.base import (
     Identity,
     Options,
     ScorerSettings,
+    digest_tensors,
     prompt_of,
     reject_unused_options,
 )
@@ -45,7 +46,7 @@ from counterfoil.scorers.open_clip_loading import (
     tokenizer_of,
 )
 from counterfoil.scorers.patches import PatchTower, of_open_clip
-from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.scorers.runtime import device_of, precision_of, to_device
 from counterfoil.store import canonical_json
 
 #: Texts of different lengths, for comparing the two.

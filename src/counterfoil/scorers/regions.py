@@ -15,12 +15,12 @@ from torch.nn.functional import pad
 
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, digest_tensors, reject_unused_options
 from counterfoil.scorers.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
 from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.region_files import Regions, read_regions
-from counterfoil.scorers.runtime import digest_tensors, to_device
+from counterfoil.scorers.runtime import to_device
 
 
 @dataclass(frozen=True, eq=False)

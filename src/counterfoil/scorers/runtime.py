@@ -1,9 +1,8 @@
 """Torch at run time: devices, precisions, the errors of model libraries, and digests of tensors."""
 
-import hashlib
 import platform
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -114,15 +113,3 @@ def causes(error: BaseException) -> str:
         chain.append(f"{type(cause).__name__} {cause}")
         cause = cause.__cause__ or cause.__context__
     return " ".join(chain)
-
-
-def digest_tensors(state: Mapping[str, Any]) -> str:
-    """32 hex digits that name the tensors (names, types, shapes and bytes), whatever file they came from."""
-    torch = import_torch()
-    digest = hashlib.blake2b(digest_size=16)
-    for name in sorted(state):
-        tensor = state[name].detach().cpu().contiguous()
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)};".encode())
-        # NumPy knows no bfloat16, but it knows bytes.
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()

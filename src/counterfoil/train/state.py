@@ -19,9 +19,9 @@ from counterfoil.engine.plan import Note
 from counterfoil.errors import CounterfoilError, InputError, StorageError
 from counterfoil.inputs.files import Stored, check_model, regular
 from counterfoil.scorers import checkpoint
+from counterfoil.scorers.base import digest_tensors
 from counterfoil.scorers.checkpoint_files import check_archive
 from counterfoil.scorers.networks import Backbone
-from counterfoil.scorers.runtime import digest_tensors
 from counterfoil.store import canonical_json, check_writable, digest, digest_value, writing
 from counterfoil.train.recipes import Recipe
 

@@ -13,10 +13,9 @@ from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.data.videos import Video
 from counterfoil.errors import ModelError
 from counterfoil.scorers import open_clip
-from counterfoil.scorers.base import Options
+from counterfoil.scorers.base import Options, digest_tensors
 from counterfoil.scorers.captions import embedding
 from counterfoil.scorers.checkpoint_files import read_checkpoint
-from counterfoil.scorers.runtime import digest_tensors
 
 pytestmark = [pytest.mark.models, pytest.mark.usefixtures("tiny_architectures")]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
+from counterfoil.build.negation.words import Token as Token
 from counterfoil.build.negation.words import WordLists, words
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 
@@ -31,21 +32,6 @@ _FINITE = frozenset({"VBZ", "VBP", "VBD", "MD"})
 _DETERMINERS = frozenset({"DT", "PRP$", "WDT", "PDT"})
 #: Determiners that are often tagged as something else, or that another reading would take for pronouns.
 _ARTICLES = frozenset({"a", "an", "the"})
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word or a mark: its text, its Penn tag, its lemma in lower case, and whether a space follows."""
-
-    text: str
-    tag: str
-    lemma: str
-    space: bool = True
-
-    @property
-    def low(self) -> str:
-        """The text in lower case."""
-        return self.text.lower()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from counterfoil.build.negation.parse import Token
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or a mark: its text, its Penn tag, its lemma in lower case, and whether a space follows."""
+
+    text: str
+    tag: str
+    lemma: str
+    space: bool = True
+
+    @property
+    def low(self) -> str:
+        """The text in lower case."""
+        return self.text.lower()
 
 
 @dataclass(frozen=True)
@@ -85,7 +97,7 @@ class WordLists:
     #: The names of several words by their first, as tuples of words, longest first.
     names: Mapping[str, tuple[tuple[str, ...], ...]] = field(repr=False, default_factory=dict)
 
-    def starts_name(self, tokens: "Sequence[Token]", at: int) -> int:
+    def starts_name(self, tokens: Sequence[Token], at: int) -> int:
         """How many tokens a listed name takes from there ("hot dog" two); 0 where none begins."""
         for name in self.names.get(tokens[at].low, ()):
             last = at + len(name) - 1

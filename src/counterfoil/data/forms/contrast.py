@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from counterfoil.data.forms.base import CaptionCandidates, Ids, Judged, Listed, Mask, check_shape
-from counterfoil.data.forms.release import FormRelease, release_choices, release_preferences, release_quads
+from counterfoil.data.forms.release import (
+    CONTRAST_TASKS,
+    FormRelease,
+    ReleaseColumn,
+    ReleaseKind,
+    number_column,
+    question_table,
+    reference_columns,
+)
 from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
@@ -133,7 +141,20 @@ class Quad(Listed):
         }
 
     def release(self) -> FormRelease:
-        return release_quads(self)
+        """A row per quad: image and caption, negative caption and negative image."""
+        images, captions = self.images, self.captions
+        columns = {
+            "image": ReleaseColumn("image", images[:, 0], "The first image."),
+            "caption": ReleaseColumn("caption", captions[:, 0], "The caption of the first image."),
+            "negative_caption": ReleaseColumn("caption", captions[:, 1], "The caption of the second image."),
+            "negative_image": ReleaseColumn("image", images[:, 1], "The second image."),
+        }
+        table = question_table(self.ids, columns, self.groupings, about="Two images, two captions.")
+        asks = (
+            "Each question holds two images and two captions: `caption` is right of `image` and wrong of "
+            "`negative_image`, `negative_caption` the other way round."
+        )
+        return FormRelease((table,), asks, CONTRAST_TASKS)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         return cells("caption_", self.captions) | cells("image_", self.images), {}, {}
@@ -288,7 +309,31 @@ class Choice(Listed):
         return source, {"image": right, "caption": query, "negative_image": wrong}
 
     def release(self) -> FormRelease:
-        return release_choices(self)
+        """A row per question: the query and its candidates, those that are right first.
+
+        Two candidates are `caption` and `negative_caption` (or images); of more, captions are a list and
+        images a column each.
+        """
+        asks: str = self.asks
+        candidates, correct = self.candidates, self.correct
+        k, other = candidates.shape[1], "caption" if asks == "image" else "image"
+        kinds: dict[str, ReleaseKind] = {"image": "image", "caption": "caption"}
+        columns = {asks: ReleaseColumn(kinds[asks], self.query, f"The {asks} that is asked about.")}
+        if k == 2:
+            columns[other] = ReleaseColumn(kinds[other], candidates[:, 0], f"The {other} that fits.")
+            columns[f"negative_{other}"] = ReleaseColumn(
+                kinds[other], candidates[:, 1], f"The {other} that does not fit."
+            )
+        elif other == "caption":
+            columns["captions"] = ReleaseColumn("captions", candidates, "The candidates, right ones first.")
+        else:
+            for at in range(k):
+                what = "fits" if at < correct else "does not fit"
+                columns[f"image_{at}"] = ReleaseColumn("image", candidates[:, at], f"An image that {what}.")
+        table = question_table(self.ids, columns, self.groupings, about=f"A choice among {k} {other}s.")
+        fit = "the first one fits" if correct == 1 else f"the first {correct} fit"
+        said = f"Each question holds one {asks} and {k} {other}s, of which {fit}."
+        return FormRelease((table,), said, CONTRAST_TASKS, {"asks": asks, "correct": correct})
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         columns = {"query": pa.array(self.query)} | cells("candidate_", self.candidates, filled=self.filled)
@@ -517,7 +562,27 @@ class Preference(Judged):
         }
 
     def release(self) -> FormRelease:
-        return release_preferences(self)
+        """A row per pair of captions with the votes for each.
+
+        Raises `DataError` for candidates of several sentences.
+        """
+        if not self.single:
+            raise DataError(
+                "candidates of several sentences cannot be published",
+                allowed="preferences between two captions of one image",
+            )
+        sides = self.captions.reshape(-1, 2)
+        columns = {
+            "image": ReleaseColumn("image", self.images[::2], "The image."),
+            "caption_a": ReleaseColumn("caption", sides[:, 0], "The first caption."),
+            "caption_b": ReleaseColumn("caption", sides[:, 1], "The second caption."),
+            "votes_a": number_column(self.votes[:, 0], "How many people preferred the first."),
+            "votes_b": number_column(self.votes[:, 1], "How many people preferred the second."),
+        }
+        columns |= reference_columns(self.references, np.arange(0, 2 * len(self), 2))
+        table = question_table(self.ids, columns, self.groupings, about="Two captions with votes.")
+        asks = "Each question holds two captions of one image, and how many people preferred each."
+        return FormRelease((table,), asks, ("image-to-text",))
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         rows = {

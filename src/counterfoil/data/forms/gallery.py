@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from counterfoil.data.forms.base import Form, Identity, Ids, check_shape
-from counterfoil.data.forms.release import FormRelease, release_gallery
+from counterfoil.data.forms.release import (
+    SPLIT,
+    FormRelease,
+    ReleaseColumn,
+    ReleaseTable,
+    number_column,
+    question_table,
+    text_column,
+)
 from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
@@ -293,7 +301,72 @@ class Gallery(Form):
         }
 
     def release(self) -> FormRelease:
-        return release_gallery(self)
+        """Tables of the images, of the captions, of the queries, and of the right answers of each query.
+
+        Where a rule says what is right, items have the classes that they show, and the rule is among the
+        facts. The items of a part are in the split of its queries, where these are all in one.
+        """
+        n, m = self.n_images, self.n_captions
+        images = {
+            "id": ReleaseColumn("item", np.arange(n), "The name of the image."),
+            "image": ReleaseColumn("image", np.arange(n), "The image."),
+        }
+        captions = {
+            "id": ReleaseColumn("item", n + np.arange(m), "The name of the caption."),
+            "caption": ReleaseColumn("caption", np.arange(m), "The caption."),
+            "image_id": ReleaseColumn("item", self.owners, "The image that the caption was written for."),
+        }
+        for columns, parts in ((images, self.image_parts), (captions, self.caption_parts)):
+            if parts is not None:
+                about = "The part of the gallery; a query sees only the items of its own part."
+                columns["part"] = ReleaseColumn("value", pa.array(parts, pa.int64()), about)
+        facts: dict[str, object] = {}
+        right: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+        for name, search, items, first, offset in (
+            ("i2t", self.i2t, captions, 0, n),
+            ("t2i", self.t2i, images, len(self.i2t), 0),
+        ):
+            found: Any = search.positives
+            if not search.ruled:
+                held = np.where(found.items < 0, -1, found.items + offset)
+                right.append((found.queries + first, held, found.gains))
+                continue
+            facts[name] = {"thresholds": list(found.thresholds), "cap": found.cap}
+            classes = [np.flatnonzero(code).tolist() for code in found.item_codes]
+            about = "Numbers of the classes of object; items match whose sets differ in few enough."
+            items["classes"] = ReleaseColumn("value", pa.array(classes, pa.list_(pa.int64())), about)
+        asked = np.concatenate([self.i2t.queries, self.t2i.queries + n])
+        directions = ["i2t" if direction == 0 else "t2i" for direction in self.directions]
+        queries = question_table(
+            self.ids,
+            {
+                "direction": text_column(
+                    directions, "i2t: an image among all captions; t2i: the other way round."
+                ),
+                "query_id": ReleaseColumn("item", asked, "The name of the image or caption that asks."),
+            },
+            self.groupings,
+            about="Queries of both directions.",
+            name="queries",
+        )
+        of_images, of_captions = _split_of_items(self)
+        tables = [
+            ReleaseTable("images", "The images of the gallery.", images, of=of_images),
+            ReleaseTable("captions", "The captions of the gallery.", captions, of=of_captions),
+            queries,
+        ]
+        if right:
+            rows, held, gains = (np.concatenate(part) for part in zip(*right, strict=True))
+            about = "The name of a right answer; null for one that the gallery does not hold."
+            answers = {
+                "query": text_column([self.ids[row] for row in rows], "The id of the query."),
+                "item_id": ReleaseColumn("item", held, about),
+                "gain": number_column(gains, "1 for a full match, less for a partial one."),
+            }
+            about = "The right answers of every query."
+            tables.append(ReleaseTable("positives", about, answers, of=None if of_images is None else rows))
+        asks = "Every image is a query among all captions, and every caption among all images."
+        return FormRelease(tuple(tables), asks, ("text-retrieval", "image-feature-extraction"), facts)
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         i2t, t2i = self.i2t, self.t2i
@@ -450,3 +523,19 @@ def _positives(i2t: Search, t2i: Search) -> pa.Table:
 def _whole(table: pa.Table, name: str) -> NDArray[np.int64]:
     """A column of whole numbers, -1 where it is null."""
     return table.column(name).fill_null(-1).to_numpy().astype(np.int64)
+
+
+def _split_of_items(gallery: Gallery) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    """A query whose split each image and each caption is in, -1 where their part has none.
+
+    None where the gallery is not in parts, or the queries of one part are in several splits.
+    """
+    labels = gallery.groupings.get(SPLIT)
+    if labels is None or gallery.image_parts is None or gallery.caption_parts is None:
+        return None, None
+    parts, first = np.unique(gallery.query_parts, return_index=True)
+    query = np.full(1 + max(int(gallery.image_parts.max()), int(gallery.caption_parts.max())), -1)
+    query[parts] = first
+    if any(labels[query[part]] != label for part, label in zip(gallery.query_parts, labels, strict=True)):
+        return None, None
+    return query[gallery.image_parts], query[gallery.caption_parts]

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from counterfoil.data.forms.base import CaptionCandidates, Ids, Judged, check_shape
-from counterfoil.data.forms.release import FormRelease, release_ratings
+from counterfoil.data.forms.release import (
+    FormRelease,
+    ReleaseColumn,
+    number_column,
+    question_table,
+    reference_columns,
+)
 from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
@@ -126,7 +132,19 @@ class Rated(Judged):
         }
 
     def release(self) -> FormRelease:
-        return release_ratings(self)
+        """A row per candidate with its ratings, a column per rater, and its references where it has some."""
+        columns = {
+            "image": ReleaseColumn("image", self.images, "The image."),
+            "caption": ReleaseColumn("caption", self.captions, "The caption that was rated."),
+        }
+        raters = self.ratings.shape[1]
+        for at in range(raters):
+            name = "rating" if raters == 1 else f"rating_{at + 1}"
+            columns[name] = number_column(self.ratings[:, at], f"The rating by rater {at + 1}.")
+        columns |= reference_columns(self.references, np.arange(len(self)))
+        table = question_table(self.ids, columns, self.groupings, about="Captions with ratings.")
+        asks = "Each question holds one image, a caption of it, and the ratings that people gave the caption."
+        return FormRelease((table,), asks, ("image-to-text",), {"raters": self.raters})
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         columns = {"caption": pa.array(self.captions), "image": pa.array(self.images)}

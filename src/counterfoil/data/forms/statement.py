@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.data.forms.base import CaptionCandidates, Ids, Listed, Mask, check_shape
-from counterfoil.data.forms.release import FormRelease, release_statements
+from counterfoil.data.forms.release import FormRelease, ReleaseColumn, number_column, question_table
 from counterfoil.data.forms.tables import POSITION, QUESTIONS, Facts, cells, numbers, questions_schema
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
@@ -156,7 +156,23 @@ class Statement(Listed):
         }
 
     def release(self) -> FormRelease:
-        return release_statements(self)
+        """A row per statement, with its truth, and the votes where they are known."""
+        columns = {
+            "image": ReleaseColumn("image", self.images, "The image."),
+            "caption": ReleaseColumn("caption", self.captions, "The statement."),
+            "truth": ReleaseColumn("value", pa.array(self.truth), "Whether it is true of the image."),
+        }
+        if self.calibration is not None:
+            about = "Whether the statement only chooses the threshold and counts in no measure."
+            columns["calibration"] = ReleaseColumn("value", pa.array(self.calibration), about)
+        if self.votes is not None:
+            for at, answer in enumerate(("false", "true")):
+                columns[f"votes_{answer}"] = number_column(
+                    self.votes[:, at], f"How many people said {answer}."
+                )
+        table = question_table(self.ids, columns, self.groupings, about="Statements of images.")
+        asks = "Each question holds one image and a statement that is true or false of it."
+        return FormRelease((table,), asks, ("visual-question-answering",))
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         columns = {

@@ -15,12 +15,12 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.errors import ModelError
-from counterfoil.scorers.base import Identity, Options
+from counterfoil.scorers.base import Identity, Options, digest_tensors
 from counterfoil.scorers.generative.image_text import Opened, stacked
 from counterfoil.scorers.generative.prefixes import UNTOUCHED, Prefix, Seen, TextRow, cache_argument, cache_of
 from counterfoil.scorers.generative.templates import plain_ids
 from counterfoil.scorers.images import Preparation
-from counterfoil.scorers.runtime import device_of, digest_tensors, precision_of, to_device
+from counterfoil.scorers.runtime import device_of, precision_of, to_device
 from counterfoil.store import canonical_json
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from counterfoil.errors import ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import Identity, Options
+from counterfoil.scorers.base import Identity, Options, digest_tensors
 from counterfoil.scorers.generative.prefixes import (
     Prefix,
     Seen,
@@ -24,7 +24,7 @@ from counterfoil.scorers.generative.prefixes import (
     log_probabilities,
 )
 from counterfoil.scorers.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
-from counterfoil.scorers.runtime import digest_tensors, to_device
+from counterfoil.scorers.runtime import to_device
 from counterfoil.store import canonical_json
 
 #: Largest difference of log-probabilities between a shared computation and a whole one, relative to 1 and the

@@ -1,0 +1,77 @@
+"""The table of what users can do, drawn from the code.
+
+`python -m contracts.capabilities` (in `tests`) writes it to `docs/capabilities.md`, whose difference between
+two versions is what came and what went.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+import counterfoil
+from counterfoil import catalog
+from counterfoil.annotate.forms.registry import WORK_FORMS
+from counterfoil.annotate.platforms.registry import PLATFORMS
+from counterfoil.build.recipe import shipped
+from counterfoil.build.steps.registry import STEPS
+from counterfoil.cli import app
+from counterfoil.data.forms import FORMS
+from counterfoil.data.tables import EXTENSIONS
+from counterfoil.inputs.pictures import FORMATS
+from counterfoil.metrics.measures import every
+from counterfoil.scorers.captions.registry import METRICS
+from counterfoil.scorers.registry import SCORERS
+from counterfoil.train.recipes import RECIPES
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "capabilities.md"
+
+
+def commands(command: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every command below one, with its arguments and options in one line."""
+    parts = getattr(command, "commands", None)
+    if parts is not None:
+        for part, below in parts.items():
+            yield from commands(below, f"{name} {part}".strip())
+        return
+    options = [
+        max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.name.upper()
+        for parameter in command.params
+        if not getattr(parameter, "hidden", False) and parameter.name != "help"
+    ]
+    yield name, " ".join(sorted(options))
+
+
+def page() -> str:
+    """The page of all capabilities, as Markdown."""
+    rows = sorted(commands(typer.main.get_command(app)))
+    lists = {
+        "Python names": counterfoil.__all__,
+        "Benchmarks": catalog.benchmarks(),
+        "Question types": FORMS,
+        "Models": (f"{SCORERS[name].prefix}:{SCORERS[name].argument}" for name in SCORERS),
+        "Caption metrics": METRICS,
+        "Measures": (measure.name for measure in every()),
+        "Training recipes": RECIPES,
+        "Build recipes": shipped(),
+        "Build steps": STEPS,
+        "Forms of work": WORK_FORMS,
+        "Platforms": PLATFORMS,
+        "Tables": EXTENSIONS,
+        "Images": FORMATS,
+    }
+    parts = [
+        "# Capabilities",
+        "Everything that commands and the Python API offer, drawn from the code.",
+        "## Commands",
+        "\n".join(f"* `{name}` {options}" for name, options in rows),
+    ]
+    for title, names in lists.items():
+        listed = sorted(dict.fromkeys(str(name) for name in names))
+        parts += [f"## {title} ({len(listed)})", ", ".join(f"`{name}`" for name in listed)]
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
