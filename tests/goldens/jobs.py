@@ -1,6 +1,5 @@
-"""The command lines whose output is kept, and what of an output is behaviour rather than circumstance."""
+"""The command lines whose results are kept: exit codes, numbers, columns, digests; no prose and no pages."""
 
-import html
 import json
 import re
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 from faults.command import run
 
 KEPT = Path(__file__).parent / "kept"
+_WIDTH = 110
 _FEW = "--draws 200 --quiet"
 _DATA = {
     "quads": "pairs --data quads.csv",
@@ -37,7 +37,7 @@ def jobs() -> Iterator[Job]:
     yield from _runs()
     yield from _tables()
     yield from _captions()
-    yield from _lists()
+    yield from _ledgers()
     yield from _errors()
 
 
@@ -78,7 +78,7 @@ def _runs() -> Iterator[Job]:
 
 
 def _tables() -> Iterator[Job]:
-    """Comparisons of runs in every format that is written."""
+    """Comparisons of runs, and what else is made of several."""
     for form, names in {
         "quads": "quads-a quads-b length",
         "choices": "choices-a choices-b outcomes",
@@ -86,16 +86,15 @@ def _tables() -> Iterator[Job]:
         "gallery": "gallery-a gallery-b gallery-c",
     }.items():
         runs = " ".join(f"runs/{form}/{name}" for name in names.split())
-        made = {kind: f"compared-{form}.{kind}" for kind in ("html", "md", "tex", "csv", "json")}
+        made = {kind: f"compared-{form}.{kind}" for kind in ("csv", "json")}
         yield Job(
             f"compare-{form}",
-            f"compare {runs} {_FEW} --title {form} --pictures never --html {made['html']} "
-            f"--markdown {made['md']} --latex {made['tex']} --csv {made['csv']} --json {made['json']}",
+            f"compare {runs} {_FEW} --csv {made['csv']} --json {made['json']}",
             tuple(made.values()),
         )
         yield Job(f"lengths-{form}", f"lengths {runs} --quiet")
     galleries = "runs/gallery/gallery-a runs/gallery/gallery-b runs/gallery/gallery-c"
-    yield Job("rankings", f"rankings {galleries} {_FEW} --csv r.csv --html r.html", ("r.csv", "r.html"))
+    yield Job("rankings", f"rankings {galleries} {_FEW} --csv r.csv", ("r.csv",))
     yield Job("pool", f"pool {galleries} --k 3 --out pool.csv", ("pool.csv",))
     yield Job(
         "annotate-create", "annotate create choose --from world-quads --sample 5 --overlap 2 --out campaign"
@@ -128,47 +127,12 @@ def _captions() -> Iterator[Job]:
     )
 
 
-def _lists() -> Iterator[Job]:
-    for what in ("benchmarks", "scorers", "metrics", "measures", "recipes"):
-        yield Job(f"list-{what}", f"list {what}")
+def _ledgers() -> Iterator[Job]:
     for paper in ("bivlc", "eccv-caption", "winoground", "pac-s"):
         yield Job(f"reproduce-{paper}", f"reproduce --paper {paper}")
-    for command in (
-        *(
-            "",
-            "evaluate",
-            "explain",
-            "fetch",
-            "compare",
-            "pool",
-            "bias",
-            "preferences",
-            "rankings",
-            "lengths",
-            "reproduce",
-        ),
-        *(
-            "audit",
-            "save",
-            "publish",
-            "train",
-            "mix",
-            "demo",
-            "captions",
-            "captions score",
-            "captions systems",
-            "world",
-        ),
-        *("annotate", "annotate forms", "annotate create", "annotate export"),
-        *("world build", "list", "list benchmarks", "cache", "cache list", "cache limit", "cache clear"),
-        *("annotate agreement", "annotate simulate", "annotate study", "annotate serve", "annotate links"),
-        *(f"annotate {name}" for name in ("plan", "status", "review", "approve", "reject", "adjudicate")),
-        *("annotate withdraw", "annotate delete-after"),
-    ):
-        yield Job(f"help-{command.replace(' ', '-') or 'counterfoil'}", f"{command} --help".strip())
 
 
-#: Command lines that are refused, all of them in one file: the wording of errors is behaviour, too.
+#: Command lines that are refused; their exit codes are kept in one file.
 _REFUSED = """
 evaluate
 evaluate blind:length
@@ -254,11 +218,14 @@ def _errors() -> Iterator[Job]:
 
 
 def outcome(job: Job, folder: Path) -> str:
-    """Run a job and give its exit code, output and files as one text."""
+    """The exit code of a job with its files, else with the lines of its output that hold numbers."""
     ended = run(job.command.split(), folder, patience=60)
+    if job.name.startswith("error-"):
+        return f"{ended.code} {job.command}"
     parts = [f"$ counterfoil {job.command}", f"exit code {ended.code}"]
-    parts += [text for text in (_plain(ended.out, folder), _plain(ended.err, folder)) if text]
     parts += [f"--- {name}\n{kept(folder / name, folder)}" for name in job.files]
+    if not job.files:
+        parts += [line for line in _plain(ended.out, folder).splitlines() if re.search(r"\d", line)]
     return "\n".join(parts) + "\n"
 
 
@@ -270,14 +237,22 @@ def kept(path: Path, folder: Path) -> str:
         return "\n".join([str(table.schema.remove_metadata()), *rows])
     text = path.read_text("utf-8")
     if path.suffix == ".json":
-        return json.dumps(_settled(json.loads(text)), indent=1, ensure_ascii=False)
-    if path.suffix == ".html":
-        # What a reader sees: style and scripts are files of ours, their data are in the JSON.
-        text = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.DOTALL)
-        text = re.sub(r"<(tr|p|li|section|figure|svg|text|h\d|div|summary|title)\b", r"\n<\1", text)
-        text = html.unescape(re.sub(r"<[^>]+>", " ", text))
-        text = "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
+        return "\n".join(_lines(_settled(json.loads(text))))
     return _plain(text, folder)
+
+
+def _lines(value: Any, indent: str = "") -> list[str]:
+    """A value of JSON in lines of its parts, those that are short enough whole."""
+    whole = json.dumps(value, ensure_ascii=False)
+    if len(indent + whole) <= _WIDTH or not isinstance(value, dict | list):
+        return [indent + whole]
+    named = value.items() if isinstance(value, dict) else (("-", part) for part in value)
+    lines = []
+    for name, part in named:
+        first, *rest = _lines(part, f"{indent}  ")
+        together = f"{indent}{name}: {first.strip()}"
+        lines += [together] if not rest else [f"{indent}{name}:", first, *rest]
+    return lines
 
 
 #: Fields that say when, where and with what a number was made.
@@ -323,9 +298,9 @@ def _plain(text: str, folder: Path) -> str:
 
 
 def file_of(job: Job) -> str:
-    """The file an outcome is kept in: the errors and the help share one each."""
+    """The file an outcome is kept in: the errors share one."""
     family = job.name.partition("-")[0]
-    return f"{family}.txt" if family in ("error", "help", "list", "lengths") else f"{job.name}.txt"
+    return f"{family}.txt" if family in ("error", "lengths") else f"{job.name}.txt"
 
 
 def produced(folder: Path) -> dict[str, str]:

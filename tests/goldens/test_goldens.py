@@ -1,4 +1,4 @@
-"""What commands print and write stays as it is kept, until a commit changes it and says why.
+"""What commands compute and write stays as it is kept, until a commit changes it and says why.
 
 `make goldens` keeps what comes out today; the commit says what changed and why.
 """
