@@ -38,7 +38,8 @@ import PIL.Image
 from numpy import ndarray
 
 from counterfoil.data import Benchmark, Caption, Card, Choice, FileSource, Image
-from counterfoil.engine import Session, run
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.images import prepared
 from processor import multiplies_bf16, precisions

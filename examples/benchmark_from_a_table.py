@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 
 from counterfoil import catalog
-from counterfoil.engine import run
-from counterfoil.evaluation import evaluate
+from counterfoil.engine.run import run
+from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.world import contrasts, draw, text
 
 

@@ -12,8 +12,10 @@ import tempfile
 from pathlib import Path
 
 from counterfoil import catalog
-from counterfoil.engine import run
-from counterfoil.evaluation import compare, evaluate, save_run
+from counterfoil.engine.run import run
+from counterfoil.evaluation.compare import compare
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.captions.cider import cider
 from counterfoil.metrics.captions.ngrams import bleu, rouge_l
 from counterfoil.metrics.captions.ptb import tokenize_all

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil import catalog
-from counterfoil.engine import run
-from counterfoil.evaluation import evaluate
+from counterfoil.engine.run import run
+from counterfoil.evaluation.evaluate import evaluate
 
 ROWS = (
     ("beach.jpg", "a dog runs along a beach", 1),

@@ -18,8 +18,8 @@ from scipy import ndimage
 
 from counterfoil import catalog
 from counterfoil.data.records import Caption, Image
-from counterfoil.engine import run
-from counterfoil.evaluation import evaluate
+from counterfoil.engine.run import run
+from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.ties import Ties
 from counterfoil.scorers import Identity
 from counterfoil.world import quads

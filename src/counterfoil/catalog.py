@@ -4,17 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from counterfoil.data.benchmark import BENCHMARKS, Benchmark, Card, cards_of
 from counterfoil.data.data_paths import fetched_data
-from counterfoil.data.folder import is_benchmark_folder
-from counterfoil.data.folder import load as load_folder
 from counterfoil.data.forms import FORMS
 from counterfoil.data.forms.registry import ENTRIES
-from counterfoil.data.hub_reach import cache_alone_where_unreachable, in_cache, unreachable
 from counterfoil.data.image_files import is_image_folder
-from counterfoil.data.memory_tables import memory_table
 from counterfoil.data.readers.own import OWN_TABLES, kind_of
 from counterfoil.data.readers.rows import open_rows
 from counterfoil.data.tables import EXTENSIONS, DataTable
@@ -23,19 +19,15 @@ from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
 from counterfoil.places import as_path, is_distant, local_folder
 from counterfoil.registry import resolve
-from counterfoil.scorers.bare_names import HUB_NAME, scorers_called
 from counterfoil.scorers.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of
-from counterfoil.scorers.captions import registry as metric_names
-from counterfoil.scorers.captions.base import CaptionMetric, LocalEmbedder
-from counterfoil.scorers.captions.registry import METRICS, MetricEntry
-from counterfoil.scorers.checkpoint import is_checkpoint
-from counterfoil.scorers.dual import DualEncoder
-from counterfoil.scorers.given_galleries import GivenEmbeddings
-from counterfoil.scorers.lazy import LazyEmbedder, lazy
 from counterfoil.scorers.registry import SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.scorers.runtime import CANNOT_BE_HAD
 from counterfoil.scorers.sources import remember_source
-from counterfoil.train.recipes import RECIPES, Recipe, read
+
+if TYPE_CHECKING:
+    from counterfoil.scorers.captions.base import CaptionMetric
+    from counterfoil.scorers.captions.registry import MetricEntry
+    from counterfoil.train.recipes import Recipe
 
 #: Reads the scenes behind the world's pictures, which no layer of scorers knows.
 ORACLE = ScorerEntry(
@@ -90,18 +82,24 @@ def measures() -> tuple[Measure, ...]:
     return every()
 
 
-def metrics() -> Mapping[str, MetricEntry]:
+def metrics() -> "Mapping[str, MetricEntry]":
     """All caption metrics, by name."""
+    from counterfoil.scorers.captions.registry import METRICS
+
     return METRICS
 
 
-def recipes() -> Mapping[str, Recipe]:
+def recipes() -> "Mapping[str, Recipe]":
     """The recipes of training with the papers' values, by name."""
+    from counterfoil.train.recipes import RECIPES
+
     return RECIPES
 
 
-def recipe(name: str) -> Recipe:
+def recipe(name: str) -> "Recipe":
     """The recipe called `name`, or that of a TOML file; raises `UnknownNameError`."""
+    from counterfoil.train.recipes import read
+
     return read(name)
 
 
@@ -117,7 +115,8 @@ def register(entry: Any) -> None:
     # Names of the others are known without the steps, which stand above the engine.
     from counterfoil.build.steps.registry import STEPS
 
-    for registry in (BENCHMARKS, SCORERS, MEASURES, METRICS, RECIPES, ENTRIES, STEPS):
+    registries: tuple[Any, ...] = (BENCHMARKS, SCORERS, MEASURES, metrics(), recipes(), ENTRIES, STEPS)
+    for registry in registries:
         if registry.takes(entry):
             registry.register(entry)
             return
@@ -174,8 +173,8 @@ def benchmark(
                 where=place,
                 hint="'counterfoil compare' reads it; evaluate the benchmark that it was made from",
             )
-    if name not in BENCHMARKS and is_benchmark_folder(Path(name)):
-        return load_folder(Path(name))
+    if name not in BENCHMARKS and (stored := _stored(Path(name))) is not None:
+        return stored
     if name and name not in BENCHMARKS and Path(name).is_dir():
         raise DataError(
             "no benchmark in this folder",
@@ -188,8 +187,8 @@ def benchmark(
         raise DataError("no such file or folder", where=data, hint="check --data")
     if images is not None and not is_image_folder(images):
         raise DataError("no such folder", where=images, hint="check --images")
-    if data is not None and data.is_dir() and is_benchmark_folder(data):
-        return load_folder(data)
+    if data is not None and (stored := _stored(data)) is not None:
+        return stored
     if not counts:
         title = f"{card.title}, another selection"
         card = card.model_copy(update={"title": title, "size": None, "counts": {}, "also": {}})
@@ -197,10 +196,21 @@ def benchmark(
     return found
 
 
+def _stored(place: Path) -> Benchmark | None:
+    """The benchmark in a folder of counterfoil's own format, None where it is none."""
+    if not place.is_dir():
+        return None
+    from counterfoil.data.folder import is_benchmark_folder, load
+
+    return load(place) if is_benchmark_folder(place) else None
+
+
 def _in_memory(name: str, data: Any, images: str | Path | None) -> Benchmark:
     """The benchmark of a table of one's own that is in memory; raises `InputError` for any other."""
     if name not in OWN_TABLES:
         raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
+    from counterfoil.data.memory_tables import memory_table
+
     card = benchmark_card(name)
     found: Benchmark = resolve(card.reader)(
         card, memory_table(data), None if images is None else as_path(images)
@@ -271,6 +281,8 @@ def _found_scorer(spec: str, options: Options, memory: Path | None, like: Any) -
     if like is not None:
         load = partial(_with_prompt, like, load)
     if memory is not None and known[prefix].extra == "models":
+        from counterfoil.scorers.lazy import lazy
+
         return lazy(
             prefix, argument, options, load, local_folder(memory), named_models=known[prefix].named_models
         )
@@ -315,15 +327,20 @@ def scorer_name(spec: str) -> tuple[str, str]:
     """
     prefix, colon, argument = spec.partition(":")
     prefix = SCORERS.spelt(prefix)
-    if spec and not (colon and prefix in SCORERS) and is_checkpoint(Path(spec)):
-        prefix, colon, argument = "ckpt", ":", spec
+    if spec and not (colon and prefix in SCORERS) and Path(spec).is_dir():
+        from counterfoil.scorers.checkpoint import is_checkpoint
+
+        if is_checkpoint(Path(spec)):
+            prefix, colon, argument = "ckpt", ":", spec
     if not colon:
         prefix, argument = _bare(spec)
     entry = SCORERS.find(prefix, where=spec)
     if not argument:
         raise InputError("the scorer lacks its argument", given=spec, allowed=f"{prefix}:{entry.argument}")
     if prefix == "metric":
-        metric_names.entry(argument)
+        from counterfoil.scorers.captions.registry import entry as metric_entry
+
+        metric_entry(argument)
     return prefix, argument
 
 
@@ -334,6 +351,8 @@ def full_name(spec: str) -> str:
 
 def _bare(spec: str) -> tuple[str, str]:
     """What a name without a kind means; raises `InputError` where that is nothing, or several things."""
+    from counterfoil.scorers.bare_names import scorers_called
+
     found = scorers_called(spec) if spec else ()
     if len(found) > 1:
         raise InputError("several kinds of scorer could be meant", given=spec, allowed=found)
@@ -356,7 +375,9 @@ def check_metric(spec: str, backbone: str) -> None:
     """
     prefix, name = scorer_name(spec)
     if prefix == "metric":
-        metric_names.check(name, backbone)
+        from counterfoil.scorers.captions.registry import check
+
+        check(name, backbone)
         if not _may_embed(backbone):
             raise _no_model(backbone)
 
@@ -386,13 +407,17 @@ def caption_metrics(
     *,
     memory: Path | None = None,
     settings: Mapping[str, Mapping[str, str]] | None = None,
-) -> dict[str, CaptionMetric]:
+) -> "dict[str, CaptionMetric]":
     """Caption metrics by name; those that look with the same model, asked in the same way, share it.
 
     `settings` are those of each metric, in place of those in `options`, which all get.
     Raises `UnknownNameError` for an unknown metric, and `InputError` where a model is missing, or
     what is named as one embeds nothing.
     """
+    from counterfoil.scorers.captions.base import LocalEmbedder
+    from counterfoil.scorers.captions.registry import METRICS, load
+    from counterfoil.scorers.given_galleries import GivenEmbeddings
+
     models: dict[str, Any] = {}
 
     def backbone(wanted: Options) -> Any:
@@ -415,7 +440,7 @@ def caption_metrics(
         alone = len(names) == 1 or name not in METRICS or METRICS[name].has_model
         return named if alone else replace(DEFAULT, settings=named.settings)
 
-    return {name: metric_names.load(name, own(name), backbone) for name in names}
+    return {name: load(name, own(name), backbone) for name in names}
 
 
 def _no_model(backbone: str) -> InputError:
@@ -428,6 +453,9 @@ def _no_model(backbone: str) -> InputError:
 
 def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, options: Options) -> Any:
     """A model that is there, with the prompt of `options` and no second copy in memory; else a new one."""
+    from counterfoil.scorers.dual import DualEncoder
+    from counterfoil.scorers.lazy import LazyEmbedder
+
     model = like.model() if isinstance(like, LazyEmbedder) else like
     if not isinstance(model, DualEncoder):
         return load(argument, options)
@@ -448,10 +476,12 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
     """
     where = f"{entry.prefix}:{argument}"
     distant = entry.extra == "models" and entry.prefix != "ckpt" and not Path(argument).exists()
-    if distant and entry.prefix != "open-clip" and HUB_NAME.fullmatch(argument):
+    if distant and entry.prefix != "open-clip":
+        from counterfoil.data.hub_reach import in_cache, unreachable
+        from counterfoil.scorers.bare_names import HUB_NAME
+
         # Before libraries are imported, which takes longer than the answer.
-        said = "" if in_cache(argument) else unreachable()
-        if said:
+        if HUB_NAME.fullmatch(argument) and not in_cache(argument) and (said := unreachable()):
             raise _not_to_be_had(where, said)
     try:
         load = resolve(entry.target)
@@ -461,6 +491,8 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
         raise MissingExtraError(error.name or "torch", entry.extra) from None
     if not distant:
         return load(argument, options)
+    from counterfoil.data.hub_reach import cache_alone_where_unreachable
+
     with cache_alone_where_unreachable() as said:
         try:
             return load(argument, options)

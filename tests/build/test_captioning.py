@@ -17,7 +17,7 @@ from counterfoil.build.run import run_recipe, run_step
 from counterfoil.build.step import Work
 from counterfoil.build.steps.caption import EMPTY, NO_IMAGE, NOTHING_ELSE, REFUSED, WriteCaptions
 from counterfoil.build.steps.read import ReadRows
-from counterfoil.engine import Session
+from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, InputError, ModelError
 from counterfoil.scorers.base import Options
 from counterfoil.world.captions import matches

@@ -22,7 +22,7 @@ from counterfoil.build.run import run_step
 from counterfoil.build.step import Output, Work
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.data.records import PixelSource
-from counterfoil.engine import Session
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers.base import Options
 from image_server import asked, colour, edited, fetched

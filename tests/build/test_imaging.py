@@ -15,7 +15,7 @@ from counterfoil.build.imaging import ImagePipeline, PipelineSettings, WantedIma
 from counterfoil.build.run import run_step
 from counterfoil.build.step import Work
 from counterfoil.build.steps.imagine import Imagine
-from counterfoil.engine import Session
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, StorageError
 from made_once import made_once
 

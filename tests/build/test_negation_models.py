@@ -20,7 +20,7 @@ from counterfoil.build.negation.rules import SUGAR_CREPE
 from counterfoil.build.recipe import read_recipe
 from counterfoil.build.run import run_recipe
 from counterfoil.build.steps.negate import Negate
-from counterfoil.engine import Session
+from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError
 from counterfoil.scorers import Options
 from counterfoil.scorers.text_generation import load_generator

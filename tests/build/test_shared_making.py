@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import pytest
 
-from counterfoil.engine import Session
 from counterfoil.engine.executor import RankExecutor
 from counterfoil.engine.made import batch_keys
+from counterfoil.engine.session import Session
 from counterfoil.scorers.base import Identity
 
 Digests = Callable[[Path], dict[str, str]]
@@ -24,7 +24,7 @@ Digests = Callable[[Path], dict[str, str]]
 SCRIPT = """
 import sys, time
 from pathlib import Path
-from counterfoil.engine import Session
+from counterfoil.engine.session import Session
 from counterfoil.engine.executor import executor_named
 from counterfoil.engine.made import batch_keys
 from counterfoil.scorers.base import Identity

@@ -12,7 +12,8 @@ import pytest
 
 from counterfoil.data import Scores
 from counterfoil.data.folder import save
-from counterfoil.evaluation import evaluate, save_run
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.run import save_run
 from counterfoil.world import benchmarks
 from counterfoil.world.sample import quads
 

@@ -9,7 +9,8 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data.folder import save
-from counterfoil.engine import Session, run
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError
 from counterfoil.scorers.base import Options
 

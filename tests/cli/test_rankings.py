@@ -12,7 +12,8 @@ from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.records import Caption, Image
-from counterfoil.evaluation import evaluate, save_run
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.correlation import kendall_tau_b
 from counterfoil.metrics.ranks import Positives
 from counterfoil.world.sample import quads

@@ -30,10 +30,10 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "capabilities.md"
 
 def commands(command: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Every command below one, with its arguments and options in one line."""
-    parts = getattr(command, "commands", None)
-    if parts is not None:
-        for part, below in parts.items():
-            yield from commands(below, f"{name} {part}".strip())
+    if hasattr(command, "list_commands"):
+        context = click.Context(command)
+        for part in command.list_commands(context):
+            yield from commands(command.get_command(context, part), f"{name} {part}".strip())
         return
     options = [
         max(parameter.opts, key=len) if parameter.param_type_name == "option" else parameter.name.upper()

@@ -22,8 +22,9 @@ from counterfoil import catalog
 from counterfoil.data.answers import Answers, Outcomes, Rankings, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Choice
-from counterfoil.engine import Session, run
 from counterfoil.engine.plan import ANSWERS
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.scorers.base import Embedder, Options, Scorer
 from counterfoil.scorers.captions import java
 from counterfoil.scorers.given_galleries import GivenEmbeddings

@@ -7,8 +7,8 @@ import pytest
 from contracts import forms
 from contracts.forms import paragraphs_of, ratings_of
 from counterfoil.data import Caption, Image, Outcomes, Scores
-from counterfoil.engine import align, run
-from counterfoil.engine.align import answered, matched
+from counterfoil.engine.align import align, answered, matched
+from counterfoil.engine.run import run
 from counterfoil.errors import CounterfoilError, ScoreError
 from counterfoil.scorers import given, given_galleries
 from counterfoil.scorers.base import Identity, Options

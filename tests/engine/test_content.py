@@ -6,9 +6,8 @@ import pytest
 
 from counterfoil.data import BytesSource, Caption, FileSource, Image
 from counterfoil.data.records import PixelSource
-from counterfoil.engine import silent
 from counterfoil.engine.content import image_keys
-from counterfoil.engine.plan import check_at_hand, id_key
+from counterfoil.engine.plan import check_at_hand, id_key, silent
 from counterfoil.errors import DataError
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image
-from counterfoil.engine import Session, run
 from counterfoil.engine.retrieve import rank_galleries
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.metrics import contrast
 from counterfoil.scorers.base import Classifier, Identity

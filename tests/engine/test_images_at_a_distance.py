@@ -15,7 +15,8 @@ from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil import catalog
 from counterfoil.data import Benchmark, Caption, Image
 from counterfoil.data.readers.rows import Photos
-from counterfoil.engine import Session, run
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError
 from counterfoil.places import open_place
 from counterfoil.places.files import read_file

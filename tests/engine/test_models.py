@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from counterfoil.engine import Session, run
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 
 pytestmark = pytest.mark.models
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from counterfoil.data import Caption, Image
-from counterfoil.engine import Session, run
 from counterfoil.engine.retrieve import rank_galleries
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import ScoreError
 from counterfoil.scorers import baselines
 from counterfoil.scorers.base import Ability, Options

@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 from contracts.forms import ratings_of
 from counterfoil import catalog
 from counterfoil.data import Caption, Image
-from counterfoil.engine import align
+from counterfoil.engine.align import align
 from counterfoil.errors import ScoreError
 from counterfoil.scorers import given
 from counterfoil.scorers.base import Options

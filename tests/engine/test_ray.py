@@ -23,12 +23,14 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data import Caption, Image
-from counterfoil.engine import Session, ray_cluster, ray_crew, run
+from counterfoil.engine import ray_cluster, ray_crew
 from counterfoil.engine.executor import RankExecutor, executor_named
 from counterfoil.engine.plan import shards
 from counterfoil.engine.ray_cluster import count_workers
 from counterfoil.engine.ray_executor import RayExecutor
 from counterfoil.engine.ray_worker import Greeting, ShardWorker, WorkerFailure, versions
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
 from counterfoil.places import open_place
 from counterfoil.scorers.base import Identity, Options

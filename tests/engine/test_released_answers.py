@@ -10,8 +10,7 @@ from counterfoil.data.benchmark import Card, card
 from counterfoil.data.readers import bivlc, sugarcrepe, winoground
 from counterfoil.data.readers.outcomes import from_table
 from counterfoil.data.tables import read_table
-from counterfoil.engine import align
-from counterfoil.engine.align import answered, matched
+from counterfoil.engine.align import align, answered, matched
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics import contrast

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from counterfoil.data import Caption, Image
-from counterfoil.engine import Session, run
 from counterfoil.engine.cache import SCHEMA
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError, ScoreError, StorageError
 from counterfoil.scorers import baselines
 from counterfoil.scorers.base import Identity

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image
 from counterfoil.data.contrasts import Contrasts
-from counterfoil.engine import run
+from counterfoil.engine.run import run
 from counterfoil.evaluation import audit as auditing
 from counterfoil.evaluation.artefacts import LONGER, artefacts
 from counterfoil.evaluation.chance import one_sided

@@ -9,9 +9,9 @@ from scipy.stats import pearsonr
 from counterfoil.data.benchmark import card
 from counterfoil.data.forms import Rated
 from counterfoil.data.readers import winoground
-from counterfoil.engine import align
+from counterfoil.engine.align import align
 from counterfoil.errors import DataError
-from counterfoil.evaluation import evaluate
+from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.lengths import correlation, length_correlations, mean_words
 from counterfoil.evaluation.run import load_run, save_run
 from counterfoil.scorers import given

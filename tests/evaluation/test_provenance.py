@@ -10,9 +10,10 @@ import pytest
 from counterfoil import catalog
 from counterfoil.data import Benchmark, Scores
 from counterfoil.data.answers import versions
-from counterfoil.engine import Session, run
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
-from counterfoil.evaluation import evaluate
+from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import load_run, save_run
 from counterfoil.scorers.base import Identity, Options, identity_of
 from counterfoil.world import gallery, quads, rated

@@ -6,8 +6,9 @@ from counterfoil.data import Scores
 from counterfoil.data.folder import load, save
 from counterfoil.data.tables import read_table
 from counterfoil.data.training_files import read
-from counterfoil.engine import Session, run
-from counterfoil.evaluation import evaluate
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
+from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import find_runs, load_run, save_run
 from counterfoil.scorers.baselines import load_blind as blind
 from counterfoil.world.sample import quads

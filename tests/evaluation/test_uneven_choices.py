@@ -16,7 +16,9 @@ from counterfoil.catalog import scorer as load_scorer
 from counterfoil.data import Choice, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import load, save
-from counterfoil.engine import Session, align, run
+from counterfoil.engine.align import align
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.evaluation.audit import above_chance
 from counterfoil.evaluation.compare import compare

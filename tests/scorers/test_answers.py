@@ -18,7 +18,8 @@ from counterfoil import catalog
 from counterfoil.data import Benchmark, Card, Choice
 from counterfoil.data.folder import load, save
 from counterfoil.data.records import Caption, Image, PixelSource
-from counterfoil.engine import Session, run
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.generative import answers
@@ -272,7 +273,8 @@ import sys, time
 from pathlib import Path
 from counterfoil import catalog
 from counterfoil.data.folder import load
-from counterfoil.engine import Session, run
+from counterfoil.engine.session import Session
+from counterfoil.engine.run import run
 from counterfoil.scorers.base import Options
 
 model, benchmark, cache, marker, most = sys.argv[1:]

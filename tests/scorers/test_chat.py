@@ -15,7 +15,8 @@ from chat_server import KEY, probability
 from contracts import forms
 from counterfoil import catalog
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine import Session, run
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, ScoreError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.chat import sending_nothing

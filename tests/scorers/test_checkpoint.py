@@ -109,7 +109,8 @@ def test_a_checkpoint_is_an_embedder(
 def test_a_checkpoint_answers_questions(
     kind: str, backbones: Callable[[str], Any], tmp_path: Path, quads: Benchmark
 ) -> None:
-    from counterfoil.engine import Session, run
+    from counterfoil.engine.run import run
+    from counterfoil.engine.session import Session
     from counterfoil.evaluation.evaluate import evaluate
 
     checkpoint.save(tmp_path / "ckpt", backbones(kind), {})
@@ -134,7 +135,8 @@ def test_a_checkpoint_answers_questions(
 def test_a_remembered_checkpoint_is_not_loaded(
     backbones: Callable[[str], Any], tmp_path: Path, quads: Benchmark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from counterfoil.engine import Session, run
+    from counterfoil.engine.run import run
+    from counterfoil.engine.session import Session
 
     checkpoint.save(tmp_path / "ckpt", backbones("open-clip"), {})
     folder, cache = str(tmp_path / "ckpt"), tmp_path / "cache"

@@ -10,8 +10,9 @@ import pytest
 import tiny_matchers
 from contracts import forms
 from counterfoil.data.records import Caption, Image
-from counterfoil.engine import Session, run
 from counterfoil.engine.retrieve import rank_galleries
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.scorers import hf, itm
 from counterfoil.scorers.base import Options, PairScorer

@@ -11,7 +11,7 @@ from counterfoil import catalog
 from counterfoil.data import Benchmark, Caption, Card, Choice, Image
 from counterfoil.data.contrasts import FOLDS, Contrasts
 from counterfoil.data.records import words
-from counterfoil.engine import run
+from counterfoil.engine.run import run
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.scorers import learned
 from counterfoil.scorers.base import Options

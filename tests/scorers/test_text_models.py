@@ -11,7 +11,8 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data.records import Caption, Image
-from counterfoil.engine import Session, run
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.scorers.base import Options
 from counterfoil.tasks.explain import ExplainOptions, explain

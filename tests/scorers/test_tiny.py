@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil import catalog
-from counterfoil.engine import run
+from counterfoil.engine.run import run
 from counterfoil.errors import MissingExtraError
 from counterfoil.metrics.contrast import QUAD as MEASURES
 from counterfoil.scorers import Embedder

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from counterfoil.engine import Session, run
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import Identity, check_kept, identity_of
 from counterfoil.world import quads

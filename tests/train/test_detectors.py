@@ -13,7 +13,8 @@ from counterfoil import catalog  # noqa: E402
 from counterfoil.data import Benchmark, BytesSource, Card, Choice, Image, Quad  # noqa: E402
 from counterfoil.data.records import Caption, PixelSource  # noqa: E402
 from counterfoil.data.training_rows import TrainingSet  # noqa: E402
-from counterfoil.engine import Session, run  # noqa: E402
+from counterfoil.engine.run import run  # noqa: E402
+from counterfoil.engine.session import Session  # noqa: E402
 from counterfoil.errors import DataError, InputError, ModelError, StorageError  # noqa: E402
 from counterfoil.metrics import detection  # noqa: E402
 from counterfoil.scorers import checkpoint, networks  # noqa: E402

@@ -13,30 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from counterfoil import __version__
-from counterfoil.cli import (
-    annotate,
-    annotation,
-    audit,
-    benchmark_files,
-    build,
-    cache,
-    captions,
-    demo,
-    estimate,
-    evaluate,
-    explain,
-    faults,
-    interrupts,
-    jobs,
-    list,
-    mix,
-    publish,
-    reproduce,
-    runs,
-    train,
-    usage,
-    world,
-)
+from counterfoil.cli import faults, interrupts, usage
 from counterfoil.cli.plain_text import complain, main_process
 
 #: The exit code of a process that Ctrl-C stopped.
@@ -45,9 +22,38 @@ INTERRUPTED = 130
 _OTHERS_FIRST = 3.0
 
 
+#: Every command, in the order of `--help`, and where it stands in this package.
+COMMANDS = {
+    "evaluate": "evaluate:command",
+    "explain": "explain:command",
+    "audit": "audit:command",
+    "fetch": "benchmark_files:fetch",
+    "compare": "runs:compare",
+    "pool": "annotation:pool",
+    "bias": "annotation:bias",
+    "preferences": "annotation:preferences",
+    "rankings": "runs:rankings",
+    "lengths": "runs:lengths",
+    "reproduce": "reproduce:command",
+    "save": "benchmark_files:save",
+    "publish": "publish:command",
+    "train": "train:command",
+    "mix": "mix:command",
+    "demo": "demo:command",
+    "estimate": "estimate:command",
+    "work": "jobs:work",
+    "merge": "jobs:merge",
+    "build": "build:app",
+    "annotate": "annotate:app",
+    "captions": "captions:app",
+    "world": "world:app",
+    "list": "list:app",
+    "cache": "cache:app",
+}
+
 app = typer.Typer(
     name="counterfoil",
-    cls=usage.OneLine,
+    cls=usage.lazily(COMMANDS),
     help="Do these images and captions belong together, and how sure can we be of the answer?",
     epilog="Start with: counterfoil demo",
     no_args_is_help=True,
@@ -55,52 +61,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function, epilog in (
-    (evaluate.command, evaluate.EPILOG),
-    (explain.command, explain.EPILOG),
-    (audit.command, audit.EPILOG),
-    (benchmark_files.fetch, benchmark_files.FETCH_EPILOG),
-    (runs.compare, runs.COMPARE_EPILOG),
-    (annotation.pool, annotation.POOL_EPILOG),
-    (annotation.bias, annotation.BIAS_EPILOG),
-    (annotation.preferences, annotation.PREFERENCES_EPILOG),
-    (runs.rankings, runs.RANKINGS_EPILOG),
-    (runs.lengths, runs.LENGTHS_EPILOG),
-    (reproduce.command, reproduce.EPILOG),
-    (benchmark_files.save, benchmark_files.SAVE_EPILOG),
-    (publish.command, publish.EPILOG),
-    (train.command, train.EPILOG),
-    (mix.command, mix.EPILOG),
-    (demo.command, demo.EPILOG),
-    (estimate.command, estimate.EPILOG),
-    (jobs.work, jobs.WORK_EPILOG),
-    (jobs.merge, jobs.MERGE_EPILOG),
-):
-    name = function.__name__ if function.__name__ != "command" else function.__module__.rpartition(".")[2]
-    app.command(
-        name,
-        cls=usage.Command,
-        help=usage.flowing(function.__doc__ or ""),
-        epilog=usage.flowing(epilog),
-        # What follows the name of another command is that command's.
-        context_settings={"allow_interspersed_args": function is not estimate.command},
-    )(usage.with_levels(function))
-for command in (
-    *world.app.registered_commands,
-    *captions.app.registered_commands,
-    *list.app.registered_commands,
-    *cache.app.registered_commands,
-):
-    command.cls = usage.Command
-    command.callback = command.callback and usage.with_levels(command.callback)
-    command.help = usage.flowing((command.callback and command.callback.__doc__) or "")
-    command.epilog = usage.flowing(command.epilog or "")
-app.add_typer(build.app, name="build")
-app.add_typer(annotate.app, name="annotate")
-app.add_typer(captions.app, name="captions")
-app.add_typer(world.app, name="world")
-app.add_typer(list.app, name="list")
-app.add_typer(cache.app, name="cache")
 
 
 def _show_version(wanted: bool | None) -> None:

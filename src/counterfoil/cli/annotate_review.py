@@ -233,7 +233,7 @@ def readmit(
     )
 
 
-DELETE_EPILOG = """Examples:
+DELETE_AFTER_EPILOG = """Examples:
 
   counterfoil annotate export campaign/ --no-people --out labels/
 

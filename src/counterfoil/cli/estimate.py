@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from counterfoil.tasks.estimate import Costs, WorkEstimate
     from counterfoil.tasks.projection import WorkProjection
 
+#: What follows the name of another command is that command's.
+CONTEXT_SETTINGS = {"allow_interspersed_args": False}
+
 EPILOG = """Examples:
 
   counterfoil estimate evaluate vqa:Qwen/Qwen3-VL-4B-Instruct bivlc

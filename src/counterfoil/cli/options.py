@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -221,7 +221,6 @@ class WorkOptions:
         """The arguments of the same names of a task."""
         from counterfoil.cli.paths import cache_folder
         from counterfoil.engine.executor import executor_named
-        from counterfoil.engine.ray_executor import RayExecutor
 
         cache = None if self.no_cache else cache_folder(self.cache)
         # A job and an estimate run other commands with executors of their own.
@@ -229,8 +228,8 @@ class WorkOptions:
         if executor is None:
             executor = executor_named(self.executor)
             ending = ENDING.get()
-            if isinstance(executor, RayExecutor) and ending is not None:
-                ending.callback(executor.close)
+            if executor.distant and ending is not None:
+                ending.callback(cast(Any, executor).close)
         return {
             "cache": cache,
             "batch_size": self.batch_size,

@@ -1,11 +1,12 @@
 """Usage of commands: mistyped options in one line, files that arguments name, --quiet and --verbose."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import wraps
+from importlib import import_module
 from typing import Annotated, Any, cast
 
 import typer
@@ -123,6 +124,74 @@ class OneLine(TyperGroup):
         """As Typer does it, with its errors as ours."""
         with _in_one_line():
             return super().invoke(ctx)
+
+
+class _Commands(Mapping[str, Any]):
+    """Commands by name, each made when it is asked for."""
+
+    def __init__(self, rows: Mapping[str, str], wrap: Callable[..., Any]) -> None:
+        self._rows, self._wrap = rows, wrap
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            module, _, attribute = self._rows[name].partition(":")
+            self._loaded[name] = _loaded(
+                name, import_module(f"counterfoil.cli.{module}"), attribute, self._wrap
+            )
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def _loaded(name: str, module: Any, attribute: str, wrap: Callable[..., Any]) -> Any:
+    """A command of a module's function, or a group of its app.
+
+    The examples of a function are the module's `NAME_EPILOG`, else its `EPILOG`.
+    """
+    made = getattr(module, attribute)
+    if isinstance(made, typer.Typer):
+        for command in made.registered_commands:
+            if not (command.cls and issubclass(command.cls, Command)):
+                command.cls = Command
+                command.help = flowing((command.callback and command.callback.__doc__) or "")
+                command.epilog = flowing(command.epilog or "")
+                command.callback = command.callback and with_levels(command.callback)
+    else:
+        epilog = getattr(module, f"{attribute.rstrip('_').upper()}_EPILOG", None) or module.EPILOG
+        function, made = made, typer.Typer(rich_markup_mode="rich", add_completion=False)
+        made.command(
+            name,
+            cls=Command,
+            help=flowing(function.__doc__ or ""),
+            epilog=flowing(epilog),
+            context_settings=getattr(module, "CONTEXT_SETTINGS", None),
+        )(with_levels(wrap(function)))
+    found = typer.main.get_command(made)
+    found.name = name
+    return found
+
+
+def lazily(rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: function) -> type[OneLine]:
+    """A class of groups whose commands are imported when they are asked for.
+
+    `rows` says of each name which "module:function" of `counterfoil.cli` it is, or which "module:app".
+    Functions go through `wrap`.
+    """
+
+    class LazyGroup(OneLine):
+        def __init__(self, *given: Any, **options: Any) -> None:
+            super().__init__(*given, **options)
+            self.commands = cast(Any, _Commands(rows, wrap))
+
+        def list_commands(self, ctx: Any) -> list[str]:
+            return [*rows]
+
+    return LazyGroup
 
 
 @contextmanager

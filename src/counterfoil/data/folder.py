@@ -66,7 +66,7 @@ BUILT = "benchmark"
 _CORPUS = "corpus.json"
 _CAPTIONS = Schema({"id": ColumnSchema("text", unique=True), "text": ColumnSchema("text", null=True)})
 #: Every table of questions that one of counterfoil's own forms has.
-TABLES = tuple(dict.fromkeys(name for form in FORMS.own.values() for name in form.schemas))
+TABLES = tuple(dict.fromkeys(name for form in map(FORMS.__getitem__, FORMS.own) for name in form.schemas))
 #: All that a benchmark's folder holds, whatever its form.
 FILES = (_MANIFEST, _IMAGES, _CORPUS, *_FILES, *TABLES, UNFINISHED)
 

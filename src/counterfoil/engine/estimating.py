@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from math import sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy import ndarray
@@ -72,6 +72,8 @@ class EstimatingExecutor:
     `stages` are what was found, and `spent` the seconds that this took itself. Raises `InputError` for fewer
     than 2 batches.
     """
+
+    distant: ClassVar[bool] = False
 
     sample: int = 12
     stages: list[StageEstimate] = field(default_factory=list)

@@ -10,10 +10,9 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from counterfoil.engine.pace import ShardPace
-from counterfoil.engine.ray_executor import RayExecutor
 from counterfoil.engine.shard_work import Advance, ShardWork
 from counterfoil.errors import InputError
 
@@ -25,7 +24,9 @@ _POLL = 0.2
 
 @runtime_checkable
 class Executor(Protocol):
-    """Computes what a stage lacks."""
+    """Computes what a stage lacks; `distant` says whether processes that others start do it."""
+
+    distant: ClassVar[bool]
 
     def run(self, work: ShardWork, advance: Advance) -> bool:
         """Have all shards of `work` computed and kept; whether their values are all in `work.values` now.
@@ -37,6 +38,8 @@ class Executor(Protocol):
 
 class LocalExecutor:
     """This process computes everything, one shard after the other."""
+
+    distant: ClassVar[bool] = False
 
     def run(self, work: ShardWork, advance: Advance) -> bool:
         """Compute all shards here."""
@@ -58,6 +61,8 @@ class RankExecutor:
 
     Raises `InputError` for a rank outside 0 to `of` - 1.
     """
+
+    distant: ClassVar[bool] = False
 
     rank: int
     of: int
@@ -108,6 +113,8 @@ def executor_named(name: str) -> Executor:
     if ranks := _RANKS.fullmatch(name):
         return RankExecutor(int(ranks[1]), int(ranks[2]))
     if ray := _RAY.fullmatch(name):
+        from counterfoil.engine.ray_executor import RayExecutor
+
         address = f"ray://{ray[2]}" if ray[1] == "://" else ray[2] or os.environ.get("RAY_ADDRESS", "")
         return RayExecutor(address, None if ray[3] is None else float(ray[3]))
     raise InputError(

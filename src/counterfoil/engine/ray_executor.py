@@ -11,7 +11,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from counterfoil.engine.cache import Cache
 from counterfoil.engine.pace import AT_ONCE, ShardPace
@@ -48,6 +48,8 @@ class RayExecutor:
     Raises `InputError` for a number of processors that cannot be; `run` raises it where there is no cluster,
     and where a worker has other versions or another scorer than the driver or does not see the cache.
     """
+
+    distant: ClassVar[bool] = True
 
     address: str = ""
     cpus: float | None = None

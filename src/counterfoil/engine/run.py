@@ -1,7 +1,7 @@
 """Answers of any scorer to any benchmark, with the fewest computations, none of which is repeated."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Float64, Int64
@@ -9,16 +9,11 @@ from numpy import ndarray
 
 from counterfoil.data.answers import Answers, Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.contrasts import Contrasts
 from counterfoil.data.records import Caption, Image
-from counterfoil.engine.align import align
-from counterfoil.engine.caption_scoring import score_benchmark
-from counterfoil.engine.picks import pick, score_or_refuse
 from counterfoil.engine.plan import ability_for, check_at_hand, items, with_pairs
-from counterfoil.engine.retrieve import Given, rank_galleries
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.metrics import detection
+from counterfoil.registry import resolve
 from counterfoil.scorers.base import (
     Ability,
     Classifier,
@@ -28,11 +23,6 @@ from counterfoil.scorers.base import (
     TextEmbedder,
     abilities,
 )
-from counterfoil.scorers.captions.base import CaptionMetric
-from counterfoil.scorers.given import GivenTable
-from counterfoil.scorers.given_galleries import GivenEmbeddings
-from counterfoil.scorers.learned import LearnedScorer
-from counterfoil.scorers.questions import QuestionScorer
 
 _TIES = "equal probabilities are wrong, and one half is natural"
 
@@ -50,6 +40,8 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
 
     Source: BiVLC, section 5.3.
     """
+    from counterfoil.metrics.detection import two_steps
+
     ability_for(scorer, benchmark)
     captions, images = benchmark.paired.slots()
     candidates = {
@@ -64,7 +56,7 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
         for kind, slots in candidates.items()
     }
     if len(synthetic) == 2:
-        right = detection.two_steps(synthetic["captions"], synthetic["images"])
+        right = two_steps(synthetic["captions"], synthetic["images"])
     else:
         (of_candidates,) = synthetic.values()
         right = {"accuracy": _least(of_candidates, benchmark.paired.correct)}
@@ -73,8 +65,10 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
 
 def _least(probability: Float[ndarray, "n k"], correct: int) -> Bool[ndarray, "n"]:
     """Whether the first `correct` of each row are all less likely synthetic than all others."""
+    from counterfoil.metrics.detection import likelier
+
     pair = np.stack([probability[:, :correct].max(axis=1), probability[:, correct:].min(axis=1)], axis=1)
-    return detection.likelier(pair) == 1
+    return likelier(pair) == 1
 
 
 #: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
@@ -83,14 +77,7 @@ _BLOCK = 1 << 24
 
 def run(
     benchmark: Benchmark,
-    scorer: TextEmbedder
-    | PairScorer
-    | Scorer
-    | QuestionScorer
-    | Classifier
-    | Given
-    | CaptionMetric
-    | LearnedScorer,
+    scorer: Any,
     *,
     session: Session = Session(),
 ) -> Answers:
@@ -123,8 +110,14 @@ def run(
     """
     ability = ability_for(scorer, benchmark)
     if benchmark.questions.directed:
-        return rank_galleries([benchmark], cast(Given, scorer), session=session)[0]
-    return _QUESTIONS[ability](benchmark, scorer, session=session)
+        from counterfoil.engine.retrieve import rank_galleries
+
+        return rank_galleries([benchmark], scorer, session=session)[0]
+    answer = _QUESTIONS[ability]
+    found: Answers = (resolve(answer) if isinstance(answer, str) else answer)(
+        benchmark, scorer, session=session
+    )
+    return found
 
 
 def score_items(
@@ -195,6 +188,8 @@ def _texts(benchmark: Benchmark, scorer: TextEmbedder, *, session: Session) -> S
 def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
     """Every distinct pair scored once."""
     if hasattr(scorer, "unanswered"):
+        from counterfoil.engine.picks import score_or_refuse
+
         return score_or_refuse(benchmark, scorer, session=session)
     work, kept = session.prepare(benchmark, scorer)
     scores = work.spread(session.score_pairs(scorer, work, kept))
@@ -202,28 +197,32 @@ def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Sessi
     return _signed(benchmark, scorer, scores, session)
 
 
-def _learned(benchmark: Benchmark, scorer: LearnedScorer, *, session: Session) -> Scores:
+def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
     """The answer to every question by what was learned from others; no image is opened."""
     check_at_hand(benchmark, images=False)
+    from counterfoil.data.contrasts import Contrasts
+
     contrasts = Contrasts.of(benchmark)
     found = benchmark.questions.caption_candidates()
     assert found is not None
     return _signed(benchmark, scorer, scorer.answer(contrasts)[found.row_of], session)
 
 
-def _aligned(benchmark: Benchmark, given: GivenTable | GivenEmbeddings, *, session: Session) -> Answers:
+def _aligned(benchmark: Benchmark, given: Any, *, session: Session) -> Answers:
     """Given answers, matched to the questions."""
+    from counterfoil.engine.align import align
+
     return with_provenance(align(given, benchmark, note=session.note), given, session=session)
 
 
 #: The functions that answer questions of forms other than galleries, by ability.
-_QUESTIONS: Mapping[Ability, Callable[..., Answers]] = {
+_QUESTIONS: Mapping[Ability, Callable[..., Answers] | str] = {
     "embeds": _embedded,
     "embeds_texts": _texts,
     "scores_pairs": _paired,
-    "picks": pick,
+    "picks": "counterfoil.engine.picks:pick",
     "classifies": detect,
-    "reads_references": score_benchmark,
+    "reads_references": "counterfoil.engine.caption_scoring:score_benchmark",
     "learns": _learned,
     "given_scores": _aligned,
     "given_embeddings": _aligned,
@@ -232,7 +231,7 @@ _QUESTIONS: Mapping[Ability, Callable[..., Answers]] = {
 
 def _signed(
     benchmark: Benchmark,
-    scorer: TextEmbedder | PairScorer | Scorer | LearnedScorer,
+    scorer: Any,
     scores: Float64[ndarray, "..."],
     session: Session,
 ) -> Scores:

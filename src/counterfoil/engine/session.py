@@ -34,7 +34,6 @@ from counterfoil.engine.plan import (
     used_images,
     warn,
 )
-from counterfoil.engine.ray_executor import RayExecutor
 from counterfoil.engine.shard_work import (
     Compute,
     ShardWork,
@@ -285,7 +284,7 @@ class Session:
         of a cluster are not asked, as for endpoints, whose keys and pace are this process's.
         """
         keeps = self.executor is not LOCAL
-        session = replace(self, executor=LOCAL) if here and isinstance(self.executor, RayExecutor) else self
+        session = replace(self, executor=LOCAL) if here and self.executor.distant else self
         values = MadeBytes("made", keys, take, keeps=keeps)
         session._finish(
             maker,

@@ -18,7 +18,7 @@ from numpy import ndarray
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.forms import gallery, of
-from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.result import Run, tenths
 from counterfoil.stats.estimates import cluster_interval, difference_interval
 from counterfoil.stats.sharing import Sharing
 from counterfoil.stats.tests import holm
@@ -113,18 +113,6 @@ def points(difference: Evidence) -> str:
         tenths(each, signed=True) for each in (difference.value, difference.low, difference.high)
     )
     return f"{value} points ({low} to {high})"
-
-
-def tenths(value: float, *, signed: bool = False) -> str:
-    """A ratio, a correlation or a difference times a hundred, with one decimal.
-
-    What rounds to nothing has no sign.
-
-    >>> tenths(-0.0412), tenths(0.5), tenths(0.069, signed=True), tenths(-0.0002, signed=True)
-    ('−4.1', '50.0', '+6.9', '0.0')
-    """
-    text = f"{100 * value:{'+' if signed else ''}.1f}"
-    return text.replace("-", "−") if float(text) else text.lstrip("+-")
 
 
 @dataclass(frozen=True, eq=False)

@@ -238,3 +238,15 @@ def _questions(provenance: Mapping[str, Any], measure: str) -> Iterator[str]:
 def _of_groups(measure: str) -> bool:
     declared = find(measure) if measure else None
     return declared is not None and bool(declared.macro_of)
+
+
+def tenths(value: float, *, signed: bool = False) -> str:
+    """A ratio, a correlation or a difference times a hundred, with one decimal.
+
+    What rounds to nothing has no sign.
+
+    >>> tenths(-0.0412), tenths(0.5), tenths(0.069, signed=True), tenths(-0.0002, signed=True)
+    ('−4.1', '50.0', '+6.9', '0.0')
+    """
+    text = f"{100 * value:{'+' if signed else ''}.1f}"
+    return text.replace("-", "−") if float(text) else text.lstrip("+-")

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.replicates import tenths
-from counterfoil.evaluation.result import Estimate, Run
+from counterfoil.evaluation.result import Estimate, Run, tenths
 from counterfoil.report.drawing import (
     INK,
     MUTED,

@@ -14,8 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.replicates import tenths
-from counterfoil.evaluation.result import Run
+from counterfoil.evaluation.result import Run, tenths
 from counterfoil.report import drawing, markup
 from counterfoil.report.labels import WORDS, measure_label, measure_meaning
 

@@ -38,8 +38,6 @@ from counterfoil.scorers.base import (
     text_of,
 )
 from counterfoil.scorers.images import prepared
-from counterfoil.scorers.learned import FITS, LearnedScorer, Unigram
-from counterfoil.scorers.learned import load as load_learned
 from counterfoil.store import digest, digest_value
 
 #: Numbers in a random direction.
@@ -233,13 +231,11 @@ def _mean_image(path: Path) -> ndarray:
     return (total / len(files)).round().astype(np.uint8)
 
 
-#: The blind scorers by name; `constant-image` has a model behind it.
-BLIND = ("constant", "random", "length", *FITS, "constant-image")
+#: The blind scorers that learn nothing.
+_BLIND = ("constant", "random", "length")
 
 
-def load_blind(
-    argument: str, options: Options = DEFAULT
-) -> Constant | Random | Length | LearnedScorer | Unigram:
+def load_blind(argument: str, options: Options = DEFAULT) -> Any:
     """`constant`, `random` (draws from `options.seed`), `length` or one that learns (`scorers.learned`).
 
     Raises `UnknownNameError` for any other.
@@ -248,22 +244,24 @@ def load_blind(
     array([0.])
     """
     name = f"blind:{argument}"
-    if argument in FITS:
-        return load_learned(argument, options)
     if argument == "constant-image":
         raise InputError(
             "needs a model that looks at the mean image",
             where=name,
             hint="--scorer open-clip:ARCH/PRETRAINED",
         )
+    if argument not in _BLIND:
+        from counterfoil.scorers.learned import FITS, load
+
+        if argument in FITS:
+            return load(argument, options)
+        raise UnknownNameError("blind scorer", argument, (*_BLIND, *FITS, "constant-image"), where=name)
     reject_unused_options(name, options)
     if argument == "random":
         return Random(Identity(name, revision="1", options={"seed": options.seed}), options.seed)
     if argument == "constant":
         return Constant(Identity(name, revision="1"))
-    if argument == "length":
-        return Length(Identity(name, revision="1"))
-    raise UnknownNameError("blind scorer", argument, BLIND, where=name)
+    return Length(Identity(name, revision="1"))
 
 
 #: The eleven basic colour words of English (Berlin and Kay, 1969), each with a few colours of CSS that carry

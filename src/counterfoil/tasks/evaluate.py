@@ -16,8 +16,6 @@ from counterfoil import catalog
 from counterfoil.data.answers import Answers, Outcomes, Scores, about
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
-from counterfoil.engine.rerank import name as reranked
-from counterfoil.engine.retrieve import rank_galleries
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.errors import CounterfoilError, ScoreError
 from counterfoil.evaluation.evaluate import IntervalMethod, decided
@@ -26,7 +24,6 @@ from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import Outputs, existing_paths, guarding
 from counterfoil.scorers.base import DEFAULT, Options
-from counterfoil.scorers.checkpoint import is_checkpoint
 from counterfoil.store import check_writable
 from counterfoil.tasks import evaluation_inputs as inputs
 from counterfoil.tasks.feedback import SILENT, Feedback
@@ -134,6 +131,8 @@ class Evaluation:
                 return answer_benchmark(part.benchmark, scorer, session=session)
             if not self._ranked:
                 galleries = [each for each in self._parts if each.benchmark.questions.directed]
+                from counterfoil.engine.retrieve import rank_galleries
+
                 found = rank_galleries(
                     [each.benchmark for each in galleries],
                     self.scorer,
@@ -295,8 +294,13 @@ def _prepare(
 
 def _with_kind(scorer: Any, feedback: Feedback) -> Any:
     """A scorer that was named without its kind, with it, which is said; any other as it is."""
-    if not isinstance(scorer, str) or not scorer or (Path(scorer).is_dir() and is_checkpoint(Path(scorer))):
+    if not isinstance(scorer, str) or not scorer:
         return scorer
+    if Path(scorer).is_dir():
+        from counterfoil.scorers.checkpoint import is_checkpoint
+
+        if is_checkpoint(Path(scorer)):
+            return scorer
     full = catalog.full_name(scorer)
     if full != scorer:
         kind = full.partition(":")[0]
@@ -310,6 +314,8 @@ def _called(scorer: Any, options: EvaluateOptions) -> str:
         return options.name
     first = options.first_stage
     if first is not None:
+        from counterfoil.engine.rerank import name as reranked
+
         return reranked(_name(scorer), _name(first), options.depth)
     return f"{_name(scorer)} {options.scorer.backbone if isinstance(scorer, str) else ''}".strip()
 

@@ -76,20 +76,22 @@ def whole_benchmark(name: str, place: Path | None, images: Path | None) -> Bench
 
 def scorer_for(scorer: Any, benchmark: Benchmark) -> Any:
     """The scorer that answers `benchmark`: a caption metric has variants for videos and images."""
-    from counterfoil.engine.caption_scoring import metric_for
     from counterfoil.scorers.base import abilities
 
     if "reads_references" not in abilities(scorer):
         return scorer
+    from counterfoil.engine.caption_scoring import metric_for
+
     return metric_for(scorer, benchmark.images, benchmark.corpus)
 
 
 def check(scorer: Any, benchmark: Benchmark) -> None:
     """Raise where a caption metric lacks something in a benchmark, before any benchmark is measured."""
-    from counterfoil.engine.caption_scoring import check as check_metric
     from counterfoil.scorers.base import abilities
 
     if "reads_references" in abilities(scorer):
+        from counterfoil.engine.caption_scoring import check as check_metric
+
         check_metric(benchmark, scorer)
 
 
@@ -129,9 +131,9 @@ def benchmark(
     name: str, data: Path | None, images: Path | None, scorer: Any, *, counts: bool = True
 ) -> Benchmark:
     """The benchmark from its data; from the questions that given answers carry where no data is named."""
-    from counterfoil.scorers.given import GivenTable
+    from counterfoil.scorers.base import abilities
 
-    if data is None and isinstance(scorer, GivenTable) and name in catalog.benchmarks():
+    if data is None and "given_scores" in abilities(scorer) and name in catalog.benchmarks():
         carried = catalog.benchmark_from_answers(name, scorer.table)
         if carried is not None:
             return carried
@@ -145,15 +147,19 @@ def narrowed(
 
     `limit` leaves so many questions, and `unanswered` "leave-out" those that given outcomes answer.
     """
-    from counterfoil.engine.align import answered, covered, matched
-    from counterfoil.scorers.given import GivenTable
+    from counterfoil.scorers.base import abilities
 
-    if isinstance(scorer, GivenTable) and scorer.partial:
+    given = "given_scores" in abilities(scorer)
+    if not given or (not scorer.partial and scorer.unanswered is None and limit is None):
+        return None, benchmark if limit is None else benchmark.limited(limit), 0
+    from counterfoil.engine.align import answered, covered, matched
+
+    if scorer.partial:
         whole, benchmark = len(benchmark), covered(scorer, benchmark)
         if len(benchmark) < whole:
             feedback.note(f"{benchmark.name}: {len(benchmark):,} of {whole:,} questions are answered in full")
-    if not isinstance(scorer, GivenTable) or (scorer.unanswered is None and limit is None):
-        return None, benchmark if limit is None else benchmark.limited(limit), 0
+    if scorer.unanswered is None and limit is None:
+        return None, benchmark, 0
     scorer = matched(scorer, benchmark, note=feedback.warn)
     if limit is not None:
         scorer, benchmark = scorer.take(benchmark.spread(limit)), benchmark.limited(limit)

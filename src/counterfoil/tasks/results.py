@@ -12,10 +12,9 @@ import pyarrow as pa
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
-from counterfoil.report import figures, tables
+from counterfoil.report import tables
 from counterfoil.report.markup import Cell, Column, Row, Table, to_text
 from counterfoil.report.notes import rests_on
-from counterfoil.report.page_frame import fragment
 from counterfoil.tasks.outputs import write
 
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
@@ -57,6 +56,8 @@ class Tabular(ABC):
         return "\n".join(["\n\n".join(map(to_text, self.tables)), *self.notes])
 
     def _repr_html_(self) -> str:
+        from counterfoil.report.page_frame import fragment
+
         return fragment(self.tables, self.notes)
 
 
@@ -86,6 +87,8 @@ class EvaluationRun(Tabular, Run):
 
     def plot(self, measures: list[str] | None = None) -> Any:
         """A matplotlib figure of the measures with intervals and chance, by default of the main ones."""
+        from counterfoil.report import figures
+
         return figures.measures(self._alone, measures)
 
     def to_html(

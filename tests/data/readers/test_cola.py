@@ -11,7 +11,8 @@ import pytest
 from contracts import forms
 from counterfoil.data.benchmark import Benchmark, card
 from counterfoil.data.readers import cola
-from counterfoil.engine import Session, run
+from counterfoil.engine.run import run
+from counterfoil.engine.session import Session
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import chance, evaluate
 from counterfoil.scorers.baselines import load_blind

@@ -48,14 +48,20 @@ ENTRIES: Registry[FormEntry] = _Entries("form of question", FormEntry, "counterf
 
 
 class Forms(Mapping[str, T]):
-    """What one layer knows of every form, by name; `part` names its field of a `FormEntry`."""
+    """What one layer knows of every form, by name; `part` names its field of a `FormEntry`.
 
-    def __init__(self, own: Mapping[str, T], part: str) -> None:
-        self.own, self._part = own, part
+    A form of `own` may be the "module:class" of what is known, imported when it is asked for.
+    """
+
+    def __init__(self, own: Mapping[str, T | str], part: str) -> None:
+        self.own, self._part = dict(own), part
 
     def __getitem__(self, name: str) -> T:
-        if name in self.own:
-            return self.own[name]
+        known = self.own.get(name)
+        if isinstance(known, str):
+            known = self.own[name] = resolve(known)()
+        if known is not None:
+            return known
         found: T = resolve(getattr(ENTRIES[name], self._part))
         return found
 

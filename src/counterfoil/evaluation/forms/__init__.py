@@ -3,21 +3,17 @@
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Forms
 from counterfoil.evaluation.forms.base import FormEvaluation
-from counterfoil.evaluation.forms.contrast import ChoiceEvaluation, PreferenceEvaluation, QuadEvaluation
-from counterfoil.evaluation.forms.gallery import GalleryEvaluation
-from counterfoil.evaluation.forms.rated import RatedEvaluation
-from counterfoil.evaluation.forms.statement import StatementEvaluation
 
 #: The evaluation of every form, by the form's name.
 FORMS: Forms[FormEvaluation] = Forms(
     {
-        "quad": QuadEvaluation(),
-        "choice": ChoiceEvaluation(),
-        "paraphrase": ChoiceEvaluation(),
-        "preference": PreferenceEvaluation(),
-        "statement": StatementEvaluation(),
-        "gallery": GalleryEvaluation(),
-        "rated": RatedEvaluation(),
+        "quad": "counterfoil.evaluation.forms.contrast:QuadEvaluation",
+        "choice": "counterfoil.evaluation.forms.contrast:ChoiceEvaluation",
+        "paraphrase": "counterfoil.evaluation.forms.contrast:ChoiceEvaluation",
+        "preference": "counterfoil.evaluation.forms.contrast:PreferenceEvaluation",
+        "statement": "counterfoil.evaluation.forms.statement:StatementEvaluation",
+        "gallery": "counterfoil.evaluation.forms.gallery:GalleryEvaluation",
+        "rated": "counterfoil.evaluation.forms.rated:RatedEvaluation",
     },
     "evaluation",
 )

@@ -3,21 +3,17 @@
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Forms
 from counterfoil.report.forms.base import FormReport
-from counterfoil.report.forms.contrast import ChoiceReport, ParaphraseReport, QuadReport
-from counterfoil.report.forms.gallery import GalleryReport
-from counterfoil.report.forms.rated import PreferenceReport, RatedReport
-from counterfoil.report.forms.statement import StatementReport
 
 #: The report of every form, by the form's name; browsers stand in a page in this order.
 FORMS: Forms[FormReport] = Forms(
     {
-        "quad": QuadReport(),
-        "choice": ChoiceReport(),
-        "paraphrase": ParaphraseReport(),
-        "statement": StatementReport(),
-        "gallery": GalleryReport(),
-        "rated": RatedReport(),
-        "preference": PreferenceReport(),
+        "quad": "counterfoil.report.forms.contrast:QuadReport",
+        "choice": "counterfoil.report.forms.contrast:ChoiceReport",
+        "paraphrase": "counterfoil.report.forms.contrast:ParaphraseReport",
+        "statement": "counterfoil.report.forms.statement:StatementReport",
+        "gallery": "counterfoil.report.forms.gallery:GalleryReport",
+        "rated": "counterfoil.report.forms.rated:RatedReport",
+        "preference": "counterfoil.report.forms.rated:PreferenceReport",
     },
     "report",
 )

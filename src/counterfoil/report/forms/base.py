@@ -11,7 +11,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report import drawing, figures, tables
+from counterfoil.report import drawing, tables
 from counterfoil.report import labels as label_of
 from counterfoil.report.labels import amount, measure_label, measure_meaning
 from counterfoil.report.markup import Column, Table, number, text_table
@@ -260,6 +260,8 @@ def dots(
     comparison: Comparison, name: str, title: str, caption: str, measures: Sequence[str], *, columns: int = 3
 ) -> Drawing:
     """Dots and whiskers of some measures, side by side where there is room."""
+    from counterfoil.report import figures
+
     wide = drawing.svg(figures.measures(comparison, measures, columns=columns), name=name, title=title)
     narrow = drawing.svg(figures.measures(comparison, measures, columns=1), name=f"{name}-n", title=title)
     return Drawing(title, caption, wide, narrow)
@@ -291,6 +293,8 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
 def _group_drawings(
     comparison: Comparison, grouping: str, groups: int, name: str, measures: Sequence[str]
 ) -> list[Drawing]:
+    from counterfoil.report import figures
+
     by = label_of.grouping(grouping)
     heats = [
         drawing.svg(
@@ -309,6 +313,8 @@ def _group_drawings(
 
 def margins(comparison: Comparison, name: str, measure: str) -> tuple[str, ...]:
     """One small figure per scorer that has scores, best first."""
+    from counterfoil.report import figures
+
     shown = [run.name for run in comparison.runs if figures.margin_values(run, measure) is not None]
     return tuple(
         drawing.svg(
@@ -329,12 +335,16 @@ def among_pairs(comparison: Comparison, family: Comparison) -> str:
 
 def significance(comparison: Comparison, name: str, measure: str, among: str) -> Drawing:
     """The differences of the pairs of scorers in a measure; `among` says in the title which they are."""
+    from counterfoil.report import figures
+
     title = f"Differences in {measure_label(measure)}{among}"
     return Drawing(title, "", drawing.svg(figures.significance(comparison, measure), name=name, title=title))
 
 
 def versus(comparison: Comparison, name: str, pair: tuple[str, str], title: str, caption: str) -> Drawing:
     """One direction against the other, by two measures."""
+    from counterfoil.report import figures
+
     wide = drawing.svg(figures.directions(comparison, pair), name=name, title=title)
     narrow = drawing.svg(figures.directions(comparison, pair, size=3.9), name=f"{name}-n", title=title)
     return Drawing(title, caption, wide, narrow)

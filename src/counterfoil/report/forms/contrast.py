@@ -12,7 +12,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measures import averaged
-from counterfoil.report import figures, tables
+from counterfoil.report import tables
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins, versus
 from counterfoil.report.labels import measure_label, measure_meaning
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
@@ -57,6 +57,8 @@ class ContrastReport(FormReport):
         return [dots(comparison, f"{anchor}-measures", "Main measures", READING, main)]
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
+        from counterfoil.report import figures
+
         form = comparison.runs[0].benchmark.questions.form
         # Margins are those of questions, whatever these weigh.
         main = [

@@ -1,0 +1,9 @@
+from .loop import Fitted as Fitted
+from .loop import fit as fit
+from .objectives import with_heads as with_heads
+from .recipes import Recipe as Recipe
+from .recipes import read as read
+from .saving import Monitors as Monitors
+from .saving import Saving as Saving
+from .validation import ForgettingGuard as ForgettingGuard
+from .validation import interpolate as interpolate
