@@ -41,3 +41,12 @@ def test_formats_of_this_field_are_read(kind: str) -> None:
     buffer.seek(0)
     assert open_picture(buffer).format == kind
     assert decode(buffer.getvalue(), where="a picture").size == (8, 8)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("PNG", "png"), ("TIFF", "tiff"), ("PPM", "pgm")])
+def test_grey_levels_of_16_bits_are_not_cut_at_255(kind: str, name: str) -> None:
+    levels = np.arange(0, 65536, 1024, dtype=np.uint16).reshape(8, 8)
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(levels).save(buffer, format=kind)
+    found = np.asarray(decode(buffer.getvalue(), where=name))
+    assert np.array_equal(found, np.repeat((levels // 256).astype(np.uint8)[..., None], 3, axis=2))

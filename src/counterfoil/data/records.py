@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_bytes
-from counterfoil.inputs.pictures import open_picture
+from counterfoil.inputs.pictures import in_rgb, open_picture
 from counterfoil.places.location import Location, is_distant, located, location
 
 Item = TypeVar("Item")
@@ -270,9 +270,10 @@ def decode(
     """Encoded bytes to an RGB picture.
 
     Palettes, grey levels and transparency become RGB as `convert("RGB")` does, which is what every official
-    evaluation of this field does. With `least` above 0 a JPEG is decoded at the smallest of 1, 1/2, 1/4 and
-    1/8 of its size at which no side is below `least`, which a crop does not know of. Raises `DataError` for
-    bytes that are no image, for images that are cut off, and for ones of more than `MAX_PIXELS` pixels.
+    evaluation of this field does; grey levels of 16 bits by their high byte (`in_rgb`). With `least` above 0
+    a JPEG is decoded at the smallest of 1, 1/2, 1/4 and 1/8 of its size at which no side is below `least`,
+    which a crop does not know of. Raises `DataError` for bytes that are no image, for images that are cut
+    off, and for ones of more than `MAX_PIXELS` pixels.
     """
     try:
         with warnings.catch_warnings():
@@ -290,7 +291,7 @@ def decode(
                     )
                 if least:
                     picture.draft(None, (least, least))
-                rgb = picture.convert("RGB")
+                rgb = in_rgb(picture)
     except DataError:
         raise
     except PIL.Image.DecompressionBombError as error:

@@ -7,6 +7,7 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import PIL.Image
 
 #: Names of formats as Pillow has them, the likeliest first; a version that lacks one does without.
@@ -22,6 +23,23 @@ def open_picture(source: Path | BytesIO) -> PIL.Image.Image:
     PIL.UnidentifiedImageError: cannot identify image file <_io.BytesIO object at ...>
     """
     return PIL.Image.open(source, formats=_known())
+
+
+def in_rgb(picture: PIL.Image.Image) -> PIL.Image.Image:
+    """The picture in RGB, as `convert("RGB")` has it, but for grey levels of 16 bits: by their high byte, as
+    colours of 16 bits are, where Pillow would cut them at 255 and leave white.
+
+    >>> grey = PIL.Image.fromarray(np.array([[0, 0x8000, 0xFFFF]], np.uint16))
+    >>> np.asarray(in_rgb(grey))[0, :, 0].tolist()
+    [0, 128, 255]
+    """
+    # A grey map of 16 bits has more of them in Pillow than in its file.
+    if not picture.mode.startswith("I;16") and (picture.mode, picture.format) != ("I", "PPM"):
+        return picture.convert("RGB")
+    levels = (np.asarray(picture, dtype=np.uint32) >> 8).astype(np.uint8)
+    found = PIL.Image.fromarray(levels).convert("RGB")
+    found.info = picture.info
+    return found
 
 
 @cache

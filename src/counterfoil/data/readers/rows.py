@@ -36,6 +36,7 @@ from counterfoil.data.tables import EXTENSIONS, DataTable, TablePart, check_head
 from counterfoil.errors import DataError, MissingExtraError
 from counterfoil.inputs.columns import broken, check_size, values
 from counterfoil.inputs.files import read_json, regular
+from counterfoil.inputs.pictures import in_rgb
 from counterfoil.places.location import Location, located, location
 
 
@@ -109,7 +110,7 @@ def cell_source(table: DataTable, column: str, row: int, folder: Path | None) ->
     if isinstance(cell, bytes) and cell:
         return BytesSource(cell, where)
     if isinstance(cell, PIL.Image.Image):
-        return PixelSource(np.asarray(cell.convert("RGB")), where)
+        return PixelSource(np.asarray(in_rgb(cell)), where)
     if not isinstance(cell, str) or not cell.strip():
         raise DataError("no image", where=where, allowed="the path of an image file, or its bytes")
     if cell.startswith("<PIL."):
