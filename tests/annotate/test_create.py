@@ -182,6 +182,33 @@ def test_what_makes_no_campaign_is_one_line_and_leaves_nothing(
     assert not (here / "new").exists()
 
 
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.95])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "GIF", ""])
+def test_a_picture_that_is_cut_off_is_refused_with_its_row_and_file(
+    here: Path, kind: str, share: float
+) -> None:
+    name, buffer = f"cut.{kind.lower() or 'png'}", io.BytesIO()
+    if kind:
+        PIL.Image.effect_noise((60, 40), 50).convert("RGB").save(buffer, kind)
+    data = buffer.getvalue() or b"<html>no picture</html>"
+    (here / "photos" / name).write_bytes(data[: int(len(data) * share)])
+    write(here / "pairs.csv", [{"image": each, "caption": "c"} for each in ("1.png", name)])
+    refused = create(*YES_NO, code=1)
+    assert refused.startswith(f"pairs.csv, row 2, column 'image': photos/{name}: ")
+    assert ("cut off" if kind else "not an image file") in refused
+    assert not (here / "new").exists()
+
+
+def test_a_picture_of_a_benchmark_is_refused_with_its_question(here: Path) -> None:
+    rows = [{"image": f"{at}.png", "caption": f"c {at}", "negative_caption": f"no {at}"} for at in range(3)]
+    write(here / "own.csv", rows)
+    (here / "photos" / "1.png").write_bytes((here / "photos" / "1.png").read_bytes()[:50])
+    words = ("yes-no", "--from", "pairs", "--data", "own.csv", "--images", "photos", "--out", "new")
+    refused = create(*words, code=1)
+    assert re.search(r"question '1': \S*photos/1\.png: image cannot be decoded", refused), refused
+    assert not (here / "new").exists()
+
+
 def test_golden_items_of_another_form_are_refused(here: Path) -> None:
     write(here / "best.csv", [{"caption": "c", "images": "0.png|1.png", "golden": "0"}])
     assert "'yes-no' cannot show" in create(*YES_NO, "--golden", "best.csv", code=1)
@@ -326,8 +353,8 @@ def test_images_of_the_instructions_come_along(here: Path) -> None:
     texts = here / "texts"
     (texts / "figs").mkdir(parents=True)
     exif = PIL.Image.Exif()
-    exif[0x010F] = "a maker"
-    PIL.Image.new("RGB", (20, 10), "teal").save(texts / "figs" / "good one.jpg", exif=exif)
+    exif[0x010F], exif[0x0112] = "a maker", 6
+    PIL.Image.new("RGB", (10, 20), "teal").save(texts / "figs" / "good one.jpg", exif=exif)
     text = "Look:\n\n![a good one](figs/good%20one.jpg)\n\n![elsewhere](https://example.org/x.png)\n"
     (texts / "instructions.md").write_text(text)
     create(*YES_NO, "--instructions", "texts/instructions.md")

@@ -117,7 +117,7 @@ class _Draft:
             if kind in ("images", "texts"):
                 return [cell(kind[:-1], each) for each in at]
             if kind == "image":
-                return pictures.add(benchmark.images[at])
+                return pictures.add(benchmark.images[at], where=f"question '{self.question}'")
             text = benchmark.captions[at].text
             if text is None:
                 raise DataError(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from counterfoil.annotate.pictures import as_png
+from counterfoil.annotate.pictures import as_png, upright
 from counterfoil.data.records import FileSource, Image
 from counterfoil.errors import DataError, MissingExtraError
 
@@ -51,4 +51,4 @@ def read_figure(folder: Path, name: str, *, where: object) -> bytes:
     path = (folder / name).resolve()
     if not path.is_file() or folder.resolve() not in path.parents:
         raise DataError("no such image", where=where, given=name, hint=f"put it into {folder}")
-    return as_png(Image(name, FileSource(path)).decode())
+    return as_png(upright(Image(name, FileSource(path))))

@@ -157,11 +157,11 @@ def _finder(
     def pick(row: int, column: str, value: Any) -> str:
         where = table.where(row, column) if column in table else table.where(row)
         if known is not None and isinstance(value, str) and value in known.images:
-            return pictures.add(known.images[value])
+            return pictures.add(known.images[value], where=where)
         data = value.get("bytes") if isinstance(value, dict) else value
         source: Source | None = photos.source(data, where=where) if isinstance(data, str) else None
         if isinstance(data, bytes) and data:
-            source = BytesSource(data, where)
+            source = BytesSource(data, "the image")
         if source is None:
             raise DataError(
                 "no such image",
@@ -170,7 +170,7 @@ def _finder(
                 hint="name the folder of images with --images"
                 + ("" if known is None else ", or the benchmark that they are of with --benchmark"),
             )
-        return pictures.add(Image(str(value)[:200], source))
+        return pictures.add(Image(str(value)[:200], source), where=where)
 
     return pick
 

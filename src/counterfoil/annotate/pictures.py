@@ -40,15 +40,19 @@ class Pictures(Mapping[str, bytes]):
     _images: dict[str, Image] = field(default_factory=dict)
     _named: dict[tuple[Path, object], str] = field(default_factory=dict)
 
-    def add(self, image: Image) -> str:
+    def add(self, image: Image, *, where: str = "") -> str:
         """The name of an image in the campaign.
 
-        Raises `DataError` for an image that is not at hand, cannot be read or is no image.
+        Raises `DataError` for an image that is not at hand, cannot be read or is no image, with `where` it is
+        asked for.
         """
         key = (image.source.path, image.crop) if isinstance(image.source, FileSource) else None
         if key is not None and key in self._named:
             return self._named[key]
-        name = _name(_upright(image))
+        try:
+            name = _name(upright(image))
+        except DataError as error:
+            raise (DataError(str(error), where=where) if where else error) from None
         self._images.setdefault(name, image)
         if key is not None:
             self._named[key] = name
@@ -56,7 +60,7 @@ class Pictures(Mapping[str, bytes]):
 
     def __getitem__(self, name: str) -> bytes:
         """The image as PNG; raises `DataError` where the file changed since it was added."""
-        picture = _upright(self._images[name])
+        picture = upright(self._images[name])
         if _name(picture) != name:
             raise DataError("the image changed while it was copied", where=self._images[name].source)
         return as_png(picture)
@@ -85,7 +89,7 @@ def as_png(picture: PIL.Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def _upright(image: Image) -> PIL.Image.Image:
+def upright(image: Image) -> PIL.Image.Image:
     """The picture as browsers show it: turned as its file says, of which nothing is left afterwards."""
     picture = image.decode()
     # A crop is of the pixels as they are stored.
