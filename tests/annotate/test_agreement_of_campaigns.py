@@ -13,6 +13,7 @@ from counterfoil.annotate.campaign import CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import FormField, Option, WorkItem
 from counterfoil.errors import InputError
 from counterfoil.metrics.agreement import ReliabilityData, Scale, cohen_kappa, krippendorff_alpha
+from counterfoil.store import write_csv
 from counterfoil.tasks.annotate_agreement import annotate_agreement
 
 
@@ -63,6 +64,76 @@ def test_the_coarser_reading_is_cohens_kappa_of_any_image_or_none(best: pa.Table
     assert coarser.cohen.pairs == 1
     assert coarser.cohen.mean == pytest.approx(cohen_kappa(by["ann"], by["bo"]), abs=1e-12)
     assert coarser.people.raw.value > as_answered.people.raw.value
+
+
+def pairs_on_blocks(rng: np.random.Generator) -> pa.Table:
+    """Three pairs of people who do a block each, 40 queries of both directions, as in BiVLC's table 7."""
+    answers, kinds = {}, []
+    for block, pair in enumerate(("ab", "cd", "ef")):
+        for at in range(40):
+            truth = rng.integers(2)
+            for person in pair:
+                answers[f"{block}-{at}", person] = str(truth if rng.random() < 0.8 else 1 - truth)
+                kinds.append(("i2t-0", "i2t-1", "t2i-0", "t2i-1")[at % 4])
+    return judged(answers, kind=kinds)
+
+
+def test_each_pair_of_people_has_a_kappa_in_each_direction() -> None:
+    """Against scikit-learn's, of each pair's own answers."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    table = pairs_on_blocks(np.random.default_rng(5))
+    found = {each.kind: each for each in campaign_agreement(table, draws=100).questions}
+    assert list(found) == ["", "i2t", "i2t-0", "i2t-1", "t2i", "t2i-0", "t2i-1"]
+    rows = table.to_pylist()
+    for kind in ("", "i2t", "t2i-1"):
+        cohen = found[kind].cohen
+        assert cohen is not None
+        assert [pair[:2] for pair in cohen.each] == [("a", "b"), ("c", "d"), ("e", "f")]
+        for first, second, kappa in cohen.each:
+            said = {
+                who: [r["answer"] for r in rows if r["person"] == who and r["kind"].startswith(kind)]
+                for who in (first, second)
+            }
+            assert kappa.n == len(said[first]) == (40 if not kind else 20 if kind == "i2t" else 10)
+            assert kappa.value == pytest.approx(metrics.cohen_kappa_score(*said.values()), abs=1e-12)
+            assert -1 <= kappa.low < kappa.value < kappa.high <= 1
+        assert cohen.mean == pytest.approx(np.mean([kappa.value for *_, kappa in cohen.each]), abs=1e-12)
+
+
+def test_pairs_of_people_are_in_text_page_and_json(tmp_path: Path) -> None:
+    table = pairs_on_blocks(np.random.default_rng(5))
+    write_csv(tmp_path / "judged.csv", table)
+    found = annotate_agreement(tmp_path / "judged.csv", draws=50)
+    assert "c and d" in str(found)
+    row = found.to_arrow(by="pair").to_pylist()[1]
+    assert (row["kind"], row["first"], row["second"], row["items"]) == ("", "c", "d", 40)
+    assert row["cohen_low"] < row["cohen"] < row["cohen_high"]
+    each = json.loads(json.dumps(found.to_json(), allow_nan=False))["questions"][0]["cohen"]["each"]
+    assert each[1] == {
+        "people": ["c", "d"],
+        "items": 40,
+        "value": row["cohen"],
+        "low": row["cohen_low"],
+        "high": row["cohen_high"],
+    }
+    # A page that may be passed on has numbers, as the paper's table.
+    found.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "3 and 4" in page
+    assert "c and d" not in page
+
+
+def test_a_pair_of_one_answer_has_no_kappa_and_many_pairs_are_not_listed() -> None:
+    answers = {(f"{at}", who): "yes" if who in "ab" or at % 2 else "no" for at in range(12) for who in "abc"}
+    (found,) = campaign_agreement(judged(answers), draws=50).questions
+    assert found.cohen is not None
+    assert np.isnan(found.cohen.each[0][2].value)
+    assert found.cohen.to_json()["each"][0]["value"] is None
+    assert found.cohen.pairs == 2
+    crowd = {(f"{at}", f"p{who}"): str((at + who) % 3) for at in range(10) for who in range(12)}
+    (found,) = campaign_agreement(judged(crowd), draws=50).questions
+    assert found.cohen is not None
+    assert (found.cohen.pairs, found.cohen.each) == (66, ())
 
 
 def test_different_answers_never_count_as_agreement() -> None:

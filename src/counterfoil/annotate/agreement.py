@@ -12,6 +12,7 @@ depends on the question:
 Sources: BiVLC, appendix H.3 (Cohen's kappa of pairs of people; any image or none); ECCV Caption, B.1.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +26,8 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField, Option
 from counterfoil.annotate.judgement_table import answer_value
 from counterfoil.errors import InputError
-from counterfoil.evaluation.agreement import PeopleAgreement, people_agreement
+from counterfoil.evaluation.agreement import PeopleAgreement, pair_agreements, people_agreement
+from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.agreement import ReliabilityData, Scale, pair_kappas
 
 #: Two people have a kappa of their own from so many shared items on.
@@ -34,16 +36,34 @@ LEAST_SHARED = 10
 DRAWS = 400
 #: With more people than these no table of all pairs is made.
 _MOST_PAIRED = 2_000
+#: Pairs of people are listed where there are no more than these.
+MOST_LISTED = 60
+#: Kinds of item that are one of the two of a direction, such as "i2t-0" and "i2t-1".
+_OF_DIRECTION = re.compile(r"(i2t|t2i)-\d+")
 
 
 @dataclass(frozen=True)
 class PairwiseKappa:
-    """Cohen's kappa of every two people who share enough items: mean, lowest, highest, number of pairs."""
+    """Cohen's kappa of every two people who share enough items: mean, lowest, highest, number of pairs.
+
+    A pair whose kappa is not defined is in none of them. `each` are all pairs by id of the two people, with
+    an interval over items; empty where there are more than `MOST_LISTED`.
+    """
 
     mean: float
     lowest: float
     highest: float
     pairs: int
+    each: tuple[tuple[str, str, Estimate], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON values; None where a kappa is not defined."""
+        each = [
+            {"people": [first, second], "items": kappa.n}
+            | {end: None if (v := getattr(kappa, end)) != v else v for end in ("value", "low", "high")}
+            for first, second, kappa in self.each
+        ]
+        return {**vars(self), "each": each}
 
 
 @dataclass(frozen=True)
@@ -58,7 +78,7 @@ class QuestionAgreement:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values; `cohen` is None where no two people share enough items."""
-        cohen = None if self.cohen is None else vars(self.cohen)
+        cohen = None if self.cohen is None else self.cohen.to_json()
         names = {"question": self.question, "reading": self.reading, "kind": self.kind}
         return {**names, **self.people.to_json(), "cohen": cohen}
 
@@ -194,14 +214,18 @@ def codes(column: pa.ChunkedArray) -> NDArray[np.int64]:
 def _kinds(rows: pa.Table) -> list[str]:
     if "kind" not in rows.column_names:
         return []
-    found = [kind for kind in pc.unique(rows.column("kind")).to_pylist() if kind]
+    found = {kind for kind in pc.unique(rows.column("kind")).to_pylist() if kind}
+    # Each direction as a whole stands before its two kinds.
+    ways = {match[1] for kind in found if (match := _OF_DIRECTION.fullmatch(kind))}
+    found |= ways if len(ways) > 1 else set()
     return sorted(found) if len(found) > 1 else []
 
 
 def _mask(rows: pa.Table, kind: str) -> NDArray[np.bool_]:
     if not kind:
         return np.ones(len(rows), dtype=np.bool_)
-    found: NDArray[np.bool_] = pc.fill_null(pc.equal(rows.column("kind"), kind), False).to_numpy()
+    kinds = [kind, *(f"{kind}-{k}" for k in (0, 1) if kind in ("i2t", "t2i"))]
+    found: NDArray[np.bool_] = pc.is_in(rows.column("kind"), pa.array(kinds)).to_numpy()
     return found
 
 
@@ -265,7 +289,9 @@ def _part(
     items, people = codes(rows.column("item"))[here], codes(rows.column("person"))[here]
     values, alike = values[here], None if alike is None else alike[here]
     found = people_agreement(items, people, values, scale=scale, alike=alike, draws=draws, seed=seed)
-    return QuestionAgreement(question, reading, kind, found, _pairwise(items, people, values, alike))
+    names = pc.unique(rows.column("person")).to_pylist()
+    cohen = _pairwise(items, people, values, alike, names, draws, seed)
+    return QuestionAgreement(question, reading, kind, found, cohen)
 
 
 def _pairwise(
@@ -273,15 +299,25 @@ def _pairwise(
     people: NDArray[np.int64],
     values: NDArray[Any],
     alike: NDArray[np.int64] | None,
+    names: Sequence[str],
+    draws: int,
+    seed: int,
 ) -> PairwiseKappa | None:
     """Over pairs of people with `LEAST_SHARED` items or more; people with fewer answers have no such pair."""
     enough = np.bincount(people)[people] >= LEAST_SHARED
     if not enough.any() or len(np.unique(people[enough])) > _MOST_PAIRED:
         return None
-    alike = None if alike is None else alike[enough]
-    kappas, shared = pair_kappas(ReliabilityData.of(items[enough], people[enough], values[enough], alike))
-    upper = np.triu(shared >= LEAST_SHARED, k=1) & ~np.isnan(kappas)
-    found = kappas[upper]
+    own_alike = None if alike is None else alike[enough]
+    data = ReliabilityData.of(items[enough], people[enough], values[enough], own_alike)
+    kappas, shared = pair_kappas(data)
+    upper = np.triu(shared >= LEAST_SHARED, k=1)
+    found = kappas[upper & ~np.isnan(kappas)]
     if not len(found):
         return None
-    return PairwiseKappa(float(found.mean()), float(found.min()), float(found.max()), len(found))
+    who = np.unique(people[enough])
+    pairs = [(int(who[i]), int(who[j])) for i, j in np.argwhere(upper)]
+    each: tuple[tuple[str, str, Estimate], ...] = ()
+    if len(pairs) <= MOST_LISTED:
+        own = pair_agreements(items, people, values, pairs, alike=alike, draws=draws, seed=seed)
+        each = tuple((names[i], names[j], kappa) for (i, j), kappa in zip(pairs, own, strict=True))
+    return PairwiseKappa(float(found.mean()), float(found.min()), float(found.max()), len(found), each)

@@ -144,6 +144,36 @@ def people_agreement(
     )
 
 
+def pair_agreements(
+    items: NDArray[np.int64],
+    people: NDArray[np.int64],
+    values: NDArray[Any],
+    pairs: Sequence[tuple[int, int]],
+    *,
+    alike: NDArray[np.int64] | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> tuple[Estimate, ...]:
+    """Cohen's kappa of each pair of people over the items that both judged, with an interval over items.
+
+    Columns are those of `people_agreement`; `n` is how many items a pair shares. NaN with NaN ends where two
+    people share no item, or put all into one category.
+
+    >>> said = np.array([1, 1, 1, 0, 0, 0, 0, 0])
+    >>> (found,) = pair_agreements(np.repeat(np.arange(4), 2), np.tile([0, 1], 4), said, [(0, 1)])
+    >>> found.value, found.n, -1 <= found.low < 0.5 < found.high <= 1
+    (0.5, 4, True)
+    """
+    found = []
+    for pair in pairs:
+        rows = np.isin(people, pair)
+        of_pair = None if alike is None else alike[rows]
+        data = _paired(items[rows], people[rows], values[rows], of_pair) if rows.any() else None
+        found.append(_undefined() if data is None else _cohen(data, draws, seed, level))
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class OptionsAgreement:
     """Alpha of answers that are sets of options: of each option, and the mean over those that have one."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from counterfoil.annotate.agreement import (
     DRAWS,
+    MOST_LISTED,
     CampaignAgreement,
     QuestionAgreement,
     campaign_agreement,
@@ -26,6 +27,11 @@ from counterfoil.tasks.outputs import write
 from counterfoil.tasks.results import Tabular
 
 _MEASURES = ("raw", "fleiss", "alpha")
+_PAIRS = pa.schema(
+    [(name, pa.string()) for name in ("question", "reading", "kind", "first", "second")]
+    + [("items", pa.int64())]
+    + [(f"cohen{end}", pa.float64()) for end in ("", "_low", "_high")]
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,19 +42,35 @@ class PeopleAgreements(Tabular):
     answered), `kind` (empty for all), `items`, `people`, `answers`, `scale`; `raw` agreement, `fleiss` and
     `alpha` (Krippendorff's), each with `_low` and `_high` (95 %); and `cohen`, the mean of Cohen's kappa over
     `cohen_pairs` pairs of people. Raw agreement is in [0, 1], the others at most 1; null where undefined.
+    Rows by "pair" are one per question, reading, kind and pair of people with enough shared items, where
+    pairs are few enough to be listed: `question`, `reading`, `kind`, `first`, `second`, `items` that both
+    judged, `cohen`, `cohen_low`, `cohen_high`.
     """
 
     source: str
     found: CampaignAgreement
 
-    rows_by = ("question",)
+    rows_by = ("question", "pair")
 
     def _rows(self, by: str) -> pa.Table:
-        return pa.Table.from_pylist([_row(each) for each in self.found.questions])
+        if by == "question":
+            return pa.Table.from_pylist([_row(each) for each in self.found.questions])
+        rows = [
+            {"question": each.question, "reading": each.reading, "kind": each.kind}
+            | {"first": first, "second": second, "items": kappa.n}
+            | {f"cohen{end}": value for end, value in _ends(kappa).items()}
+            for each in self.found.questions
+            for first, second, kappa in _pairs(each)
+        ]
+        return pa.Table.from_pylist(rows, schema=_PAIRS)
 
     @property
-    def tables(self) -> tuple[Table]:
-        """A row per question, its readings and its kinds of item below it."""
+    def tables(self) -> tuple[Table, ...]:
+        """A row per question, its readings and its kinds of item below it; and of pairs of people, if any."""
+        return (self._questions, *self._pair_tables())
+
+    @property
+    def _questions(self) -> Table:
         columns = (
             Column("items", style="text"),
             Column("people", style="text"),
@@ -58,7 +80,30 @@ class PeopleAgreements(Tabular):
             Column("Krippendorff", style="score"),
         )
         rows = tuple(Row(_name(each), _cells(each)) for each in self.found.questions)
-        return (Table(f"Agreement between people, {self.source}", columns, rows, "question"),)
+        return Table(f"Agreement between people, {self.source}", columns, rows, "question")
+
+    def _pair_tables(self, *, shared: bool = False) -> list[Table]:
+        """Cohen's kappa of each pair of people; a page that is `shared` has numbers in place of their ids."""
+        pairs = [(each, *pair) for each in self.found.questions for pair in _pairs(each)]
+        people = list(dict.fromkeys(who for _, *both, _ in pairs for who in both))
+        called = {who: str(at) if shared else who for at, who in enumerate(people, 1)}
+        columns = (
+            Column("people", style="text"),
+            Column("items", style="text"),
+            Column("Cohen", style="score"),
+        )
+        rows = tuple(
+            Row(
+                _name(each),
+                (
+                    Cell(f"{called[first]} and {called[second]}"),
+                    Cell(f"{kappa.n:,}"),
+                    _cell(kappa),
+                ),
+            )
+            for each, first, second, kappa in pairs
+        )
+        return [Table("Cohen's kappa of pairs of people", columns, rows, "question")] if rows else []
 
     @property
     def notes(self) -> list[str]:
@@ -79,6 +124,8 @@ class PeopleAgreements(Tabular):
             lines.append(
                 f"with fewer than {FEWEST_PEOPLE} people intervals hold for these people on other items"
             )
+        if any(each.cohen is not None and not each.cohen.each for each in self.found.questions):
+            lines.append(f"pairs of people are listed where there are no more than {MOST_LISTED}")
         if any(not each.people.items for each in self.found.questions):
             lines.append("where no item has answers of two people there is no agreement to measure")
         return [*lines, *(f"left out: {name}, {why}" for name, why in self.found.left_out.items())]
@@ -90,9 +137,9 @@ class PeopleAgreements(Tabular):
         """Write one self-contained page with the numbers and their intervals."""
         from counterfoil.report.page_frame import shareable, tables_page
 
-        (table,) = self.tables
+        caption = f"Per question, {shareable(self.source)}, with 95 % intervals"
         html = tables_page(
-            [replace(table, caption=f"Per question, {shareable(self.source)}, with 95 % intervals")],
+            [replace(self._questions, caption=caption), *self._pair_tables(shared=True)],
             self.notes,
             title="Agreement between people",
             standfirst=f"{shareable(self.source)}: golden items and the test before the work do not count.",
@@ -150,6 +197,10 @@ def _row(each: QuestionAgreement) -> dict[str, Any]:
     return row
 
 
+def _pairs(each: QuestionAgreement) -> tuple[tuple[str, str, Estimate], ...]:
+    return () if each.cohen is None else each.cohen.each
+
+
 def _ends(estimate: Estimate) -> Mapping[str, float | None]:
     named = {"": estimate.value, "_low": estimate.low, "_high": estimate.high}
     return {end: None if value != value else value for end, value in named.items()}
@@ -163,16 +214,17 @@ def _name(each: QuestionAgreement) -> str:
 def _cells(each: QuestionAgreement) -> tuple[Cell, ...]:
     of = each.people
 
-    def cell(estimate: Estimate) -> Cell:
-        ends = _ends(estimate)
-        return Cell(ends[""], ends["_low"], ends["_high"], estimate.n)
-
     cohen = Cell() if each.cohen is None else Cell(each.cohen.mean)
     return (
         Cell(f"{of.items:,}"),
         Cell(f"{of.people:,}"),
-        cell(of.raw),
+        _cell(of.raw),
         cohen,
-        cell(of.fleiss),
-        cell(of.alpha),
+        _cell(of.fleiss),
+        _cell(of.alpha),
     )
+
+
+def _cell(estimate: Estimate) -> Cell:
+    ends = _ends(estimate)
+    return Cell(ends[""], ends["_low"], ends["_high"], estimate.n)
