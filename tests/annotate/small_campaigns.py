@@ -36,10 +36,13 @@ def pairs(n: int, *, golden: int = 0, onboarding: int = 0, kinds: str = "a") -> 
     return found
 
 
-def make(folder: Path, items: list[WorkItem], **recipe: Any) -> Campaign:
-    """The campaign of these items."""
+def make(folder: Path, items: list[WorkItem], *, salt: str = "0" * 64, **recipe: Any) -> Campaign:
+    """The campaign of these items, the same each time: the salt says who sees which golden item when.
+
+    An empty salt is one of its own.
+    """
     made = CampaignRecipe(**{"form": "yes-no", "title": "Pairs", **recipe})
-    return create_folder(folder, made, items, {"a.png": pixel()})
+    return create_folder(folder, made, items, {"a.png": pixel()}, salt=salt)
 
 
 @dataclass(eq=False)

@@ -213,7 +213,7 @@ def test_without_the_extra_one_line_says_what_to_install(tmp_path: Path, package
 def test_another_campaigns_database_is_refused(tmp_path: Path, new_database: NewDatabase) -> None:
     campaign, address = make(tmp_path / "c", pairs(2)), new_database()
     open_database(campaign, address).close()
-    other = make(tmp_path / "other", pairs(2))
+    other = make(tmp_path / "other", pairs(2), salt="")
     if address is None:
         address = f"sqlite:///{campaign.folder / DATABASE}"
     with pytest.raises(DataError, match="another campaign's"):

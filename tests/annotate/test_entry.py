@@ -65,7 +65,7 @@ def test_neither_workers_nor_tokens_are_in_the_database(prolific: tuple[Database
 
 
 def test_ids_of_workers_differ_between_campaigns(prolific: tuple[Database, Campaign], tmp_path: Path) -> None:
-    other = make(tmp_path / "other", pairs(3))
+    other = make(tmp_path / "other", pairs(3), salt="")
     mine = entry.person_id(prolific[1], "prolific", "w")
     assert mine != entry.person_id(other, "prolific", "w")
     assert mine != entry.person_id(prolific[1], "mturk", "w")
@@ -74,7 +74,7 @@ def test_ids_of_workers_differ_between_campaigns(prolific: tuple[Database, Campa
 def test_links_cannot_be_guessed(prolific: tuple[Database, Campaign], tmp_path: Path) -> None:
     db, campaign = prolific
     first, second = entry.make_links(campaign, 2)
-    other = entry.make_links(make(tmp_path / "other", pairs(3)), 1)[0]
+    other = entry.make_links(make(tmp_path / "other", pairs(3), salt=""), 1)[0]
     made = entry.enter(db, campaign, worker=first, platform="link", parameters={}, now=1.0)
     assert made.person.platform == "link"
     for wrong in (f"2{first[1:]}", f"1{second[1:]}", other, "1-", "", "1", "²-x", "-1-x", first + " "):
