@@ -126,8 +126,10 @@ def test_the_campaign_is_served_as_the_others_reach_it(compose: dict[str, Any], 
     address = address_of(make(tmp_path / "c", pairs(1)), options["database"])
     environment = services["database"]["environment"]
     user, password, name = (environment[f"POSTGRES_{each}"] for each in ("USER", "PASSWORD", "DB"))
-    assert address == f"postgresql+psycopg://{user}:{password}@database/{name}"
-    assert password == PASSWORD
+    assert address == f"postgresql+psycopg://{user}@database/{name}"
+    # Of a command everybody on the machine sees what it was given.
+    assert services["campaign"]["environment"] == {"PGPASSWORD": password}
+    assert password == PASSWORD not in " ".join(services["campaign"]["command"])
     assert services["caddy"]["command"][-1] == f"campaign:{options['port']}"
     folder = services["campaign"]["volumes"][0].partition(":")[2]
     assert folder == f"/home/counterfoil/{options['campaign']}"
@@ -142,3 +144,7 @@ def test_the_docs_say_what_has_to_be_set() -> None:
     variables = set(re.findall(r"\$\{(\w+)", (DEPLOY / "compose.yaml").read_text()))
     assert variables == {"STUDY_HOST", "STUDY_UID", "POSTGRES_PASSWORD"}
     assert all(f"{each}=" in text for each in variables)
+    # The file with the password is its owner's alone.
+    assert text.index("umask 077") < text.index("> .env")
+    (words,) = re.findall(r"docker compose exec campaign counterfoil (.*)", text)
+    assert parsed(words.split())["database"] in (DEPLOY / "compose.yaml").read_text()

@@ -26,7 +26,7 @@ ELSEWHERE = {
     ("counterfoil", "annotate", "serve"): "a server: tests/annotate/server/test_serve.py",
     ("curl",): "the network",
     ("python", "-m", "build"): "a wheel: tests/annotate/server/test_wheel.py",
-    **{(word,): "containers: tests/test_deployment.py" for word in ("cd", "printf", "docker")},
+    **{(word,): "containers: tests/test_deployment.py" for word in ("cd", "printf", "docker", "umask")},
     ("torchrun",): "two processes: tests/cli/test_train.py",
     **{
         (
