@@ -31,7 +31,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "capabilities.md"
 def commands(command: Any, name: str = "") -> Iterator[tuple[str, str]]:
     """Every command below one, with its arguments and options in one line."""
     if hasattr(command, "list_commands"):
-        context = click.Context(command)
+        context = command.context_class(command)
         for part in command.list_commands(context):
             yield from commands(command.get_command(context, part), f"{name} {part}".strip())
         return
