@@ -95,6 +95,9 @@ def test_a_model_without_its_kind_is_not_taken_for_scores() -> None:
     [
         ({"model_type": "siglip"}, ("hf",)),
         ({"model_type": "blip", "architectures": ["BlipForImageTextRetrieval"]}, ("itm",)),
+        ({"model_type": "blip-2", "architectures": ["Blip2ForImageTextRetrieval"]}, ("itm",)),
+        # Refused there, and the refusal says why.
+        ({"model_type": "florence2", "vision_config": {}}, ("likelihood",)),
         ({"model_type": "qwen3_vl", "vision_config": {}}, ("vqa", "likelihood")),
         ({"model_type": "bert", "architectures": ["BertForMaskedLM"]}, ("lm",)),
         ({"model_type": "bert", "architectures": ["BertModel"]}, ("text-encoder",)),

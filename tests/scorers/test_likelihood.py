@@ -1,5 +1,6 @@
 """The likelihood of captions by models that write them: equal to plain forwards, one pair at a time."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,8 @@ import tiny_generative
 from counterfoil.data.records import Caption, Image, PixelSource
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.generative import likelihood, prefixes
+from counterfoil.scorers.generative import answers, likelihood, prefixes
+from counterfoil.scorers.generative.writing import load_writer
 from counterfoil.scorers.open_clip_loading import write_random_checkpoint
 from made_once import made_once
 from tiny_families import save_text_models
@@ -244,6 +246,14 @@ def test_long_captions_are_counted_and_cut(models: Path) -> None:
         values = scored(scorer, [(pictures()[0], caption) for caption in captions], 3)
         assert values[1] == pytest.approx(values[2], rel=1e-6)
         assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("kind", ["blip-2", "instructblip", "florence2"])
+def test_families_that_neither_answer_nor_write_are_refused_so(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+    for load in (likelihood.load, answers.load, load_writer):
+        with pytest.raises(ModelError, match=rf"nor write captions here; given: model type {kind}"):
+            load(str(tmp_path), Options(device="cpu"))
 
 
 def test_settings_and_models_that_do_not_fit_are_refused(models: Path, tmp_path: Path) -> None:

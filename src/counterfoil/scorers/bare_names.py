@@ -24,6 +24,8 @@ _DUAL = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip", "metac
 _PAIRS = ("vilt", "flava", "bridgetower")
 _REGIONS = ("lxmert", "visual_bert")
 _CAPTIONERS = ("git", "vision-encoder-decoder", "blip")
+#: Loading says why these are refused.
+_REFUSED = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 
 
 def kinds_of(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -39,7 +41,7 @@ def kinds_of(config: Mapping[str, Any]) -> tuple[str, ...]:
         return ("itm",)
     if kind in _REGIONS:
         return ("regions",)
-    if kind in _CAPTIONERS:
+    if kind in (*_CAPTIONERS, *_REFUSED):
         return ("likelihood",)
     if "vision_config" in config:
         return ("vqa", "likelihood")

@@ -263,6 +263,10 @@ class Opened:
         return ImageTextDecoder(self.model, template, self.device, self.dtype)
 
 
+#: Generative models of transformers without a chat template whose prompts and marks are of their own kind.
+_NOT_READ = ("blip-2", "instructblip", "instructblipvideo", "florence2")
+
+
 def opened(argument: str, options: Options, where: str) -> Opened:
     """The model in a local folder, or of that name on the hub (from the local cache where it is there).
 
@@ -271,6 +275,13 @@ def opened(argument: str, options: Options, where: str) -> Opened:
     """
     device, dtype, _ = loading.placement_of(options, where)
     library, config = loading.configuration_of(argument, where)
+    if config.model_type in _NOT_READ:
+        raise ModelError(
+            "BLIP-2, InstructBLIP and Florence-2 neither answer nor write captions here",
+            where=where,
+            given=f"model type {config.model_type}",
+            hint="let a server do it and ask chat:URL#MODEL; BLIP-2's model of matching is itm:NAME",
+        )
     with loading.quiet(library):
         kind = library.AutoModelForImageTextToText
         if type(config) not in kind._model_mapping:
