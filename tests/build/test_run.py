@@ -13,8 +13,10 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
-from counterfoil.build.run import run_recipe
+from counterfoil.build.run import check_images, run_recipe
 from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.build.steps.assemble import Assemble
+from counterfoil.build.steps.caption import WriteCaptions
 from counterfoil.build.steps.choose import Choose
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
@@ -79,6 +81,20 @@ def test_images_that_a_later_step_opens_are_looked_for_before_the_first(work: Wo
     (named,) = (replace(read, images=None),)
     run_recipe(replace(recipe, steps=(named, KeepShort())), replace(work, folder=tmp_path / "other"))
     assert KeepShort.ran == ["2-keep-short"]
+
+
+def test_rows_that_name_no_image_are_found_before_the_first_step(work: Work, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("id,image,caption,negative_caption\na,a.jpg,x y,y x\nb,,x z,z x\n")
+    recipe = _recipe(KeepShort(), Assemble())
+    read = ReadRows(source=str(tmp_path / "rows.csv"))
+    with pytest.raises(DataError, match=r"rows without image, which step assemble .* such as row 'b'"):
+        run_recipe(replace(recipe, steps=(read, *recipe.steps[1:])), work)
+    assert KeepShort.ran == []
+    # Without a step that reads them nobody misses them.
+    run_recipe(replace(recipe, steps=(read, KeepShort())), replace(work, folder=tmp_path / "other"))
+    assert KeepShort.ran == ["2-keep-short"]
+    # One that drops such rows, with the reason, leaves none to those after it.
+    check_images(pa.table({"id": ["a"], "image": [None]}), (WriteCaptions(by="chat:u#m"), Assemble()), work)
 
 
 def test_finished_steps_are_not_run_again_and_changed_ones_are(work: Work, digests) -> None:

@@ -93,22 +93,39 @@ def run_recipe(
 
 
 def check_images(rows: pa.Table, steps: Sequence[Step], work: Work) -> None:
-    """Raise `DataError` where images of the first rows are not at hand that one of the steps opens.
+    """Raise `DataError` where first rows name no image, or one that is not at hand, that a step reads.
 
     Found before the first of them begins, which may be hours before the last one would have found it. A step
-    that takes images by their names says `opens = False`; where a folder was named, all must be in it.
+    that takes images by their names says `opens = False`; where a folder was named, all must be in it. One
+    that drops rows without an image says `drops_blank = True`. What a step before makes is not looked for.
     """
+    made: set[str] = set()
+    filled: set[str] = set()
     for step in steps:
-        if not getattr(step, "opens", True) and work.photos is None:
-            continue
-        for column in sorted({*step.reads} & {*IMAGE_ROLES} & {*rows.column_names}):
-            cells = [cell for cell in rows[column].unique().to_pylist() if cell]
-            missing = [cell for cell in cells if work.image(cell, missing=True).source is None]
+        columns = {*step.reads} & {*IMAGE_ROLES} & {*rows.column_names} - made
+        made |= {*step.makes}
+        for column in sorted(columns):
+            cells = rows[column].to_pylist()
+            if getattr(step, "drops_blank", False):
+                filled.add(column)
+            if column in filled:
+                cells = [cell for cell in cells if cell]
+            elif not all(cells):
+                empty = [at for at, cell in enumerate(cells) if not cell]
+                raise DataError(
+                    f"rows without {column}, which step {step.name} reads",
+                    where=f"column '{column}'",
+                    given=f"{len(empty):,} of {len(cells):,}, such as row '{rows['id'][empty[0]].as_py()}'",
+                    hint="fill their cells in, or leave the rows out: --set read.available=yes",
+                )
+            if not getattr(step, "opens", True) and work.photos is None:
+                continue
+            missing = [c for c in dict.fromkeys(cells) if work.image(c, missing=True).source is None]
             if missing:
                 raise DataError(
                     f"images that step {step.name} opens are not at hand",
                     where=work.photos or f"column '{column}'",
-                    given=f"{len(missing):,} of {len(cells):,}, such as {missing[0]}",
+                    given=f"{len(missing):,} of {len(set(cells)):,}, such as {missing[0]}",
                     hint="name their folder with --images, or leave rows out: --set read.available=yes",
                 )
 

@@ -43,6 +43,7 @@ class WriteCaptions:
     name: ClassVar[str] = "caption"
     summary: ClassVar[str] = "captions for images: by a captioning model, an endpoint, or the world"
     version: ClassVar[int] = 1
+    drops_blank: ClassVar[bool] = True
 
     by: str = field(
         default=WORLD,
