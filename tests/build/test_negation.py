@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from counterfoil.build.negation.rules import CATEGORIES, NEG_CLIP, SUGAR_CREPE, 
 from counterfoil.build.negation.wordnet import WordNet
 from counterfoil.build.steps.negate import Negate
 from counterfoil.build.steps.read import ReadRows
+from counterfoil.engine import Session
 from counterfoil.errors import CounterfoilError
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
@@ -121,8 +123,9 @@ def test_no_space_stands_before_a_comma(parser: Parser) -> None:
 
 
 def test_replacements_are_as_frequent_as_their_opposites(real: list[dict[str, str]], tmp_path: Path) -> None:
-    step = Negate(per_caption="subset", balance=True)
-    found = step.run(pa.Table.from_pylist(real), Work(tmp_path, step="negate"))
+    step, notes = Negate(per_caption="subset"), []
+    work = Work(tmp_path, step="negate", session=Session(note=notes.append))
+    found = step.run(pa.Table.from_pylist(real), work)
     counts: dict[tuple[str, str], int] = {}
     for row in found.kept.to_pylist():
         if row["type"] == "replace":
@@ -130,12 +133,17 @@ def test_replacements_are_as_frequent_as_their_opposites(real: list[dict[str, st
             counts[old, new] = counts.get((old, new), 0) + 1
     assert sum(counts.values()) > 150
     assert all(counts.get((new, old)) == count for (old, new), count in counts.items())
-    assert found.reasons["no caption for the opposite change"] > 0
+    single = found.reasons["no caption for the opposite change"]
+    assert single > 0
+    assert notes == [
+        f"replacements left out since no caption has the opposite one: {single}; with balance=no "
+        "(--no-balance) they are made, and replacements have a direction"
+    ]
     # Others are as they were.
-    plain = Negate(per_caption="subset").run(pa.Table.from_pylist(real), Work(tmp_path, step="negate"))
+    plain = replace(step, balance=False).run(pa.Table.from_pylist(real), Work(tmp_path, step="negate"))
     kinds = [each for each in plain.kept.to_pylist() if each["type"] != "replace"]
     assert kinds == [each for each in found.kept.to_pylist() if each["type"] != "replace"]
-    assert found.kept == step.run(pa.Table.from_pylist(real), Work(tmp_path, step="negate")).kept
+    assert found.kept == step.run(pa.Table.from_pylist(real), work).kept
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +162,8 @@ def test_real_captions_have_negatives_in_the_category_asked_for(
     real: list[dict[str, str]], tmp_path: Path
 ) -> None:
     rows = pa.Table.from_pylist(real)
-    found = Negate(per_caption="subset").run(rows, Work(tmp_path, step="negate"))
+    step = Negate(per_caption="subset", balance=False)
+    found = step.run(rows, Work(tmp_path, step="negate"))
     assert len(found.kept) + len(found.dropped) == len(rows)
     assert len(found.kept) > 0.9 * len(rows)
     for of in found.facts["categories"].values():
@@ -170,7 +179,7 @@ def test_real_captions_have_negatives_in_the_category_asked_for(
         if row["type"] == "add":
             assert len(after) > len(before.strip())
         assert row["id"] == f"{row['negative_caption_from']}/{row['subset']}"
-    again = Negate(per_caption="subset").run(rows.slice(20, 30), Work(tmp_path, step="negate"))
+    again = step.run(rows.slice(20, 30), Work(tmp_path, step="negate"))
     pairs = dict(zip(found.kept["id"].to_pylist(), found.kept["negative_caption"].to_pylist(), strict=True))
     # A row's draw depends on the row alone, not on what stands around it.
     same = [pairs.get(r["id"]) == r["negative_caption"] for r in again.kept.to_pylist()]
@@ -179,13 +188,25 @@ def test_real_captions_have_negatives_in_the_category_asked_for(
 
 def test_each_and_one_category(tmp_path: Path) -> None:
     rows = pa.table({"id": ["x", "y"], "caption": ["A red car by a tall tree.", None]})
-    each = Negate(categories=CATEGORIES).run(rows, Work(tmp_path, step="negate"))
+    each = Negate(categories=CATEGORIES, balance=False).run(rows, Work(tmp_path, step="negate"))
     assert set(each.kept["subset"].to_pylist()) >= {*SUGAR_CREPE[:3], "swap_adjective", "swap_noun"}
     assert each.reasons["no caption"] == len(CATEGORIES)
     one = Negate(per_caption="one").run(rows, Work(tmp_path, step="negate"))
     assert one.kept["negative_caption_from"].to_pylist() == ["x"]
     assert one.dropped["reason"].to_pylist() == ["no caption"]
     assert set(NEG_CLIP).isdisjoint(one.kept["subset"].to_pylist())
+
+
+def test_one_negative_per_caption_is_in_balance_and_no_row_goes_that_has_another_category(
+    real: list[dict[str, str]], tmp_path: Path
+) -> None:
+    found = Negate(per_caption="one").run(pa.Table.from_pylist(real), Work(tmp_path, step="negate"))
+    assert len(found.kept) + len(found.dropped) == len(real)
+    assert len(found.kept) > 0.98 * len(real)
+    made = [(row["subset"], row["change"]) for row in found.kept.to_pylist() if row["type"] == "replace"]
+    opposite = [(subset, " > ".join(reversed(change.split(" > ")))) for subset, change in made]
+    assert len(made) > 100
+    assert sorted(made) == sorted(opposite)
 
 
 def test_words_of_a_field_of_its_own_come_from_its_captions(parser: Parser) -> None:
@@ -276,7 +297,7 @@ def test_a_pipeline_of_spacy_parses_as_the_tagger_does(tmp_path: Path, parser: P
         (t.text, t.tag, t.lemma) for t in other.tokens
     ]
     rows = pa.table({"id": ["a"], "caption": [caption]})
-    step = Negate(categories=("replace_att",), parser=f"spacy:{tmp_path / 'tags'}")
+    step = Negate(categories=("replace_att",), balance=False, parser=f"spacy:{tmp_path / 'tags'}")
     out = step.run(rows, Work(tmp_path, step="negate"))
     assert out.kept["change"].to_pylist()[0].startswith(("brown > ", "sits > "))
     spacy.blank("en").to_disk(tmp_path / "blank")

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.build.making import TextRequest, chat_answers, continuer
-from counterfoil.build.negation.balance import balanced
+from counterfoil.build.negation.balance import NO_OPPOSITE, balanced
 from counterfoil.build.negation.checks import rejection
 from counterfoil.build.negation.lexicon import Lexicon, Usage
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
@@ -71,7 +71,7 @@ class Negate:
 
     name: ClassVar[str] = "negate"
     summary: ClassVar[str] = "negative captions by rules, a language model, or edits of drawn scenes"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     by: str = field(
         default=RULES,
@@ -90,10 +90,10 @@ class Negate:
         },
     )
     balance: bool = field(
-        default=False,
+        default=True,
         metadata={
             "help": "Whether rules replace each word by another as often as that by it; captions without a "
-            "partner are dropped."
+            "partner are dropped. Without it a replacement has a direction, which tells the wrong caption."
         },
     )
     parser: str = field(
@@ -173,11 +173,16 @@ class Negate:
             found, maker = list(self._edited(rows, wanted, work)), WORLD
         elif self.by == RULES:
             parser = load_parser(self.parser)
-            found, maker = list(self._by_rules(rows, wanted, parser, work)), f"rules {parser.name}"
+            found, maker = self._ruled(rows, wanted, parser, work), f"rules {parser.name}"
         else:
             found, maker = self._written(rows, wanted, work), self.by
         if self.per_caption == "one":
             found = _first_of(found)
+        if single := sum(each.reason == NO_OPPOSITE for each in found):
+            work.note(
+                f"replacements left out since no caption has the opposite one: {single:,}; with balance=no "
+                "(--no-balance) they are made, and replacements have a direction"
+            )
         kept = [each for each in found if each.text is not None]
         gone = [each for each in found if each.text is None]
         made = self._table(rows, kept, maker)
@@ -207,9 +212,24 @@ class Negate:
         wanted = []
         for row, name in enumerate(ids):
             order = work.rng(name, "category").permutation(len(self.categories))
-            several = self.by == WORLD or (self.by == RULES and not self.balance)
+            several = self.by in (RULES, WORLD)
             wanted += [(row, self.categories[at]) for at in (order if several else order[:1])]
         return wanted
+
+    def _ruled(
+        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], parser: Parser, work: Work
+    ) -> list[NegativeRow]:
+        """Negatives by rules; in balance and of one category, rows without one are paired in their next."""
+        if not self.balance or self.per_caption != "one":
+            return list(self._by_rules(rows, wanted, parser, work))
+        found: list[NegativeRow] = []
+        left: Sequence[int] = range(len(rows))
+        for turn in range(len(self.categories)):
+            part = [wanted[row * len(self.categories) + turn] for row in left]
+            made = list(self._by_rules(rows, part, parser, work))
+            found += made
+            left = [each.row for each in made if each.text is None]
+        return sorted(found, key=lambda each: each.row)
 
     def _by_rules(
         self,
@@ -219,7 +239,7 @@ class Negate:
         work: Work,
         draw: int | None = None,
     ) -> Iterator[NegativeRow]:
-        """Negatives by rules; each `draw` of a row draws anew."""
+        """Negatives by rules; each `draw` of a row draws anew, and by itself, without balance."""
         more = () if draw is None else ("candidate", draw)
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
         wordnet = None if self.wordnet is None else WordNet.loaded(self.wordnet)
@@ -231,7 +251,8 @@ class Negate:
             parses: Mapping[str, Parse] = dict(zip(texts, parser.parses(texts), strict=True))
             lexicon = lexicon or Lexicon(wordnet, Usage.of(parses.values()))
             paired: dict[tuple[int, str], Negative | str] = {}
-            for category in {each for _, each in part if self.balance and each.startswith("replace")}:
+            pairing = self.balance and draw is None
+            for category in {each for _, each in part if pairing and each.startswith("replace")}:
                 rows_ = [row for row, each in part if each == category and captions[row] in parses]
                 given = [parses[captions[row]] for row in rows_]
                 rng = work.rng("balance", category, *(ids[row] for row in rows_[:1]))
