@@ -260,7 +260,7 @@ def test_an_endpoint_is_asked_once_and_its_answers_are_kept(
     ("category", "after", "reason"),
     [
         ("replace_obj", "A wet cat on the mat.", ""),
-        ("replace_obj", "A wet dog on the mat", "no final stop"),
+        ("replace_obj", "A wet dog on the mat", "no change"),
         ("replace_obj", "Is a wet dog on the mat?", "a question"),
         ("replace_obj", "The wet dog on a mat.", "no change"),
         ("replace_obj", "A wet puppy on the mat.", "same meaning"),
@@ -276,6 +276,19 @@ def test_an_endpoint_is_asked_once_and_its_answers_are_kept(
 )
 def test_what_is_checked(category: str, after: str, reason: str) -> None:
     assert rejection("A wet dog on the mat.", after, category, Lexicon()) == reason
+
+
+@pytest.mark.parametrize("answer", ["a cat on a mat", "A cat on a mat."])
+def test_an_answer_gets_the_form_of_its_caption_and_is_not_dropped_for_it(
+    server: chat_server.Server, tmp_path: Path, answer: str
+) -> None:
+    said = json.dumps({"caption": answer})
+    server.set(always=said)
+    asked = pa.table({"id": ["a", "b"], "caption": ["A dog on a mat.", "a dog on a mat"]})
+    step = Negate(by=f"chat:{server.url}#looker", categories=("replace_obj",))
+    found = step.run(asked, endpoint_work(tmp_path))
+    assert found.kept["negative_caption"].to_pylist() == ["A cat on a mat.", "a cat on a mat"]
+    assert found.kept["negative_caption_answer"].to_pylist() == [said, said]
 
 
 #: What is wrong with a negative, from the caption alone.

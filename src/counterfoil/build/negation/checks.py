@@ -1,4 +1,4 @@
-"""Whether what was written is a negative of a caption in its category."""
+"""Whether what was written is a negative of a caption in its category, in the caption's form."""
 
 import re
 from collections import Counter
@@ -10,7 +10,6 @@ from counterfoil.build.negation.swaps import is_symmetric
 
 REASONS = (
     "a question",
-    "no final stop",
     "no change",
     "too long",
     "about the picture",
@@ -49,6 +48,25 @@ _ABOUT = re.compile(
 )
 
 
+def in_form_of(before: str, after: str) -> str:
+    """What was written, with the first letter's case and the final stop of its caption.
+
+    >>> in_form_of("A dog on a mat.", "a cat on a mat"), in_form_of("a dog on a mat", "A cat on a mat.")
+    ('A cat on a mat.', 'a cat on a mat')
+    >>> in_form_of("a dog watches tv", "TV watches a dog"), in_form_of("A dog.", "Is it a dog?")
+    ('TV watches a dog', 'Is it a dog?')
+    """
+    if before[:1].isupper():
+        after = after[:1].upper() + after[1:]
+    elif before[:1].islower() and not after[1:2].isupper():
+        after = after[:1].lower() + after[1:]
+    if before.endswith((".", "!")) and not after.endswith((".", "!", "?")):
+        return after.rstrip(" ,;:-") + before[-1]
+    if not before.endswith((".", "!", "?")) and after.endswith(".") and not after.endswith(".."):
+        return after[:-1]
+    return after
+
+
 def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
     """Why a caption is no negative of another in a category, one of `REASONS`; "" where it may be one.
 
@@ -67,8 +85,6 @@ def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
     """
     if after.endswith("?") and not before.endswith("?"):
         return "a question"
-    if before.endswith((".", "!")) and not after.endswith((".", "!")):
-        return "no final stop"
     plain = _words(before), _words(after)
     if [word for word in plain[0] if word not in _LIGHT] == [word for word in plain[1] if word not in _LIGHT]:
         return "no change"

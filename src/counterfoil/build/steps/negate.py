@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from counterfoil.build.making import TextRequest, chat_answers, continuer
 from counterfoil.build.negation.balance import NO_OPPOSITE, balanced
-from counterfoil.build.negation.checks import rejection
+from counterfoil.build.negation.checks import in_form_of, rejection
 from counterfoil.build.negation.lexicon import Lexicon, Usage
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
 from counterfoil.build.negation.prompts import (
@@ -316,8 +316,10 @@ class Negate:
                 continue
             (said, refused), seed = answers[row, category], work.number(ids[row], category)
             answer = ReadAnswer(reason=REFUSED) if refused else read_answer(said)
-            reason = answer.reason or rejection(captions[row], answer.caption, category, lexicon)
-            text = None if reason else answer.caption
+            before = captions[row].strip()
+            after = in_form_of(before, answer.caption)
+            reason = answer.reason or rejection(before, after, category, lexicon)
+            text = None if reason else after
             found.append(NegativeRow(row, category, text, reason=reason, seed=seed, answer=said))
         if self.otherwise == "rules":
             found = self._chosen(found, rows, lexicon, work)
