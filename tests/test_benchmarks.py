@@ -23,7 +23,7 @@ TINY = {
     "coverage": "--repetitions 2 --tables forms",
     "engine": "--items 6 --rows 1 --rounds 1 --precision fp32",
     "estimates": "--small --only quads",
-    "executors": "--small",
+    "executors": "--small --workers 2",
     "fidelity": "FOLDER --rows 60 --tiny",
     "gpu": "--device cpu --small --only products top-k",
     "meteor": "--images 2",
@@ -32,11 +32,11 @@ TINY = {
     "pooling": "--queries 64 --items 500 --width 16 --k 5 --runs 1",
     "ranking": "--every 2500 --width 8 --runs 1",
     "ratings": "--draws 100 --loop-draws 1",
-    "routes": "--items 6",
+    "routes": "--items 6 --only decode=reduced",
     "statements": "--repetitions 2",
     "training_memory": "--batch 2 --chunk 1",
     "training_rows": "--rows 500",
-    "training_step": "--steps 2 --batch 2 --rounds 1 --accumulate 1",
+    "training_step": "--steps 1 --batch 2 --rounds 1 --accumulate 1 --precision fp32",
     "world": "--n 20 --size 16",
 }
 #: Scripts whose exit code is 1 where too little was measured to agree.
