@@ -45,13 +45,12 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import aligned
-from counterfoil.evaluation.evaluate import main_measures
+from counterfoil.evaluation.evaluate import leading, main_measures
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.draws import MeasureDraws
 from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
-from counterfoil.metrics.measures import averaged
 from counterfoil.stats.resampling import cluster_draws
 from counterfoil.stats.sharing import Sharing
 
@@ -107,8 +106,7 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
 
 def _default(benchmark: Benchmark, known: Sequence[str]) -> tuple[str, ...]:
     """The main measures, and in a gallery the means of those its authors report (of all, if none)."""
-    main = (averaged(name, benchmark.questions.form) for name in main_measures(benchmark))
-    names = [*main, *of(benchmark).overall(benchmark, known)]
+    names = [*main_measures(benchmark), *of(benchmark).overall(benchmark, known)]
     return tuple(name for name in dict.fromkeys(names) if name in known)
 
 
@@ -202,6 +200,7 @@ class RankCorrelation:
 
     `values` is (models, columns), NaN where a model was not run. `pairs` lacks those pairs of columns that
     have fewer than three models in common. `few` names columns that were left out for having too few models.
+    Models are shown in the order of the column `lead`, by default the first.
     """
 
     models: tuple[str, ...]
@@ -212,6 +211,7 @@ class RankCorrelation:
     draws: int
     seed: int
     level: float
+    lead: int = 0
 
     @property
     def ranks(self) -> Float[ndarray, "models columns"]:
@@ -261,9 +261,11 @@ def rank_correlation(
     """How far measures and benchmarks agree on the order of models, with intervals (see the module).
 
     A column is a measure on a benchmark that at least three models have. By default these are the main
-    measures of each benchmark, and in galleries the means over both directions of all measures that the
-    benchmark's authors report. `measures` chooses: "eccv:mean_map_at_r", "mean_map_at_r" on every benchmark
-    that has it, "map_at_r" for the mean over both directions, or a pattern ("eccv:*", "i2t_*").
+    measures of each benchmark (macro means where `compare` tests these), and in galleries the means over both
+    directions of all measures that the benchmark's authors report; models are in the order of what the first
+    benchmark's authors put first. `measures` chooses, and the first column then orders:
+    "eccv:mean_map_at_r", "mean_map_at_r" on every benchmark that has it, "map_at_r" for the mean over both
+    directions, or a pattern ("eccv:*", "i2t_*").
     The same seed gives the same numbers to the last bit.
 
     Raises `InputError` for fewer than three models, for fewer than two columns that three models share, and
@@ -311,9 +313,11 @@ def rank_correlation(
         )
     values = _assemble(models, sheets, [sheet.draws.values() for sheet in sheets])
     taus, rhos = _draw(models, sheets, draws=draws, seed=seed, level=level)
-    return RankCorrelation(
-        models, columns, values[0], _pairs(columns, values, taus, rhos, level), few, draws, seed, level
-    )
+    pairs = _pairs(columns, values, taus, rhos, level)
+    first = columns[0].benchmark
+    leads = "" if measures else leading(sheets[0].benchmark, *(run.result for run in groups[first]))
+    lead = next((i for i, c in enumerate(columns) if (c.benchmark, c.measure) == (first, leads)), 0)
+    return RankCorrelation(models, columns, values[0], pairs, few, draws, seed, level, lead)
 
 
 def _assemble(models: Sequence[str], sheets: Sequence[Sheet], found: Sequence[ndarray]) -> ndarray:

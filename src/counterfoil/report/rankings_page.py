@@ -96,8 +96,8 @@ def ranks_table(found: RankCorrelation) -> Table:
         for column, (block, label) in zip(found.columns, _headings(found), strict=True)
     )
     ranks = found.ranks
-    # In the order of the first column, those without a value there last.
-    order = np.argsort(np.nan_to_num(ranks[:, 0], nan=np.inf), kind="stable")
+    # Those without a value in the column that orders are last.
+    order = np.argsort(np.nan_to_num(ranks[:, found.lead], nan=np.inf), kind="stable")
     rows = tuple(
         Row(
             found.models[i],

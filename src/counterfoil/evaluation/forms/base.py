@@ -255,8 +255,12 @@ class FormEvaluation(ABC):
         A run that lacks one of the measures has NaN there. Raises `InputError` where runs have values of
         different questions.
         """
-        nothing = np.full(len(clusters), np.nan)
-        columns = [run.items[name] if self.has(run, name) else nothing for run in runs for name in measures]
+        form, nothing = runs[0].benchmark.questions.form, np.full(len(clusters), np.nan)
+        columns = [
+            run.items[averaged(name, form)] if self.has(run, name) else nothing
+            for run in runs
+            for name in measures
+        ]
         return MeanDraws.of(
             runs[0].benchmark,
             [run.name for run in runs],
@@ -280,12 +284,18 @@ class FormEvaluation(ABC):
         return None
 
     def measures_of(self, run: Run) -> tuple[str, ...]:
-        """The measures that a run has a value of."""
-        return tuple(run.items if self.values_per_item else run.result.measures)
+        """The measures that a run has a value of; of macro means those that it reports."""
+        if not self.values_per_item:
+            return tuple(run.result.measures)
+        form = run.benchmark.questions.form
+        return (*run.items, *(name for name in run.result.measures if averaged(name, form) != name))
 
     def has(self, run: Run, measure: str) -> bool:
         """Whether a run has a value of a measure."""
-        values = run.items.get(averaged(measure, run.benchmark.questions.form))
+        of_items = averaged(measure, run.benchmark.questions.form)
+        if of_items != measure and measure not in run.result.measures:
+            return False
+        values = run.items.get(of_items)
         return values is not None and bool(np.isfinite(values).any())
 
     def overall(self, benchmark: Benchmark, known: Sequence[str]) -> list[str]:

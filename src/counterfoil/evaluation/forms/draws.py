@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError
+from counterfoil.evaluation.intervals import macro_groups
+from counterfoil.metrics.measures import averaged
 from counterfoil.stats.crossed import inflation
 from counterfoil.stats.estimates import deviations
 from counterfoil.stats.resampling import ExactSums, cluster_sums, exact_sums
@@ -58,10 +60,11 @@ class MeasureDraws(ABC):
 class ClusterSums:
     """What adds up to the measures over one direction of one part: sums by cluster, model and measure.
 
-    `rows` says which clusters of the draws have a share in it.
+    `rows` says which clusters of the draws have a share in it, `weight` what the part weighs beside others.
     """
 
     direction: int
+    weight: float
     rows: Int[ndarray, "clusters"]
     sums: ExactSums
     counts: Float[ndarray, "clusters measures"]
@@ -78,7 +81,10 @@ class ClusterSums:
 
 @dataclass(frozen=True, eq=False)
 class MeanDraws(MeasureDraws):
-    """Measures that are means over directions of means over parts of means over queries."""
+    """Measures that are means over directions of means over parts of means over queries.
+
+    Parts are those of the items; of a macro mean they are its groups.
+    """
 
     parts: tuple[ClusterSums, ...]
 
@@ -94,52 +100,87 @@ class MeanDraws(MeasureDraws):
         sharing: Sharing,
     ) -> "MeanDraws":
         """From a table of the value of each question, (n, models x measures), NaN where there is none."""
-        wide = _wide(benchmark, table, sharing).reshape(len(models), -1) if sharing.crossed else None
-        parts = _parts(benchmark, models, table, clusters, n_clusters)
+        strata = _strata(benchmark, measures)
+        wide = _wide(strata, table, sharing).reshape(len(models), -1) if sharing.crossed else None
+        parts = _parts(benchmark, strata, models, table, clusters, n_clusters)
         return cls(tuple(models), tuple(measures), n_clusters, wide, tuple(parts))
 
     def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         """A part of which no query was drawn is left out; NaN where that leaves none."""
-        directions = [
-            _mean_of([p.mean(weights, len(self.models)) for p in self.parts if p.direction == direction])
-            for direction in sorted({part.direction for part in self.parts})
-        ]
-        return _mean_of(directions)
+        directions = []
+        for direction in sorted({part.direction for part in self.parts}):
+            parts = [part for part in self.parts if part.direction == direction]
+            means = [part.mean(weights, len(self.models)) for part in parts]
+            directions.append(_mean_of(means, [part.weight for part in parts]))
+        return _mean_of(directions, [1.0] * len(directions))
 
 
-def _mean_of(arrays: Sequence[ndarray]) -> ndarray:
-    """The mean of arrays, of those that are defined at each place."""
+def _mean_of(arrays: Sequence[ndarray], weights: Sequence[float]) -> ndarray:
+    """The weighted mean of arrays, of those that are defined at each place."""
     total, count = np.zeros_like(arrays[0]), np.zeros_like(arrays[0])
-    for array in arrays:
+    for array, weight in zip(arrays, weights, strict=True):
         defined = ~np.isnan(array)
-        total += np.where(defined, array, 0.0)
-        count += defined
+        total += np.where(defined, weight * array, 0.0)
+        count += weight * defined
     return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
 
-def _wide(benchmark: Benchmark, table: ndarray, sharing: Sharing) -> Float[ndarray, "columns"]:
-    """The inflation of every model's every measure; 1 where a model has none."""
+@dataclass(frozen=True, eq=False)
+class _Strata:
+    """The group of each question that some of the measures average over, -1 for none.
+
+    `measures` marks which measures these are, `directions` has the direction of each group, and `shares` what
+    groups weigh; None where all of a direction weigh the same.
+    """
+
+    measures: Bool[ndarray, "measures"]
+    groups: Int[ndarray, "n"]
+    directions: Int[ndarray, "groups"]
+    shares: Float[ndarray, "groups"] | None
+
+
+def _strata(benchmark: Benchmark, measures: Sequence[str]) -> tuple[_Strata, ...]:
+    """The parts of each direction, and the groups of macro means; those that any of the measures is of."""
     questions = benchmark.questions
-    of_query = 2 * questions.query_parts + questions.directions
+    macro = np.array([averaged(name, questions.form) != name for name in measures])
+    found = []
+    if not macro.all():
+        pairs = np.stack([questions.directions, questions.query_parts], axis=1)
+        kinds, groups = np.unique(pairs, axis=0, return_inverse=True)
+        found.append(_Strata(~macro, groups.reshape(-1), kinds[:, 0], None))
+    if macro.any():
+        groups, shares = macro_groups(benchmark, np.ones(len(questions), dtype=bool))
+        together = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.int64)
+        found.append(_Strata(macro, groups, together, shares))
+    return tuple(found)
+
+
+def _wide(
+    strata: Sequence[_Strata], table: Float[ndarray, "n columns"], sharing: Sharing
+) -> Float[ndarray, "columns"]:
+    """The inflation of every model's every measure; 1 where a model has none."""
     found = np.ones(table.shape[1])
     known = ~np.isnan(table)
-    for rows in np.unique(known.T, axis=0):
-        columns = (known == rows[:, None]).all(axis=0)
-        if rows.any():
-            moved = deviations(table[rows][:, columns], of_query[rows])[1]
-            found[columns] = inflation(sharing.part(rows), moved)
+    for each in strata:
+        # Models by measures.
+        own = np.tile(each.measures, table.shape[1] // len(each.measures))
+        for rows in np.unique(known[:, own].T, axis=0):
+            columns = (known == rows[:, None]).all(axis=0) & own
+            if rows.any():
+                moved = deviations(table[rows][:, columns], each.groups[rows], each.shares)[1]
+                found[columns] = inflation(sharing.part(rows), moved)
     return found
 
 
 def _parts(
     benchmark: Benchmark,
+    strata: Sequence[_Strata],
     models: Sequence[str],
     table: Float[ndarray, "n columns"],
     clusters: Int[ndarray, "n"],
     n_clusters: int,
 ) -> list[ClusterSums]:
     questions = benchmark.questions
-    directions, of_query = questions.directions, questions.query_parts
     defined = ~np.isnan(table).reshape(len(table), len(models), -1)
     having = defined.any(axis=0)
     # Whether a query has a value under a measure is the benchmark's business, not the model's.
@@ -154,20 +195,22 @@ def _parts(
     # A model without a measure has no sums of it.
     absent = np.where(having, 0.0, np.nan).reshape(-1)
     parts = []
-    for direction, part in sorted(set(zip(directions.tolist(), of_query.tolist(), strict=True))):
-        rows = np.flatnonzero((directions == direction) & (of_query == part))
-        rows = rows[of_measure[rows].any(axis=1)]
-        if not len(rows):
-            continue
-        present = np.unique(clusters[rows])
-        # A draw may hold any cluster as often as there are clusters, so all of them bound the sums.
-        others = np.setdiff1d(np.arange(n_clusters), present)
-        codes = np.concatenate([clusters[rows], others])
-        values = np.zeros((len(codes), table.shape[1]))
-        values[: len(rows)] = np.nan_to_num(table[rows])
-        sums = exact_sums(values, codes, repeats=n_clusters)
-        numbers = sums.numbers[present] + absent.astype(sums.numbers.dtype)
-        sums = replace(sums, numbers=numbers)
-        counts = cluster_sums(of_measure[rows].astype(np.float64), clusters[rows])
-        parts.append(ClusterSums(int(direction), present, sums, counts))
+    for each in strata:
+        counted = of_measure & each.measures
+        for group, direction in enumerate(each.directions.tolist()):
+            rows = np.flatnonzero((each.groups == group) & counted.any(axis=1))
+            if not len(rows):
+                continue
+            present = np.unique(clusters[rows])
+            # A draw may hold any cluster as often as there are clusters, so all of them bound the sums.
+            others = np.setdiff1d(np.arange(n_clusters), present)
+            codes = np.concatenate([clusters[rows], others])
+            values = np.zeros((len(codes), table.shape[1]))
+            values[: len(rows)] = np.nan_to_num(table[rows])
+            sums = exact_sums(values, codes, repeats=n_clusters)
+            numbers = sums.numbers[present] + absent.astype(sums.numbers.dtype)
+            sums = replace(sums, numbers=numbers)
+            counts = cluster_sums(counted[rows].astype(np.float64), clusters[rows])
+            weight = 1.0 if each.shares is None else float(each.shares[group])
+            parts.append(ClusterSums(direction, weight, present, sums, counts))
     return parts
