@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy import ndarray
+from scipy.special import ndtri, stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.annotators import (
@@ -102,8 +103,13 @@ def test_performance_is_the_mean_over_queries(
                 assert queries == len(counted)
 
 
-def simulated(seed: int = 0, *, models: int = 5, queries: int = 400, items: int = 300) -> JudgedPairs:
-    """Queries and items as points, right where they are near; models see both with noise of their own."""
+def simulated(
+    seed: int = 0, *, models: int = 5, queries: int = 400, items: int = 300, copies: int = 1
+) -> JudgedPairs:
+    """Queries and items as points, right where they are near; models see both with noise of their own.
+
+    Each query is asked `copies` times, with equal answers.
+    """
     rng = np.random.default_rng(seed)
     width = 8
     asked, found = rng.normal(size=(queries, width)), rng.normal(size=(items, width))
@@ -113,8 +119,9 @@ def simulated(seed: int = 0, *, models: int = 5, queries: int = 400, items: int 
     for _ in range(models):
         seen = [points + 0.5 * rng.normal(size=points.shape) for points in (asked, found)]
         scores = seen[0] @ (seen[1] / np.linalg.norm(seen[1], axis=1, keepdims=True)).T
-        tops.append(np.argsort(-scores, axis=1)[:, :30])
-    return verified(tops, gains, 5, clusters=np.arange(queries) // 5)
+        tops.append(np.repeat(np.argsort(-scores, axis=1)[:, :30], copies, axis=0))
+    many = queries * copies
+    return verified(tops, np.repeat(gains, copies, axis=0), 5, clusters=np.arange(many) // 5)
 
 
 @pytest.fixture(scope="module")
@@ -270,9 +277,9 @@ def test_mean_biases_by_number_spread_as_in_draws_of_clusters() -> None:
 
 
 def test_intervals_know_of_captions_that_repeat() -> None:
-    known = simulated(models=3, queries=200)
+    known = simulated(models=3, queries=40, copies=5)
     images = np.arange(200)[:, None]
-    # Forty texts, each of five queries that fare alike: without them intervals are those of single queries.
+    # Forty texts, each of five equal queries: without them intervals are those of single queries.
     texts = (np.arange(200) // 5)[:, None]
     several = np.stack([np.arange(200) // 2, np.arange(200) % 90 + 200], axis=1)
     apart, repeated = Sharing(images, -np.ones((200, 1), int)), Sharing(several, texts)
@@ -283,7 +290,9 @@ def test_intervals_know_of_captions_that_repeat() -> None:
     assert not apart.crossed
     assert alone.performance == pytest.approx(crossed.performance)
     wider = (crossed.ends.high - crossed.ends.low) / (alone.ends.high - alone.ends.low)
-    assert np.median(wider) > 1.05
+    # Five equal queries count as one: sqrt(5), CR2's 1 - 1/200 and 1 - 1/40, and Student's quantile of 39.
+    expected = np.sqrt(5 * (1 - 1 / 200) / (1 - 1 / 40)) * stdtrit(39, 0.975) / ndtri(0.975)
+    assert np.median(wider) == pytest.approx(expected, rel=0.05)
     for name in ("bias", "non-self-bias"):
         (low, high), (least, most) = crossed.by_number[name][1], alone.by_number[name][1]
         assert high - low > most - least
