@@ -250,7 +250,7 @@ def test_killed_and_resumed_no_image_is_paid_for_twice(server, tmp_path):
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while sum(entry["answered"] for entry in server.log()) < 5 and time.monotonic() < until:
             time.sleep(0.02)
         # The answers are written within moments of their arrival.

@@ -134,10 +134,11 @@ def test_errors_are_one_line(server, pairs, counterfoil, state, model, line):
 def test_an_endpoint_that_is_down_is_one_line(pairs, counterfoil):
     started = time.monotonic()
     chat = "chat:http://127.0.0.1:9/v1#looker"
-    said = counterfoil("evaluate", chat, "pairs", "--data", pairs[0], "--set", "wait=20")
+    said = counterfoil("evaluate", chat, "pairs", "--data", pairs[0], "--set", "wait=3600")
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
     assert f"{chat}: the endpoint cannot be reached; given: " in said.err
-    assert time.monotonic() - started < 15
+    # Waiting once would take an hour.
+    assert time.monotonic() - started < 600
 
 
 def test_killed_and_resumed_no_request_is_paid_for_twice(server, pairs, counterfoil, tmp_path):
@@ -148,7 +149,7 @@ def test_killed_and_resumed_no_request_is_paid_for_twice(server, pairs, counterf
     for most in (11, 9):
         server.set(shows=pairs[1], most=most)
         with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ) as process:
-            until, kept = time.monotonic() + 60, len(list(folder.glob("chat/*.json")))
+            until, kept = time.monotonic() + 600, len(list(folder.glob("chat/*.json")))
             while len(list(folder.glob("chat/*.json"))) < kept + most:
                 assert time.monotonic() < until, "the run makes no progress"
                 assert process.poll() is None

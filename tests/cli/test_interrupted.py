@@ -13,20 +13,25 @@ import pytest
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="looks into /proc at how far the run is")
 def test_ctrl_c_while_scoring(tmp_path: Path) -> None:
     # Enough blind questions for some seconds of work; the signal comes once the run has begun.
-    table = tmp_path / "mine.csv"
-    rows = "".join(f"{i}.jpg,a caption {i},another caption {i}\n" for i in range(400_000))
-    table.write_text("image,caption,negative_caption\n" + rows)
-    out = tmp_path / "runs"
-    command = [sys.executable, "-m", "counterfoil", "evaluate", "blind:random", "pairs", "--data", str(table)]
+    table, few, out = (tmp_path / name for name in ("mine.csv", "few.csv", "runs"))
+    rows = [f"{i}.jpg,a caption {i},another caption {i}\n" for i in range(400_000)]
+    table.write_text("image,caption,negative_caption\n" + "".join(rows))
+    few.write_text("image,caption,negative_caption\n" + "".join(rows[:9]))
+    command = [sys.executable, "-m", "counterfoil", "evaluate", "blind:random", "pairs", "--data"]
+    before = os.times()
+    subprocess.run([*command, str(few)], capture_output=True, check=True)
+    after = os.times()
+    # Imports, above all.
+    started = sum(after[at] - before[at] for at in (2, 3))
     process = subprocess.Popen(
-        [*command, "--out", str(out)],
+        [*command, str(table), "--out", str(out)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=_heed_ctrl_c,
     )
-    # By processor time, which a busy machine does not stretch: imports take a second or two, the run twenty.
-    while _processor_seconds(process.pid) < 4:
+    # By processor time, which a busy machine does not stretch: the run takes several times as much.
+    while _processor_seconds(process.pid) < 1.5 * started:
         assert process.poll() is None, "the run was over before it could be stopped"
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)

@@ -156,12 +156,14 @@ def test_the_address_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
-def test_no_cluster_at_the_address(fakes: Any, tmp_path: Path, address: str) -> None:
+def test_no_cluster_at_the_address(
+    fakes: Any, tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It would be waited for.
+    monkeypatch.setattr("ray.init", lambda *_, **__: pytest.fail("it was joined"))
     session = Session(tmp_path, executor=RayExecutor(address))
-    began = time.monotonic()
     with pytest.raises(InputError, match=address) as error:
         run(fakes.quads(2), fakes.FakeEmbedder(), session=session)
-    assert time.monotonic() - began < 20
     assert "\n" not in str(error.value)
 
 

@@ -112,7 +112,7 @@ def met(
     shutil.copytree(base, folder, copy_function=os.link, symlinks=True)
     done = damage(folder / file)
     before = states(folder)
-    ended, status, memory = in_a_fork(lambda: run(command.split(), folder))
+    ended, status, memory = in_a_fork(lambda: run(command.split(), folder, patience=PATIENCE))
     after = states(folder)
     shutil.rmtree(folder)
     code = ended.code if ended is not None else -(status & 127)

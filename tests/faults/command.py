@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Seconds of processor time that a command may take to refuse what it is given.
+#: Seconds of processor time that a command may take to refuse what it is given; a campaign reports more.
 PATIENCE = 10.0
+#: What counts as a hang on any machine, however slow.
+HUNG = 100.0
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Hang(BaseException):
     """A command that took longer than its patience."""
 
 
-def run(arguments: list[str], folder: Path, *, patience: float = PATIENCE) -> Ended:
+def run(arguments: list[str], folder: Path, *, patience: float = HUNG) -> Ended:
     """Call `counterfoil.cli.main` with `arguments` in `folder`; a command that hangs is stopped."""
     from counterfoil.cli import main
 

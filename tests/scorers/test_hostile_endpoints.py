@@ -34,7 +34,7 @@ def test_an_answer_without_haste(kind: str) -> None:
         start = time.monotonic()
         assert "no answer after 2 tries; given: ReadTimeout" in _ask(server)
         # Two tries of four seconds at most; without the limit it would be 5,000 seconds.
-        assert time.monotonic() - start < 60
+        assert time.monotonic() - start < 600
         assert len(server.requests) == 2
 
 

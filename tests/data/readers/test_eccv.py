@@ -1,6 +1,5 @@
 """ECCV Caption: some queries, verified positives in each direction, a few outside the gallery."""
 
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -46,9 +45,7 @@ def test_some_queries_and_no_transpose(half: Callable[..., Any], free: Callable[
 def test_the_real_files(shared_data: Path) -> None:
     """ECCV Table 3, every count of it that COCO, CxC and ECCV Caption have; FORMATS 4.1's two strangers."""
     data = shared_data / "eccv"
-    start = time.perf_counter()
     found = coco.read_eccv(card("eccv"), data, None)
-    assert time.perf_counter() - start < 2.0  # takes 0.1 s where nothing else runs
     questions = found.gallery
     galleries = [
         coco.read_5k(card("coco-5k"), data, None).gallery,
