@@ -34,7 +34,7 @@ def run(name: str, tmp_path: Path, *arguments: str) -> str:
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

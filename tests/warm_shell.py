@@ -54,7 +54,7 @@ class WarmShell:
         assert self._process.stdin is not None
         with self._process:
             self._process.stdin.close()
-            self._process.wait(timeout=60)
+            self._process.wait(timeout=600)
 
 
 def run(words: list[str]) -> Ended:

@@ -261,7 +261,7 @@ def test_killed_and_resumed_no_image_is_paid_for_twice(server, tmp_path):
     first = [entry["body"] for entry in asked(server) if entry["answered"]]
     assert len(first) == 5
     server.set()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     second = [entry["body"] for entry in asked(server)]
     assert len(second) == 3

@@ -35,7 +35,7 @@ def test_ctrl_c_while_scoring(tmp_path: Path) -> None:
         assert process.poll() is None, "the run was over before it could be stopped"
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    said, complaint = process.communicate(timeout=60)
+    said, complaint = process.communicate(timeout=600)
     assert process.returncode == 130, complaint
     assert said == ""
     assert complaint.splitlines()[-1].startswith("counterfoil: stopped;")
@@ -62,7 +62,7 @@ def test_ctrl_c_in_a_finaliser_is_not_lost() -> None:
         "cli.main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, preexec_fn=_heed_ctrl_c
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, preexec_fn=_heed_ctrl_c
     )
     assert done.returncode == 130, done.stderr
     assert done.stderr.splitlines() == [
@@ -86,7 +86,7 @@ def test_ctrl_c_that_something_swallows_comes_again() -> None:
         "cli.main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, preexec_fn=_heed_ctrl_c
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, preexec_fn=_heed_ctrl_c
     )
     assert done.returncode == 130, done.stderr
     assert done.stderr.startswith("counterfoil: stopped;")
@@ -107,7 +107,7 @@ def test_cleanup_after_ctrl_c_is_not_disturbed() -> None:
         "cli.main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, preexec_fn=_heed_ctrl_c
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, preexec_fn=_heed_ctrl_c
     )
     assert (done.returncode, done.stdout) == (130, "cleaned\n"), done.stderr
 
@@ -124,7 +124,7 @@ def test_ctrl_c_while_the_command_line_is_imported() -> None:
         "main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, preexec_fn=_heed_ctrl_c
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600, preexec_fn=_heed_ctrl_c
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 

@@ -37,7 +37,7 @@ def test_a_process_serves_says_where_and_stops(tmp_path: Path) -> None:
         assert second.stderr.count("\n") == 1, second.stderr
     finally:
         served.send_signal(signal.SIGINT)
-        out, err = served.communicate(timeout=30)
+        out, err = served.communicate(timeout=300)
     assert served.returncode == 0, err
     assert "GET /work/{token} 200" in err
     assert token not in out + err

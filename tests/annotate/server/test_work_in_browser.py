@@ -1,6 +1,7 @@
 """The annotators' page in a real browser: every form by keyboard, every state, and without a network."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -470,14 +471,16 @@ def test_an_image_that_does_not_come_is_waited_for_and_can_be_said_to_be_unseen(
     wait_for_answers(page, served, 2)
     assert answers(served)[1] == {"fits": NOT_VISIBLE}
     page.locator(".images-state", has_text="could not be loaded").wait_for()
+    page.wait_for_timeout(1500)
     page.unroute("**/media/*")
+    seen = time.monotonic()
     page.get_by_role("button", name="Try again").click()
     page.locator(".images-state[hidden]").wait_for(state="attached")
     press(page, ["2"])
     title(page, "Done")
     (seconds,) = judgement_table(served.database, served.campaign)["seconds"].to_pylist()[2:]
     # The time in which there was nothing to see does not count.
-    assert seconds < 3
+    assert seconds < time.monotonic() - seen
 
 
 def test_an_image_that_fails_at_first_comes_by_itself(serve: Any, visit: Any) -> None:
