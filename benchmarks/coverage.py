@@ -242,7 +242,7 @@ def correlations_cover(setting: Setting, *, repetitions: int, seed: int, truth: 
 
     shares = EFFECTS[setting.effect]
     # Thousands of points take seconds each.
-    repetitions = repetitions if setting.images < 400 else max(16, repetitions // 4)
+    repetitions = repetitions if setting.images < 400 else max(16, repetitions // 10)
     for _ in range(repetitions):
         sharing = sharing_of(setting, rng)
         both = np.sqrt(1 - sum(shares)) * together(len(sharing))
@@ -356,7 +356,7 @@ def tables() -> dict[str, Cells]:
             "tau-b, Spearman, Pearson; differences of the same",
             unequal(0.5, alone),
             correlations_cover,
-            1 / 8,
+            3 / 8,
         ),
         "repeats": Cells(
             "500 images with two questions each, of one caption; 70 % right",
