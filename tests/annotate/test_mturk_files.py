@@ -1,6 +1,5 @@
 """Results of Mechanical Turk's requester site."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 
 from annotate.mturk_batches import PAIRS, hit, written
-from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results, write_review
+from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
 from counterfoil.errors import DataError, InputError
 
 LAYOUT = HitLayout(
@@ -164,36 +163,3 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
 def test_layouts_that_cannot_be(layout: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         HitLayout(**layout)
-
-
-def test_a_review_is_the_same_table_with_decisions(tmp_path: Path) -> None:
-    rows = [hit(1, "A1", **{"Answer.match1": "=cmd()"}), hit(1, "A2"), hit(2, "A1")]
-    source = written(tmp_path / "batch.csv", rows)
-    reason = "Both golden pairs were answered wrongly, and 18 of 20 answers are the same."
-    assert write_review(tmp_path / "review.csv", source, {"3A1A1": "", "3A1A2": reason}) == (1, 1)
-    with (tmp_path / "review.csv").open(newline="") as file:
-        found = list(csv.DictReader(file))
-    assert [(row["Approve"], row["Reject"]) for row in found] == [("x", ""), ("", reason), ("", "")]
-    for before, after in zip(rows, found, strict=True):
-        assert list(before) == list(after)
-        for name in before:
-            if name not in ("Approve", "Reject"):
-                # A spreadsheet in which the review is looked at computes nothing.
-                assert after[name] == before[name] or after[name] == "'" + before[name]
-    assert found[0]["Answer.match1"] == "'=cmd()"
-
-
-@pytest.mark.parametrize(
-    ("decisions", "message"),
-    [
-        ({"3A9": ""}, "no such assignment; given: 3A9"),
-        ({"3A2A1": ""}, "was decided before; given: Approved; allowed: Submitted"),
-        ({"3A1A1": "x" * 1025}, "the reason is too long; given: 1,025 characters"),
-    ],
-)
-def test_decisions_that_cannot_be(tmp_path: Path, decisions: dict[str, str], message: str) -> None:
-    rows = [hit(1, "A1"), hit(2, "A1", AssignmentStatus="Approved")]
-    source = written(tmp_path / "batch.csv", rows)
-    with pytest.raises(InputError, match=message):
-        write_review(tmp_path / "review.csv", source, decisions)
-    assert not (tmp_path / "review.csv").exists()

@@ -7,12 +7,7 @@ import pytest
 
 from counterfoil.annotate.platforms import mturk
 from counterfoil.annotate.platforms.base import OUTCOMES, Platform
-from counterfoil.annotate.platforms.mturk import (
-    HOSTS,
-    ExternalQuestion,
-    MturkPlatform,
-    read_external_question,
-)
+from counterfoil.annotate.platforms.mturk import HOSTS, MturkPlatform
 from counterfoil.annotate.platforms.registry import PLATFORMS, PlatformEntry, campaign_platform
 from counterfoil.errors import DataError, InputError, UnknownNameError
 from counterfoil.inputs.xml import parse_xml
@@ -190,35 +185,6 @@ def test_two_addresses_to_hand_a_hit_in_are_none() -> None:
         MturkPlatform().visit([*TURK, ("turkSubmitTo", "https://evil.example")])
     with pytest.raises(InputError, match="missing in the address"):
         MturkPlatform().visit(TURK[:3])
-
-
-def test_the_xml_of_a_question_is_read_again() -> None:
-    question = ExternalQuestion("https://example.org/enter?a=1&b=%3C2%3E", 600)
-    assert read_external_question(question.xml()) == question
-    assert read_external_question(question.xml().encode()) == question
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("https://", "http://", "not an address over https"),
-        ("https://", "https://user@", "not an address"),
-        ("/enter", "/enter/${workerId}", "placeholders have no meaning in its address"),
-        ("2006-07-14", "2005-10-01", "no external question"),
-        ("<FrameHeight>0</FrameHeight>", "", "not as its schema says; given: ExternalURL"),
-        ("ExternalURL>", "Url>", "not as its schema says"),
-        ("<FrameHeight>0", "<FrameHeight>0.5", "FrameHeight is no whole number"),
-        ("<FrameHeight>0", "<FrameHeight>-1", "height out of range"),
-        ("<FrameHeight>0", "<FrameHeight><b/>0", "FrameHeight holds more than a text"),
-        ("<FrameHeight>0</FrameHeight>", "<FrameHeight>0</FrameHeight>text", "not as its schema says"),
-        ("</ExternalQuestion>", "", "not valid XML"),
-        ("/enter", "/" + "x" * 70_000, "too long"),
-    ],
-)
-def test_questions_that_aws_would_refuse(old: str, new: str, message: str) -> None:
-    text = ExternalQuestion("https://example.org/enter").xml()
-    with pytest.raises(InputError, match=message):
-        read_external_question(text.replace(old, new))
 
 
 LAUGHS = (

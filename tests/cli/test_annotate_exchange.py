@@ -1,6 +1,5 @@
 """Judgements of other tools and questions for them, from the command line."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from counterfoil.annotate import entry
 from counterfoil.annotate.judgement_table import read_judgement_table
 from counterfoil.annotate.platforms.label_studio import read_config
 from counterfoil.annotate.platforms.label_studio_answers import annotated
-from counterfoil.annotate.platforms.mturk import read_external_question
 
 
 def batch(path: Path) -> Path:
@@ -52,25 +50,6 @@ def test_a_batch_of_mechanical_turk(counterfoil, tmp_path: Path) -> None:
     )  # fmt: skip
     assert kept.code == 0, kept.err
     assert set(read_judgement_table(tmp_path / "kept.parquet")["person"].to_pylist()) == {"A1", "A3"}
-
-
-def test_a_review_to_upload(counterfoil, tmp_path: Path) -> None:
-    decisions, out = tmp_path / "decisions.csv", tmp_path / "upload.csv"
-    decisions.write_text('assignment,reason\n3A1A1,\n3A2A1,"Both golden pairs are wrong."\n')
-    said = counterfoil(
-        "annotate", "mturk-review", batch(tmp_path / "results.csv"), "--decisions", decisions, "--out", out
-    )
-    assert said.code == 0, said.err
-    assert "1 approved and 1 rejected" in said.err
-    with out.open(newline="") as file:
-        found = [(row["Approve"], row["Reject"]) for row in csv.DictReader(file)]
-    assert found == [("x", ""), ("", ""), ("", "Both golden pairs are wrong."), ("", "")]
-    decisions.write_text("assignment,reason\n3A1A2,\n")
-    said = counterfoil(
-        "annotate", "mturk-review", tmp_path / "results.csv", "--decisions", decisions, "--out", out,
-        "--overwrite",
-    )  # fmt: skip
-    assert "was decided before; given: Rejected" in said.err
 
 
 def test_label_studio_both_ways(counterfoil, tmp_path: Path) -> None:
@@ -121,22 +100,6 @@ def test_images_below_the_folder_that_label_studio_serves(counterfoil, tmp_path:
     assert (said.code, "not below Label Studio's document root" in said.err) == (2, True)
 
 
-def test_the_question_of_a_hit(counterfoil, tmp_path: Path) -> None:
-    campaign = make(tmp_path / "campaign", pairs(1))
-    arguments = ("annotate", "questions", campaign.folder, "--for", "mturk", "--out", tmp_path / "mturk")
-    said = counterfoil(*arguments, "--url", "https://study.example.org/", "--height", 800)
-    assert said.code == 0, said.err
-    question = read_external_question((tmp_path / "mturk" / "question.xml").read_text())
-    assert (question.address, question.height) == ("https://study.example.org/enter", 800)
-    for more, words in (
-        ((), "no address of the campaign's server; say where it is reached: --url https://..."),
-        (("--url", "http://study.example.org"), "not an address over https"),
-    ):
-        said = counterfoil(*arguments, "--overwrite", *more)
-        assert said.code == 2
-        assert words in said.err
-
-
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
@@ -162,3 +125,11 @@ def test_a_question_has_a_name_and_a_column(counterfoil, tmp_path: Path) -> None
         "--out", tmp_path / "out.csv",
     )  # fmt: skip
     assert "--question: no question; given: match; allowed: NAME=COLUMN" in said.err
+
+
+def test_commands_that_were_removed_name_what_to_use_instead(counterfoil) -> None:
+    for name, words in (("mturk-review", "on the batch's page at Mechanical Turk"),):
+        said = counterfoil("annotate", name, "x.csv", "--out", "y.csv")
+        assert (said.code, said.err.count("\n")) == (2, 1)
+        assert f"the command was removed; given: annotate {name}; " in said.err
+        assert words in said.err

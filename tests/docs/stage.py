@@ -320,7 +320,6 @@ def campaigns(folder: Path) -> None:
         folder / "pairs", pairs(40, golden=4), entry="prolific", overlap=3, per_person=20, pay_per_hour=12
     )
     written(folder / "results.csv", [hit(number, worker) for number in (1, 2) for worker in ("A1", "A2")])
-    (folder / "decisions.csv").write_text("assignment,reason\n3A1A1,\n3A1A2,Both golden pairs are wrong.\n")
     config, tasks = tasks_of([(item.id, campaign.form.page(item)) for item in campaign.items], str)
     rows = [
         {"item": item.id, "person": person, "question": "match", "answer": answer}

@@ -104,8 +104,7 @@ OF_ANNOTATION: dict[str, dict[str, tuple[str, ...]]] = {
     "annotate import annotated.json --from label-studio --out new.csv": {
         "--config": ("nowhere.xml", "photos", "pairs.csv"),
     },
-    "annotate mturk-review hits.csv --out new.csv": {"--decisions": ("nowhere.csv", "votes.csv")},
-    "annotate questions photos --for mturk --out new": {"--height": ("-1", "x"), "--for": ("nothing",)},
+    "annotate questions photos --for label-studio --out new": {"--for": ("nothing",)},
     "annotate prolific create photos --url https://x.example": {"--minutes": ("0",), "--places": ("0",)},
     "annotate prolific bonus photos": {"--from": ("nowhere.csv", "votes.csv")},
     "annotate prolific reject photos": {"--from": ("nowhere.csv", "votes.csv")},

@@ -26,7 +26,6 @@ COMMANDS = {
     "export": "annotate_export:export",
     "import": "annotate_exchange:import_",
     "questions": "annotate_exchange:questions",
-    "mturk-review": "annotate_exchange:mturk_review",
     "serve": "annotate_serve:serve",
     "links": "annotate_serve:links",
     "prolific": "annotate_prolific:app",

@@ -1,4 +1,4 @@
-"""`counterfoil annotate import | questions | mturk-review`: judgements and questions of other tools."""
+"""`counterfoil annotate import | questions`: judgements and questions of other tools."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -91,17 +91,13 @@ QUESTIONS_EPILOG = """Examples:
 
   counterfoil annotate questions campaign/ --for label-studio --images /srv/files --out label-studio/
 
-  counterfoil annotate questions campaign/ --for mturk --url https://study.example.org --out mturk/
-
 Label Studio gets a labelling configuration (paste labelling.xml into the project's settings) and tasks.json
-to import. Mechanical Turk gets question.xml, the external question of a HIT."""
+to import."""
 
 
 def questions(
     campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="The campaign's folder.")],
-    tool: Annotated[
-        Literal["mturk", "label-studio"], typer.Option("--for", help="The tool that they are for.")
-    ],
+    tool: Annotated[Literal["label-studio"], typer.Option("--for", help="The tool that they are for.")],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Write the files here.")],
     images: Annotated[
         str,
@@ -110,47 +106,15 @@ def questions(
             help="Label Studio: images in the tasks, or as files below the folder that it serves.",
         ),
     ] = "embed",
-    url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Mechanical Turk: public address of the server.")
-    ] = None,
-    height: Annotated[
-        int, typer.Option(min=0, max=100_000, help="Mechanical Turk: pixels of the frame; 0 lets it decide.")
-    ] = 0,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a campaign's questions for Label Studio or Mechanical Turk; no answer is in any file."""
+    """Write a campaign's questions for Label Studio; no answer is in any file."""
     from counterfoil.cli import paths, terminal
-    from counterfoil.tasks.annotate_exchange import CONFIG, QUESTION, TASKS, write_questions
+    from counterfoil.tasks.annotate_exchange import CONFIG, TASKS, write_questions
 
-    files = (QUESTION,) if tool == "mturk" else (CONFIG, TASKS)
-    for name in files:
+    for name in (CONFIG, TASKS):
         paths.check(csv=out / name)
-    for path in write_questions(campaign, tool, out, images=images, url=url, height=height):
+    for path in write_questions(campaign, out, images=images):
         if not quiet:
             terminal.note(f"written: {path}")
-
-
-MTURK_REVIEW_EPILOG = """Example:
-
-  counterfoil annotate mturk-review results.csv --decisions decisions.csv --out upload.csv
-
-decisions.csv has columns assignment and reason: an empty reason approves, any other one rejects. Upload what
-is written on the page of the batch."""
-
-
-def mturk_review(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="The batch's results (CSV).")],
-    decisions: Annotated[Path, typer.Option(metavar="TABLE", help="What was decided.")],
-    out: Annotated[Path, typer.Option(help="Write the table to upload here (.csv).")],
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write a batch's results with approvals and rejections, to upload to Mechanical Turk."""
-    from counterfoil.cli import paths, terminal
-    from counterfoil.tasks.annotate_exchange import review_results
-
-    paths.check(csv=out)
-    approved, rejected = review_results(results, decisions, out)
-    if not quiet:
-        terminal.note(f"{approved:,} approved and {rejected:,} rejected: {out}")

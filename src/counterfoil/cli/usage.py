@@ -57,6 +57,12 @@ def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
     return found
 
 
+#: Commands that were removed, and what to use instead.
+_REMOVED = {
+    "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
+}
+
+
 class Command(TyperCommand):
     """A command that replaces no file which its arguments name as something to read.
 
@@ -114,6 +120,14 @@ class OneLine(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, with what help says of the type of each."""
         return _shown(super().get_params(ctx), ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As Typer does it; a command that was removed names what to use instead."""
+        words = ctx.command_path.partition("counterfoil ")[2].split()
+        name = " ".join([*words, *args[:1]])
+        if name in _REMOVED:
+            raise InputError("the command was removed", given=name, hint=_REMOVED[name])
+        return super().resolve_command(ctx, args)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """As Typer does it, with its errors as ours."""

@@ -13,18 +13,13 @@ from counterfoil.annotate.forms.base import is_right
 from counterfoil.annotate.judgement_table import answer_value, read_judgement_table, write_judgement_table
 from counterfoil.annotate.platforms import label_studio
 from counterfoil.annotate.platforms.label_studio_answers import read_export
-from counterfoil.annotate.platforms.mturk import ExternalQuestion
-from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results, write_review
-from counterfoil.data.tables import labels, read_table
-from counterfoil.errors import DataError, InputError
+from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
+from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_text
-from counterfoil.store import csv_text, write_text
+from counterfoil.store import write_text
 
-#: Where judgements can come from, and for which tools questions are written.
-SOURCES = ("mturk", "label-studio", "table")
-TOOLS = ("mturk", "label-studio")
 #: Files of questions.
-CONFIG, TASKS, QUESTION = "labelling.xml", "tasks.json", "question.xml"
+CONFIG, TASKS = "labelling.xml", "tasks.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,23 +75,13 @@ def write_judgements(found: ImportedJudgements, out: Path) -> None:
     write_judgement_table(out, found.table)
 
 
-def write_questions(
-    folder: Path, tool: str, out: Path, *, images: str = "embed", url: str | None = None, height: int = 0
-) -> tuple[Path, ...]:
-    """Write the questions of a campaign for another tool, and return the files.
+def write_questions(folder: Path, out: Path, *, images: str = "embed") -> tuple[Path, ...]:
+    """Write the questions of a campaign for Label Studio, and return the files.
 
-    For Label Studio a labelling configuration and tasks, with images embedded or, where `images` is the
-    folder that is its document root, as files below it. For Mechanical Turk the external question with the
-    page of the campaign's server at `url`. Golden items are tasks like others, and no answer is in any file.
+    They are a labelling configuration and tasks, with images embedded or, where `images` is the folder that
+    is its document root, as files below it. Golden items are tasks like others, and no answer is in any file.
     """
     campaign = open_campaign(folder)
-    if tool == "mturk":
-        if url is None:
-            raise InputError(
-                "no address of the campaign's server", hint="say where it is reached: --url https://..."
-            )
-        write_text(out / QUESTION, ExternalQuestion(url.rstrip("/") + "/enter", height).xml())
-        return (out / QUESTION,)
 
     def address(name: str) -> str:
         path = folder / IMAGES / name
@@ -109,23 +94,6 @@ def write_questions(
     write_text(out / CONFIG, config.xml())
     write_text(out / TASKS, json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
     return out / CONFIG, out / TASKS
-
-
-def review_results(results: Path, decisions: Path, out: Path) -> tuple[int, int]:
-    """Write a batch of Mechanical Turk with decisions, to upload there; how many are approved and rejected.
-
-    `decisions` is a table with columns `assignment` and `reason`: empty to approve, else why it is rejected.
-    """
-    table = read_table(decisions)
-    found: dict[str, str] = {}
-    rows = zip(labels(table, "assignment"), labels(table, "reason"), strict=True)
-    for row, (assignment, reason) in enumerate(rows):
-        assignment = csv_text(assignment)
-        if not assignment or assignment in found:
-            what = "occurs twice" if assignment else "empty"
-            raise DataError(what, where=table.where(row, "assignment"), given=assignment or None)
-        found[assignment] = csv_text(reason)
-    return write_review(out, results, found)
 
 
 def _numbered() -> Callable[[str], str]:

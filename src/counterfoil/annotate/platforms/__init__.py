@@ -4,6 +4,6 @@ base              what a platform tells about who enters, and where people go af
 registry          platforms by name, those of other packages among them
 link              a link with parameters of any name: a class, SONA, Connect
 prolific*         links of Prolific; its API, studies, submissions, bonuses and webhooks
-mturk*            questions of Mechanical Turk; results of its requester site
+mturk*            frames of Mechanical Turk's worker site; results of its requester site
 label_studio*     labelling configurations, tasks and exported annotations of Label Studio
 """

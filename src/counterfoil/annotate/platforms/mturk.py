@@ -1,4 +1,4 @@
-"""External questions of Mechanical Turk: their XML, the parameters that AWS appends, and the way to finish.
+"""External questions of Mechanical Turk: the parameters that AWS appends, and the way to finish.
 
 The page is shown in a frame of the worker site. AWS appends `assignmentId`, `hitId`, `turkSubmitTo` and
 `workerId`; while a worker only looks at a HIT, `assignmentId` is ASSIGNMENT_ID_NOT_AVAILABLE and no worker is
@@ -12,18 +12,13 @@ Source: Amazon Mechanical Turk API Reference, ExternalQuestion.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
-from xml.sax.saxutils import escape
 
 from counterfoil.annotate.platforms.base import Leave, Outcome, Visit, check_address, parameter
 from counterfoil.errors import InputError
-from counterfoil.inputs.xml import Element, parse_xml
 
-NAMESPACE = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2006-07-14/ExternalQuestion.xsd"
 #: Where work may be handed in: the worker site and its sandbox.
 HOSTS = ("https://www.mturk.com", "https://workersandbox.mturk.com")
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
-#: Bytes of a question's XML, and pixels of its frame, at most.
-_LARGEST, _TALLEST = 65_535, 100_000
 
 
 @dataclass(frozen=True)
@@ -68,84 +63,7 @@ class MturkPlatform:
 
     def entry(self, address: str) -> str:
         """The address of the question; AWS appends its parameters by itself."""
-        return ExternalQuestion(address).address
-
-
-@dataclass(frozen=True)
-class ExternalQuestion:
-    """A question whose page is at `address`, over https; a `height` of 0 pixels lets the site decide.
-
-    >>> ExternalQuestion("https://example.org/enter?c=1&d=2").xml().splitlines()[2].strip()
-    '<ExternalURL>https://example.org/enter?c=1&amp;d=2</ExternalURL>'
-    """
-
-    address: str
-    height: int = 0
-
-    def __post_init__(self) -> None:
-        where = "the external question"
-        if "${" in self.address:
-            raise InputError(
-                "placeholders have no meaning in its address",
-                where=where,
-                given=self.address,
-                hint="leave them out: assignmentId, hitId, workerId and turkSubmitTo are appended",
-            )
-        check_address(self.address, where=where, https=True)
-        if not 0 <= self.height <= _TALLEST:
-            raise InputError(
-                "height out of range",
-                where=where,
-                given=self.height,
-                allowed=f"0 (the site decides) to {_TALLEST:,} pixels",
-            )
-        if len(self.xml().encode()) > _LARGEST:
-            raise InputError("too long", where=where, allowed=f"{_LARGEST:,} bytes of XML")
-
-    def xml(self) -> str:
-        """The question as XML, for the `Question` of CreateHIT."""
-        return (
-            '<?xml version="1.0" encoding="UTF-8"?>\n'
-            f'<ExternalQuestion xmlns="{NAMESPACE}">\n'
-            f"  <ExternalURL>{escape(self.address)}</ExternalURL>\n"
-            f"  <FrameHeight>{self.height}</FrameHeight>\n"
-            "</ExternalQuestion>\n"
-        )
-
-
-def read_external_question(text: str | bytes, *, where: object = "the external question") -> ExternalQuestion:
-    """The question in an XML text, held to its schema.
-
-    That is: the element ExternalQuestion of Amazon's namespace, and in it ExternalURL, an https address, and
-    FrameHeight, a whole number, in this order and nothing else. Raises `DataError` or `InputError` otherwise.
-
-    >>> read_external_question(ExternalQuestion("https://example.org/enter", 600).xml()).height
-    600
-    """
-    root = parse_xml(text, where=where)
-    if root.name != f"{NAMESPACE} ExternalQuestion":
-        raise InputError(
-            "no external question", where=where, given=root.name, allowed=f"ExternalQuestion of {NAMESPACE}"
-        )
-    wanted = [f"{NAMESPACE} ExternalURL", f"{NAMESPACE} FrameHeight"]
-    if [child.name for child in root.children] != wanted or root.text.strip():
-        raise InputError(
-            "not as its schema says",
-            where=where,
-            given=", ".join(child.name.rpartition(" ")[2] for child in root.children) or "(nothing)",
-            allowed="ExternalURL, then FrameHeight, each once",
-        )
-    address, height = (_simple(child, where) for child in root.children)
-    if not height.removeprefix("-").isascii() or not height.removeprefix("-").isdigit() or len(height) > 9:
-        raise InputError("FrameHeight is no whole number", where=where, given=height)
-    return ExternalQuestion(address, int(height))
-
-
-def _simple(element: Element, where: object) -> str:
-    if element.children or element.attributes:
-        name = element.name.rpartition(" ")[2]
-        raise InputError(f"{name} holds more than a text", where=where)
-    return element.text.strip()
+        return check_address(address, where="the external question", https=True)
 
 
 def _given(parameters: Sequence[tuple[str, str]], name: str) -> str:

@@ -1,4 +1,4 @@
-"""Results of Mechanical Turk's requester site: batches as it exports them, and its table of reviews.
+"""Results of Mechanical Turk's requester site: batches as it exports them.
 
 A row is one worker's assignment of one HIT: columns of the batch's input (`Input.image1`), of the answers
 (`Answer.match1`), and of the assignment. A HIT may hold several items, as the 20 pairs of ECCV Caption's do
@@ -17,15 +17,12 @@ from counterfoil.annotate.judgement_table import answer_cell, judgement_rows
 from counterfoil.data.tables import DataTable, read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import parse_json
-from counterfoil.store import write_csv
 
 #: Columns of every batch.
 _ASSIGNMENT = ("HITId", "AssignmentId", "WorkerId", "AssignmentStatus")
 STATUSES = ("Submitted", "Approved", "Rejected")
 #: Between options of one answer, and between parts of an item's id.
 SEPARATOR = "|"
-#: Characters of the reason of a rejection, at most.
-LONGEST_REASON = 1024
 _NUMBER = "{n}"
 
 
@@ -147,47 +144,6 @@ def read_results(
     made = judgement_rows(list(rows.values()), where=table.source)
     made = made.append_column("assignment", pa.array([each["assignment"] for each in rows.values()]))
     return HitResults(made, len(set(hits)), len(table), len({who for _, who, _ in rows}), rejected, repeated)
-
-
-def write_review(path: Path, results: Path, decisions: Mapping[str, str]) -> tuple[int, int]:
-    """Write a batch's results with decisions, to upload where they came from; how many approved and rejected.
-
-    `decisions` maps assignments to the reason of a rejection, "" for an approval. Raises `DataError` or
-    `InputError` for an assignment that is not in the results or was decided before, and for a reason that is
-    too long; nothing is written then.
-    """
-    table = read_table(results)
-    assignments = _column(table, "AssignmentId")
-    place = {assignment: row for row, assignment in enumerate(assignments)}
-    for assignment, reason in decisions.items():
-        if assignment not in place:
-            raise InputError("no such assignment", where=table.source, given=assignment)
-        row = place[assignment]
-        status = str(table["AssignmentStatus"][row]).strip()
-        if status != "Submitted":
-            raise DataError(
-                "was decided before",
-                where=table.where(row, "AssignmentStatus"),
-                given=status,
-                allowed="Submitted",
-            )
-        if len(reason) > LONGEST_REASON:
-            raise InputError(
-                "the reason is too long",
-                where=f"assignment {assignment}",
-                given=f"{len(reason):,} characters",
-                allowed=f"at most {LONGEST_REASON:,}",
-            )
-    columns: dict[str, list[str]] = {
-        name: ["" if cell is None else str(cell) for cell in table[name]]
-        for name in table.columns
-        if name not in ("Approve", "Reject")
-    }
-    columns["Approve"] = ["x" if decisions.get(each) == "" else "" for each in assignments]
-    columns["Reject"] = [decisions.get(each, "") for each in assignments]
-    write_csv(path, pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()}))
-    rejected = sum(bool(reason) for reason in decisions.values())
-    return len(decisions) - rejected, rejected
 
 
 _HINT = "say which columns hold items and answers; {n} stands for the number of an item in its HIT"
