@@ -1,186 +1,15 @@
-"""Label Studio: configurations and tasks out, exports in, and both ways round."""
+"""Exports of Label Studio, and the controls of its configurations."""
 
-import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from counterfoil.annotate.forms.base import FormField, Option, Shown, WorkItem, WorkPage
-from counterfoil.annotate.forms.registry import WORK_FORMS
-from counterfoil.annotate.judgement_table import judgement_rows
-from counterfoil.annotate.platforms.label_studio import (
-    LabelledObject,
-    LabellingConfig,
-    LabellingControl,
-    config_of,
-    embedded,
-    local_file,
-    read_config,
-    tasks_of,
-)
-from counterfoil.annotate.platforms.label_studio_answers import annotated, read_export
-from counterfoil.errors import DataError, InputError
+from counterfoil.annotate.platforms.label_studio import read_controls, read_export
+from counterfoil.errors import DataError
 
-MATCH = FormField(
-    "match",
-    'Does it "match"?',
-    options=(
-        Option("yes", "100% YES"),
-        Option("a, b", "Partially YES, but <...>"),
-        Option("no", "100% NO"),
-    ),
-    level="ordinal",
-)
-PAGE = WorkPage(
-    (Shown("image", "a.png", "Image"), Shown("text", "A cat & a dog.", "Caption")),
-    (
-        MATCH,
-        FormField("why", "Why?", "many", (Option("colour"), Option("size")), when={"match": ("no",)}),
-        FormField("note", "Remarks", "text", required=False, when={"match": ("a, b",)}),
-        FormField("spans", "Mark errors", "spans", (Option("object"), Option("other")), text="Caption"),
-    ),
-)
-CONFIG = LabellingConfig(
-    (LabelledObject("image", "image", key="image"), LabelledObject("caption", "text", key="caption")),
-    (
-        LabellingControl("match", "one", ("image",), options=(("yes", "Yes"), ("no", "No"))),
-        LabellingControl("why", "many", ("image",), options=(("colour", "Colour"), ("size", "Size"))),
-        LabellingControl("stars", "rating", ("caption",), most=4),
-        LabellingControl("better", "pairwise", ("image", "caption")),
-        LabellingControl("note", "text", ("caption",), required=False),
-        LabellingControl("errors", "spans", ("caption",), options=(("object", "Object"), ("other", "Other"))),
-    ),
-)
-ROWS = [
-    ("a", "p", "match", "yes", 4.5),
-    ("a", "p", "why", '["colour", "size"]', 4.5),
-    ("a", "p", "stars", "3", 4.5),
-    ("a", "p", "better", "left", 4.5),
-    ("a", "p", "note", "two\nlines, <b>ü</b>", 4.5),
-    (
-        "a",
-        "p",
-        "errors",
-        '[{"start": 2, "end": 5, "label": "object"}, {"start": 8, "end": 9, "label": "other"}]',
-        4.5,
-    ),
-    ("a", "q", "match", "no", None),
-    ("a", "q", "why", "[]", None),
-    ("b", "q", "match", "no", 1.0),
-]
-
-
-def judged() -> Any:
-    names = ("item", "person", "question", "answer", "seconds")
-    return judgement_rows([dict(zip(names, row, strict=True)) for row in ROWS], where="rows")
-
-
-def test_configurations_are_read_again() -> None:
-    assert read_config(CONFIG.xml()) == CONFIG
-    made = config_of(PAGE)
-    assert read_config(made.xml()) == made
-    assert read_config(made.xml().encode()) == made
-
-
-def test_a_page_becomes_objects_and_controls() -> None:
-    made = config_of(PAGE)
-    assert [(each.name, each.kind) for each in made.objects] == [("image", "image"), ("caption", "text")]
-    match, why, note, spans = made.controls
-    assert match.options == (
-        ("yes", "100% YES"),
-        ("a, b", "Partially YES, but <...>"),
-        ("no", "100% NO"),
-    )
-    assert (why.kind, why.when, why.required) == ("many", ("match", ("no",)), True)
-    # A comma would end the value: the field is always shown.
-    assert (note.when, note.required) == (None, False)
-    assert (spans.kind, spans.to) == ("spans", ("caption",))
-
-
-#: Cells of forms whose columns are not all filled at once.
-CELLS: dict[str, dict[str, Any]] = {
-    "choose": {"images": ["a.png"], "captions": ["A cat.", "A dog."]},
-    "preference": {
-        "first": "one",
-        "second": "another",
-        "caption": "A cat.",
-        "first_images": ["a.png", "b.png"],
-        "second_images": ["b.png", "a.png"],
-    },
-}
-
-
-@pytest.mark.parametrize("name", list(WORK_FORMS))
-def test_every_form_of_work_has_a_configuration(name: str) -> None:
-    kinds = {"image": "a.png", "text": "A cat.", "images": ["a.png", "b.png"], "texts": ["A cat.", "A dog."]}
-    form = WORK_FORMS[name].form({}, where=name)
-    item = WorkItem("1", CELLS.get(name) or {column: kinds[kind] for column, kind in form.columns.items()})
-    page = form.page(item)
-    config, (task,) = tasks_of([("1", page)], lambda image: f"/data/{image}")
-    assert read_config(config.xml()) == config
-    assert {each.key for each in config.objects} | {"item"} == set(task["data"])
-    assert [each.name for each in config.controls] == [each.name for each in page.fields]
-
-
-def test_tasks_hold_what_is_shown_and_no_answer(tmp_path: Path) -> None:
-    form = WORK_FORMS["best-of-k"].form({}, where="test")
-    items = [
-        WorkItem(name, {"caption": f"Caption {name}.", "images": ["a.png", "b.png"]}, golden={"best": ("1",)})
-        for name in ("x", "y")
-    ]
-    config, tasks = tasks_of([(item.id, form.page(item)) for item in items], lambda image: f"/d/{image}")
-    assert tasks[1]["data"] == {
-        "item": "y",
-        "description": "Caption y.",
-        "best_0": "/d/a.png",
-        "best_1": "/d/b.png",
-    }
-    assert config.controls[0].options[-1] == ("none", "None of them fits")
-    more = WorkItem("z", {"caption": "Caption z.", "images": ["a.png", "b.png", "c.png"]})
-    with pytest.raises(InputError, match="item 'z': its page has other parts than that of item 'x'"):
-        tasks_of([(item.id, form.page(item)) for item in (*items, more)], str)
-    with pytest.raises(InputError, match="no items"):
-        tasks_of([], str)
-
-
-def test_two_things_of_one_label_have_two_names() -> None:
-    page = WorkPage(
-        (Shown("text", "a", "Item"), Shown("text", "b", "Item"), Shown("text", "c", "match")), (MATCH,)
-    )
-    config, (task,) = tasks_of([("1", page)], str)
-    assert task["data"] == {"item": "1", "item_2": "a", "item_3": "b", "match_2": "c"}
-    assert len({each.name for each in config.objects}) == 3
-
-
-def test_images_by_address(tmp_path: Path) -> None:
-    (tmp_path / "images").mkdir()
-    file = tmp_path / "images" / "a b.png"
-    file.write_bytes(b"\x89PNG")
-    assert local_file(file, tmp_path) == "/data/local-files/?d=images/a%20b.png"
-    assert embedded(file) == "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
-    with pytest.raises(InputError, match="not below Label Studio's document root"):
-        local_file(file, tmp_path / "elsewhere")
-
-
-def test_judgements_survive_both_ways(tmp_path: Path) -> None:
-    tasks = [{"data": {"item": name, "image": "x", "caption": "y"}} for name in ("a", "b")]
-    made, people = annotated(tasks, judged(), CONFIG)
-    (tmp_path / "export.json").write_text(json.dumps(made))
-    found = read_export(tmp_path / "export.json", CONFIG, identify=lambda number: people[int(number) - 1])
-    assert found.judgements.to_pylist() == judged().to_pylist()
-    assert (found.tasks, found.people, found.cancelled, found.repeated) == (2, ("1", "2"), 0, 0)
-    # Equal judgements give equal files.
-    assert annotated(tasks, judged(), CONFIG)[0] == made
-
-
-def test_judgements_of_other_items_are_no_annotations() -> None:
-    with pytest.raises(DataError, match="no task of this item; given: a"):
-        annotated([{"data": {"item": "z"}}], judged(), CONFIG)
-    other = judgement_rows([{"item": "a", "person": "p", "question": "odd", "answer": "x"}], where="rows")
-    with pytest.raises(DataError, match="no such control in the labelling configuration; given: odd"):
-        annotated([{"data": {"item": "a"}}], other, CONFIG)
+CONTROLS = {"match": False, "why": True, "stars": False, "better": False, "note": False, "errors": True}
 
 
 def annotation(number: int, person: Any, *regions: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -230,6 +59,38 @@ def test_an_export_of_label_studio(tmp_path: Path) -> None:
     assert "example.org" not in json.dumps(found.judgements.to_pylist())
 
 
+def region(name: str, kind: str, **value: Any) -> dict[str, Any]:
+    return {"from_name": name, "to_name": "image", "type": kind, "value": value}
+
+
+def test_answers_of_every_kind_of_control(tmp_path: Path) -> None:
+    path = export(
+        tmp_path / "export.json",
+        annotation(
+            1,
+            7,
+            choice("yes"),
+            choice("colour", control="why"),
+            region("stars", "rating", rating=3),
+            region("better", "pairwise", selected="left"),
+            region("note", "textarea", text=["two", "lines, <b>ü</b>"]),
+            region("errors", "labels", start=8, end=9, labels=["other"]),
+            region("errors", "labels", start=2, end=5, labels=["object"]),
+        ),
+        data={"item": "a"},
+    )
+    rows = read_export(path, CONTROLS).judgements.to_pylist()
+    assert {(row["item"], row["person"], row["seconds"]) for row in rows} == {("a", "7", 2.5)}
+    assert {row["question"]: row["answer"] for row in rows} == {
+        "match": "yes",
+        "why": '["colour"]',
+        "stars": "3",
+        "better": "left",
+        "note": "two\nlines, <b>ü</b>",
+        "errors": '[{"start": 2, "end": 5, "label": "object"}, {"start": 8, "end": 9, "label": "other"}]',
+    }
+
+
 SPAN = {"from_name": "errors", "to_name": "caption", "type": "labels"}
 
 
@@ -259,7 +120,7 @@ SPAN = {"from_name": "errors", "to_name": "caption", "type": "labels"}
 def test_results_that_do_not_fit(tmp_path: Path, region: dict[str, Any], message: str) -> None:
     path = export(tmp_path / "export.json", annotation(5, 7, region))
     with pytest.raises(DataError, match=message) as caught:
-        read_export(path, CONFIG)
+        read_export(path, CONTROLS)
     assert str(caught.value).startswith(f"{path}, task 17, annotation 5")
 
 
@@ -296,22 +157,25 @@ def test_files_that_are_no_export(tmp_path: Path, content: str, message: str) ->
     ("text", "message"),
     [
         ('<View><Image name="i" value="$i"/></View>', "no controls; allowed: Choices"),
+        ('<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>', "has a document type"),
+        ('<!DOCTYPE a SYSTEM "https://evil.example/a.dtd"><a/>', "has a document type"),
+        ('<?xml version="1.0"?>\n<!DOCTYPE a>\n<a/>', "has a document type"),
+        ("<a>&b;</a>", "not valid XML: undefined entity"),
         (
             '<View><RectangleLabels name="r" toName="i"/></View>',
             "a control that is not supported; given: Rectangle",
         ),
         ('<View><Choices name="c"><Choice value="a"/></Choices></View>', "a control without name or toName"),
-        ('<View><Rating name="r" toName="i" maxRating="many"/></View>', "maxRating is no number"),
         ('<!DOCTYPE View [<!ENTITY a "b">]><View>&a;</View>', "has a document type"),
         ("<View>", "not valid XML"),
     ],
 )
 def test_configurations_that_cannot_be_read(text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        read_config(text)
+        read_controls(text, where="labelling.xml")
 
 
-def test_a_configuration_of_others_is_read() -> None:
+def test_controls_of_a_configuration() -> None:
     text = """<View style="display: flex">
       <Style>.a { color: red }</Style>
       <View><Header value="Which is better?"/><Image name="left-image" value="$image1"/></View>
@@ -320,13 +184,15 @@ def test_a_configuration_of_others_is_read() -> None:
       <Rating name="stars" toName="left-image" maxRating="4" required="true"/>
       <Choices name="kind" toName="left-image" choice="multiple" showInline="true"><View>
         <Choice value="Colour"/><Choice value="Size" alias="size"/></View></Choices>
+      <Choices name="match" toName="left-image" choice="single"/>
+      <Labels name="errors" toName="caption"><Label value="object"/></Labels>
+      <TextArea name="note" toName="caption"/>
     </View>"""
-    found = read_config(text)
-    assert [(each.name, each.key) for each in found.objects] == [
-        ("left-image", "image1"),
-        ("right-image", "image2"),
-    ]
-    pairwise, stars, kind = found.controls
-    assert (pairwise.kind, pairwise.to) == ("pairwise", ("left-image", "right-image"))
-    assert (stars.kind, stars.most, stars.required) == ("rating", 4, True)
-    assert kind.options == (("Colour", "Colour"), ("size", "Size"))
+    assert read_controls(text, where="labelling.xml") == {
+        "pw": False,
+        "stars": False,
+        "kind": True,
+        "match": False,
+        "errors": True,
+        "note": False,
+    }

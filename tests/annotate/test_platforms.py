@@ -9,8 +9,7 @@ from counterfoil.annotate.platforms import mturk
 from counterfoil.annotate.platforms.base import OUTCOMES, Platform
 from counterfoil.annotate.platforms.mturk import HOSTS, MturkPlatform
 from counterfoil.annotate.platforms.registry import PLATFORMS, PlatformEntry, campaign_platform
-from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.inputs.xml import parse_xml
+from counterfoil.errors import InputError, UnknownNameError
 
 PROLIFIC = [("PROLIFIC_PID", "5f8a"), ("STUDY_ID", "60a"), ("SESSION_ID", "61b")]
 TURK = [
@@ -185,45 +184,3 @@ def test_two_addresses_to_hand_a_hit_in_are_none() -> None:
         MturkPlatform().visit([*TURK, ("turkSubmitTo", "https://evil.example")])
     with pytest.raises(InputError, match="missing in the address"):
         MturkPlatform().visit(TURK[:3])
-
-
-LAUGHS = (
-    '<!DOCTYPE a [<!ENTITY b "laugh">'
-    + "".join(f'<!ENTITY b{k} "{f"&b{k - 1 if k > 1 else str()};" * 10}">' for k in range(1, 10))
-    + "]><a>&b9;</a>"
-)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        LAUGHS,
-        '<!DOCTYPE a [<!ENTITY f SYSTEM "file:///etc/passwd">]><a>&f;</a>',
-        '<!DOCTYPE a SYSTEM "https://evil.example/a.dtd"><a/>',
-        '<?xml version="1.0"?>\n<!DOCTYPE a>\n<a/>',
-    ],
-)
-def test_document_types_are_refused(text: str) -> None:
-    with pytest.raises(DataError, match="has a document type, which is not read"):
-        parse_xml(text, where="a.xml")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "line 1, column 1: not valid XML: no element found"),
-        ("<a>&b;</a>", "not valid XML: undefined entity"),
-        ("<a>" * 65 + "</a>" * 65, "nested too deeply"),
-        (b"\xff\xfe<\x00a\x00/\x00>\x00", "is UTF-16 text"),
-        ("<a/><b/>", "junk after document element"),
-    ],
-)
-def test_texts_that_are_no_xml(text: str | bytes, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        parse_xml(text, where="a.xml")
-
-
-def test_elements_come_in_the_order_of_the_text() -> None:
-    root = parse_xml("<a>1<b>2</b>3<c><d/></c></a>", where="a.xml")
-    assert [each.name for each in root.walk()] == ["a", "b", "c", "d"]
-    assert root.text == "13"

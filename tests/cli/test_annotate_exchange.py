@@ -11,8 +11,6 @@ from annotate.mturk_batches import hit, written
 from annotate.small_campaigns import make, pairs
 from counterfoil.annotate import entry
 from counterfoil.annotate.judgement_table import read_judgement_table
-from counterfoil.annotate.platforms.label_studio import read_config
-from counterfoil.annotate.platforms.label_studio_answers import annotated
 
 
 def batch(path: Path) -> Path:
@@ -52,52 +50,27 @@ def test_a_batch_of_mechanical_turk(counterfoil, tmp_path: Path) -> None:
     assert set(read_judgement_table(tmp_path / "kept.parquet")["person"].to_pylist()) == {"A1", "A3"}
 
 
-def test_label_studio_both_ways(counterfoil, tmp_path: Path) -> None:
-    campaign = make(tmp_path / "campaign", pairs(3, golden=2, onboarding=1))
-    out = tmp_path / "ls"
-    said = counterfoil("annotate", "questions", campaign.folder, "--for", "label-studio", "--out", out)
-    assert said.code == 0, said.err
-    config = read_config((out / "labelling.xml").read_text())
-    text = (out / "tasks.json").read_text()
-    tasks = json.loads(text)
-    assert [task["data"]["item"] for task in tasks] == ["0", "1", "2", "golden-0", "golden-1"]
-    assert tasks[0]["data"]["image"].startswith("data:image/png;base64,")
-    # People work in Label Studio: golden 0 is answered right (yes), golden 1 wrongly (it is no).
-    judged = read_judgement_table(answers(tmp_path / "answers.csv", tasks))
-    export = tmp_path / "export.json"
-    export.write_text(json.dumps(annotated(tasks, judged, config)[0]))
-    back = tmp_path / "judgements.parquet"
+def test_an_export_of_label_studio_is_held_to_the_golden_items_of_a_campaign(
+    counterfoil, tmp_path: Path
+) -> None:
+    campaign = make(tmp_path / "campaign", pairs(1, golden=2))
+    yes = {"from_name": "match", "type": "choices", "value": {"choices": ["yes"]}}
+    tasks = [
+        {"data": {"item": item}, "annotations": [{"completed_by": 1, "result": [yes]}]}
+        for item in ("0", "golden-0", "golden-1")
+    ]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    (tmp_path / "labelling.xml").write_text('<View><Choices name="match" toName="image"/></View>')
     said = counterfoil(
-        "annotate", "import", export, "--from", "label-studio", "--config", out / "labelling.xml",
-        "--campaign", campaign.folder, "--out", back,
+        "annotate", "import", tmp_path / "export.json", "--from", "label-studio",
+        "--config", tmp_path / "labelling.xml", "--campaign", campaign.folder,
+        "--out", tmp_path / "back.parquet",
     )  # fmt: skip
     assert said.code == 0, said.err
-    rows = read_judgement_table(back).to_pylist()
-    assert {row["item"]: row["golden"] for row in rows} == {
-        "0": None,
-        "1": None,
-        "2": None,
-        "golden-0": True,
-        "golden-1": False,
-    }
+    rows = read_judgement_table(tmp_path / "back.parquet").to_pylist()
+    # Golden 0 is a yes, golden 1 is none.
+    assert {row["item"]: row["golden"] for row in rows} == {"0": None, "golden-0": True, "golden-1": False}
     assert {row["person"] for row in rows} == {entry.person_id(campaign, "label-studio", "1")}
-
-
-def answers(path: Path, tasks: list[dict[str, dict[str, str]]]) -> Path:
-    lines = [f"{task['data']['item']},ann,match,yes" for task in tasks]
-    path.write_text("\n".join(["item,person,question,answer", *lines]))
-    return path
-
-
-def test_images_below_the_folder_that_label_studio_serves(counterfoil, tmp_path: Path) -> None:
-    campaign = make(tmp_path / "files" / "campaign", pairs(1))
-    arguments = ("annotate", "questions", campaign.folder, "--for", "label-studio", "--out", tmp_path / "ls")
-    said = counterfoil(*arguments, "--images", tmp_path / "files")
-    assert said.code == 0, said.err
-    (task,) = json.loads((tmp_path / "ls" / "tasks.json").read_text())
-    assert task["data"]["image"] == "/data/local-files/?d=campaign/images/a.png"
-    said = counterfoil(*arguments, "--images", tmp_path / "elsewhere", "--overwrite")
-    assert (said.code, "not below Label Studio's document root" in said.err) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +101,10 @@ def test_a_question_has_a_name_and_a_column(counterfoil, tmp_path: Path) -> None
 
 
 def test_commands_that_were_removed_name_what_to_use_instead(counterfoil) -> None:
-    for name, words in (("mturk-review", "on the batch's page at Mechanical Turk"),):
+    for name, words in (
+        ("mturk-review", "on the batch's page at Mechanical Turk"),
+        ("questions", "counterfoil annotate serve"),
+    ):
         said = counterfoil("annotate", name, "x.csv", "--out", "y.csv")
         assert (said.code, said.err.count("\n")) == (2, 1)
         assert f"the command was removed; given: annotate {name}; " in said.err

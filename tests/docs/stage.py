@@ -312,20 +312,23 @@ def campaigns(folder: Path) -> None:
     """A campaign for Prolific; a batch of Mechanical Turk, an export of Label Studio."""
     from annotate.mturk_batches import hit, written
     from annotate.small_campaigns import make, pairs
-    from counterfoil.annotate.judgement_table import judgement_rows
-    from counterfoil.annotate.platforms.label_studio import tasks_of
-    from counterfoil.annotate.platforms.label_studio_answers import annotated
 
     campaign = make(
         folder / "pairs", pairs(40, golden=4), entry="prolific", overlap=3, per_person=20, pay_per_hour=12
     )
     written(folder / "results.csv", [hit(number, worker) for number in (1, 2) for worker in ("A1", "A2")])
-    config, tasks = tasks_of([(item.id, campaign.form.page(item)) for item in campaign.items], str)
-    rows = [
-        {"item": item.id, "person": person, "question": "match", "answer": answer}
+    (folder / "labelling.xml").write_text('<View><Choices name="match" toName="image"/></View>\n')
+    tasks = [
+        {
+            "data": {"item": item.id},
+            "annotations": [
+                {
+                    "completed_by": person,
+                    "result": [{"from_name": "match", "type": "choices", "value": {"choices": [answer]}}],
+                }
+                for person, answer in ((1, "yes"), (2, "no"))
+            ],
+        }
         for item in campaign.items
-        for person, answer in (("ann", "yes"), ("bob", "no"))
     ]
-    (folder / "labelling.xml").write_text(config.xml())
-    made, _ = annotated(tasks, judgement_rows(rows, where="the stage"), config)
-    (folder / "export.json").write_text(json.dumps(made))
+    (folder / "export.json").write_text(json.dumps(tasks))

@@ -104,7 +104,6 @@ OF_ANNOTATION: dict[str, dict[str, tuple[str, ...]]] = {
     "annotate import annotated.json --from label-studio --out new.csv": {
         "--config": ("nowhere.xml", "photos", "pairs.csv"),
     },
-    "annotate questions photos --for label-studio --out new": {"--for": ("nothing",)},
     "annotate prolific create photos --url https://x.example": {"--minutes": ("0",), "--places": ("0",)},
     "annotate prolific bonus photos": {"--from": ("nowhere.csv", "votes.csv")},
     "annotate prolific reject photos": {"--from": ("nowhere.csv", "votes.csv")},

@@ -25,7 +25,6 @@ COMMANDS = {
     "delete-after": "annotate_review:delete_after",
     "export": "annotate_export:export",
     "import": "annotate_exchange:import_",
-    "questions": "annotate_exchange:questions",
     "serve": "annotate_serve:serve",
     "links": "annotate_serve:links",
     "prolific": "annotate_prolific:app",

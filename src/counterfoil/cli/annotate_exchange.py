@@ -1,4 +1,4 @@
-"""`counterfoil annotate import | questions`: judgements and questions of other tools."""
+"""`counterfoil annotate import`: judgements of other tools."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -83,38 +83,3 @@ def import_(
         terminal.write_result(json, found.facts)
     if json != "-" and not quiet:
         print_facts({name: f"{count:,}" for name, count in found.facts.items()})
-
-
-QUESTIONS_EPILOG = """Examples:
-
-  counterfoil annotate questions campaign/ --for label-studio --out label-studio/
-
-  counterfoil annotate questions campaign/ --for label-studio --images /srv/files --out label-studio/
-
-Label Studio gets a labelling configuration (paste labelling.xml into the project's settings) and tasks.json
-to import."""
-
-
-def questions(
-    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="The campaign's folder.")],
-    tool: Annotated[Literal["label-studio"], typer.Option("--for", help="The tool that they are for.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Write the files here.")],
-    images: Annotated[
-        str,
-        typer.Option(
-            metavar="embed|FOLDER",
-            help="Label Studio: images in the tasks, or as files below the folder that it serves.",
-        ),
-    ] = "embed",
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write a campaign's questions for Label Studio; no answer is in any file."""
-    from counterfoil.cli import paths, terminal
-    from counterfoil.tasks.annotate_exchange import CONFIG, TASKS, write_questions
-
-    for name in (CONFIG, TASKS):
-        paths.check(csv=out / name)
-    for path in write_questions(campaign, out, images=images):
-        if not quiet:
-            terminal.note(f"written: {path}")

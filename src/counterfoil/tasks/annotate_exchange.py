@@ -1,6 +1,5 @@
-"""Jobs that exchange judgements and questions with other tools: Mechanical Turk, Label Studio, tables."""
+"""Judgements of other tools: Mechanical Turk, Label Studio, tables."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,18 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from counterfoil.annotate.campaign import IMAGES, Campaign, open_campaign
+from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.forms.base import is_right
 from counterfoil.annotate.judgement_table import answer_value, read_judgement_table, write_judgement_table
-from counterfoil.annotate.platforms import label_studio
-from counterfoil.annotate.platforms.label_studio_answers import read_export
+from counterfoil.annotate.platforms.label_studio import read_controls, read_export
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_text
-from counterfoil.store import write_text
-
-#: Files of questions.
-CONFIG, TASKS = "labelling.xml", "tasks.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +57,8 @@ def import_judgements(
             left_out = {"rejected assignments": results.rejected, "judged again": results.repeated}
             found = ImportedJudgements(results.judgements, left_out)
         else:
-            tags = None if config is None else label_studio.read_config(read_text(config), where=config)
-            export = read_export(path, tags, identify=identify)
+            controls = None if config is None else read_controls(read_text(config), where=config)
+            export = read_export(path, controls, identify=identify)
             left_out = {"cancelled": export.cancelled, "annotated again": export.repeated}
             found = ImportedJudgements(export.judgements, left_out)
     return found if opened is None else ImportedJudgements(_held(found.table, opened, path), found.left_out)
@@ -73,27 +67,6 @@ def import_judgements(
 def write_judgements(found: ImportedJudgements, out: Path) -> None:
     """Write imported judgements, as CSV or Parquet by the suffix."""
     write_judgement_table(out, found.table)
-
-
-def write_questions(folder: Path, out: Path, *, images: str = "embed") -> tuple[Path, ...]:
-    """Write the questions of a campaign for Label Studio, and return the files.
-
-    They are a labelling configuration and tasks, with images embedded or, where `images` is the folder that
-    is its document root, as files below it. Golden items are tasks like others, and no answer is in any file.
-    """
-    campaign = open_campaign(folder)
-
-    def address(name: str) -> str:
-        path = folder / IMAGES / name
-        return (
-            label_studio.embedded(path) if images == "embed" else label_studio.local_file(path, Path(images))
-        )
-
-    pages = [(item.id, campaign.form.page(item)) for item in campaign.items if item.role != "onboarding"]
-    config, tasks = label_studio.tasks_of(pages, address)
-    write_text(out / CONFIG, config.xml())
-    write_text(out / TASKS, json.dumps(tasks, ensure_ascii=False, indent=1) + "\n")
-    return out / CONFIG, out / TASKS
 
 
 def _numbered() -> Callable[[str], str]:

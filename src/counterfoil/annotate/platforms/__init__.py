@@ -5,5 +5,5 @@ registry          platforms by name, those of other packages among them
 link              a link with parameters of any name: a class, SONA, Connect
 prolific*         links of Prolific; its API, studies, submissions, bonuses and webhooks
 mturk*            frames of Mechanical Turk's worker site; results of its requester site
-label_studio*     labelling configurations, tasks and exported annotations of Label Studio
+label_studio      exported annotations of Label Studio
 """

@@ -1,292 +1,226 @@
-"""Label Studio: labelling configurations and tasks made of a campaign's pages, and configurations read.
+"""Annotations of Label Studio as judgements: its exports, and the controls of its labelling configurations.
 
-A configuration names objects (an image, a text) and controls (choices, a rating, a pairwise choice, a text,
-spans of a text). Label Studio stores what a control's option is called by its `alias`, so options carry the
-value that tables hold as alias, and the label that people read.
+An export (JSON, not JSON-MIN) is a list of tasks with annotations, each with `completed_by`, `lead_time` and
+a `result` of regions: one for a choice, a rating or a text, one for every span. An annotation that is marked
+as ground truth is no person's judgement: the others are held to it, and it fills their column `golden`.
 
 Source: labelstud.io, tags and task format.
 """
 
-import base64
-import mimetypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import quote
-from xml.sax.saxutils import quoteattr
+from typing import Any
+from xml.parsers import expat
 
-from counterfoil.annotate.forms.base import FormField, WorkPage
-from counterfoil.errors import DataError, InputError
-from counterfoil.inputs.xml import Element, parse_xml
+import pyarrow as pa
 
-ControlKind = Literal["one", "many", "rating", "pairwise", "text", "spans"]
-#: The tag of each kind of control, and that of its options.
-_TAGS: Mapping[ControlKind, tuple[str, str]] = {
-    "one": ("Choices", "Choice"),
-    "many": ("Choices", "Choice"),
-    "rating": ("Rating", ""),
-    "pairwise": ("Pairwise", ""),
-    "text": ("TextArea", ""),
-    "spans": ("Labels", "Label"),
-}
-_OBJECTS: Mapping[str, Literal["image", "text"]] = {"Image": "image", "Text": "text"}
-#: The key of a task's data that holds the item's id.
-ITEM = "item"
-#: Where Label Studio serves files of the machine it runs on.
-_LOCAL = "/data/local-files/?d="
+from counterfoil.annotate.judgement_table import answer_cell, judgement_rows
+from counterfoil.errors import DataError
+from counterfoil.inputs.files import decoded, parse_json, read_bytes
+from counterfoil.store import digest_value
+
+#: Tags of controls that judgements have a place for.
+_CONTROLS = ("Choices", "Labels", "Pairwise", "Rating", "TextArea")
+#: What a result holds, by its type.
+_TYPES = ("choices", "rating", "pairwise", "textarea", "labels")
 
 
-@dataclass(frozen=True)
-class LabelledObject:
-    """An image or a text of a task; `key` is that of the task's data that holds it."""
+@dataclass(frozen=True, eq=False)
+class LabelStudioExport:
+    """The judgements of an export, and what was left out.
 
-    name: str
-    kind: Literal["image", "text"]
-    label: str = ""
-    key: str = ""
-
-
-@dataclass(frozen=True)
-class LabellingControl:
-    """What people fill in: `options` are (value, label), `to` the objects that it is about.
-
-    A rating has `most` stars; `when` names another control and the values of it with which this one is shown.
+    `cancelled` annotations were skipped by their people; of several by one person for one task the last
+    counts, and `repeated` are the others. `people` are the ids of Label Studio, in order of appearance.
     """
 
-    name: str
-    kind: ControlKind
-    to: tuple[str, ...]
-    prompt: str = ""
-    options: tuple[tuple[str, str], ...] = ()
-    required: bool = True
-    most: int = 0
-    when: tuple[str, tuple[str, ...]] | None = None
+    judgements: pa.Table
+    tasks: int
+    people: tuple[str, ...]
+    cancelled: int
+    repeated: int
+    golden: int
 
 
-@dataclass(frozen=True)
-class LabellingConfig:
-    """A labelling configuration: objects and controls in the order of the page."""
+def read_controls(text: str, *, where: object) -> dict[str, bool]:
+    """The controls of a labelling configuration by name, and whether the answer to each is a list.
 
-    objects: tuple[LabelledObject, ...]
-    controls: tuple[LabellingControl, ...]
+    Other tags are passed over. Raises `DataError` for a text that is no XML or has a document type, whose
+    entities could grow without end or name files, and for controls that no table of judgements has a place
+    for, such as boxes and brushes.
 
-    def control(self, name: str, *, where: object) -> LabellingControl:
-        """The control of a name; raises `DataError` where the configuration has none."""
-        found = next((each for each in self.controls if each.name == name), None)
-        if found is None:
-            raise DataError(
-                "no such control in the labelling configuration",
-                where=where,
-                given=name,
-                allowed=[each.name for each in self.controls],
-            )
-        return found
-
-    def xml(self) -> str:
-        """The configuration, to be pasted into a project's settings.
-
-        >>> shown = LabelledObject("caption", "text", key="caption")
-        >>> control = LabellingControl("match", "one", ("caption",), "Does it match?", (("y", "Yes"),))
-        >>> print(LabellingConfig((shown,), (control,)).xml())
-        <View>
-          <Text name="caption" value="$caption"/>
-          <Header value="Does it match?"/>
-          <Choices name="match" toName="caption" required="true" choice="single">
-            <Choice value="Yes" alias="y"/>
-          </Choices>
-        </View>
-        <BLANKLINE>
-        """
-        lines = ["<View>"]
-        for each in self.objects:
-            if each.label:
-                lines.append(f"  <Header value={quoteattr(each.label)}/>")
-            tag = "Image" if each.kind == "image" else "Text"
-            lines.append(f"  <{tag} name={quoteattr(each.name)} value={quoteattr('$' + each.key)}/>")
-        for control in self.controls:
-            lines += _lines(control)
-        return "\n".join([*lines, "</View>"]) + "\n"
-
-
-def read_config(text: str | bytes, *, where: object = "the labelling configuration") -> LabellingConfig:
-    """The objects and controls of a labelling configuration, ours or another.
-
-    Tags that only arrange the page are passed over. Raises `DataError` for a text that is no XML, and for
-    controls that no table of judgements has a place for, such as boxes and brushes.
+    >>> read_controls('<View><Choices name="match" toName="image"/></View>', where="labelling.xml")
+    {'match': False}
     """
-    objects: list[LabelledObject] = []
-    controls: list[LabellingControl] = []
-    header, tags = "", {tag for tag, _ in _TAGS.values()}
-    for element in parse_xml(text, where=where).walk():
-        if element.name == "Header":
-            header = element.attributes.get("value", "")
-        elif element.name in _OBJECTS:
-            name, value = (element.attributes.get(key, "") for key in ("name", "value"))
-            objects.append(LabelledObject(name, _OBJECTS[element.name], header, value.removeprefix("$")))
-            header = ""
-        elif element.name in tags:
-            controls.append(_control(element, header, where))
-            header = ""
-        elif "toName" in element.attributes:
-            raise DataError(
-                "a control that is not supported", where=where, given=element.name, allowed=sorted(tags)
-            )
-    if not controls:
-        raise DataError("no controls", where=where, allowed=sorted(tags))
-    return LabellingConfig(tuple(objects), tuple(controls))
+    controls: dict[str, bool] = {}
 
+    def start(tag: str, given: Mapping[str, str]) -> None:
+        if tag not in _CONTROLS:
+            if "toName" in given:
+                raise DataError("a control that is not supported", where=where, given=tag, allowed=_CONTROLS)
+        elif not given.get("name") or not given.get("toName"):
+            raise DataError("a control without name or toName", where=where, given=tag)
+        else:
+            controls[given["name"]] = tag == "Labels" or given.get("choice") == "multiple"
 
-def config_of(page: WorkPage) -> LabellingConfig:
-    """The configuration for pages like this one: an object for each thing shown, a control for each field.
+    def refuse(*_: object) -> None:
+        raise DataError("has a document type, which is not read", where=where, hint="remove <!DOCTYPE ...>")
 
-    Images that are options to choose from become objects with the option's value as their label. A field that
-    opens only with certain answers to one other field does so there too, unless one of these has a comma,
-    which Label Studio takes for the end of a value; then, and where it depends on several fields, it is
-    always shown, and not required.
-    """
-    parts = _parts(page)
-    controls = (_of_field(each, page, [shown for shown, _ in parts]) for each in page.fields)
-    return LabellingConfig(tuple(shown for shown, _ in parts), tuple(controls))
-
-
-def task_of(item: str, page: WorkPage, image: Callable[[str], str]) -> dict[str, Any]:
-    """A task: the item's id, and what is shown of it by object; `image` gives the address of an image."""
-    shown = {part.key: image(content) if part.kind == "image" else content for part, content in _parts(page)}
-    return {"data": {ITEM: item, **shown}}
-
-
-def tasks_of(
-    pages: Sequence[tuple[str, WorkPage]], image: Callable[[str], str]
-) -> tuple[LabellingConfig, list[dict[str, Any]]]:
-    """The configuration that all pages share, and a task for each (item id, page).
-
-    Raises `InputError` naming the first item whose page has other objects or fields than the first one.
-    """
-    if not pages:
-        raise InputError("no items to make tasks of")
-    config = config_of(pages[0][1])
-    for item, page in pages:
-        if config_of(page) != config:
-            raise InputError(
-                f"its page has other parts than that of item '{pages[0][0]}'",
-                where=f"item '{item}'",
-                hint="one labelling configuration serves all tasks: give items of one shape",
-            )
-    return config, [task_of(item, page, image) for item, page in pages]
-
-
-def local_file(path: Path, root: Path) -> str:
-    """The address at which Label Studio serves a file below its document root.
-
-    It does so with LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true. Raises `InputError` for other files.
-
-    >>> local_file(Path("/srv/campaign/images/a b.png"), Path("/srv"))
-    '/data/local-files/?d=campaign/images/a%20b.png'
-    """
+    parser = expat.ParserCreate("UTF-8")
+    parser.StartElementHandler, parser.StartDoctypeDeclHandler = start, refuse
     try:
-        below = path.absolute().relative_to(root.absolute())
-    except ValueError:
-        raise InputError("not below Label Studio's document root", where=path, given=str(root)) from None
-    return _LOCAL + quote(below.as_posix())
+        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+    except expat.ExpatError as error:
+        raise DataError(f"not valid XML: {error}", where=where) from None
+    if not controls:
+        raise DataError("no controls", where=where, allowed=_CONTROLS)
+    return controls
 
 
-def embedded(path: Path) -> str:
-    """A file as a data address, for a Label Studio that cannot see it."""
-    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+def read_export(
+    path: Path,
+    controls: Mapping[str, bool] | None = None,
+    *,
+    identify: Callable[[str], str] = str,
+) -> LabelStudioExport:
+    """The judgements in an export (see the module); a task's `item` is its data's, or else its own id.
 
-
-def _lines(control: LabellingControl) -> list[str]:
-    tag, option_tag = _TAGS[control.kind]
-    given = {"name": control.name, "toName": ",".join(control.to)}
-    given["required"] = "true" if control.required else "false"
-    if control.kind in ("one", "many"):
-        given["choice"] = "single" if control.kind == "one" else "multiple"
-    if control.kind == "rating":
-        given["maxRating"] = str(control.most)
-    if control.kind == "text":
-        given["maxSubmissions"] = "1"
-    if control.when is not None:
-        name, values = control.when
-        given |= {"visibleWhen": "choice-selected", "whenTagName": name, "whenChoiceValue": ",".join(values)}
-    attributes = " ".join(f"{name}={quoteattr(value)}" for name, value in given.items())
-    head = [f"  <Header value={quoteattr(control.prompt)}/>"] if control.prompt else []
-    if not option_tag:
-        return [*head, f"  <{tag} {attributes}/>"]
-    options = [
-        f"    <{option_tag} value={quoteattr(label)} alias={quoteattr(value)}/>"
-        for value, label in control.options
+    With `controls` (`read_controls`) results of others are refused, and they say which choices are lists;
+    without them a control's are where any annotation has other than one. Raises `DataError` naming task and
+    annotation for what does not fit.
+    """
+    tasks = parse_json(decoded(read_bytes(path), where=path), where=path)
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise DataError("not an export of Label Studio", where=path, allowed="a list of tasks (JSON)")
+    if tasks and not any("annotations" in task for task in tasks):
+        raise DataError(
+            "tasks without annotations", where=path, hint="export as JSON, not as JSON-MIN, CSV or COCO"
+        )
+    found: dict[tuple[str, str], tuple[dict[str, Any], float | None]] = {}
+    truths: dict[str, dict[str, Any]] = {}
+    people: dict[str, str] = {}
+    cancelled = repeated = 0
+    for number, task in enumerate(tasks):
+        name = str((task.get("data") or {}).get("item") or task.get("id") or "")
+        where = f"{path}, task {name or number + 1}"
+        if not name:
+            raise DataError("neither 'item' in its data nor an id", where=where)
+        annotations = task.get("annotations", [])
+        if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
+            raise DataError("annotations are no list of objects", where=where)
+        for annotation in sorted(annotations, key=lambda each: str(each.get("updated_at") or "")):
+            if annotation.get("was_cancelled"):
+                cancelled += 1
+                continue
+            spot = f"{where}, annotation {annotation.get('id', '?')}"
+            answer = _answer(annotation.get("result"), controls, spot)
+            if annotation.get("ground_truth"):
+                truths[name] = answer
+                continue
+            person = _person(annotation.get("completed_by"), spot)
+            repeated += (name, person) in found
+            people.setdefault(person, identify(person))
+            found[name, person] = answer, _seconds(annotation.get("lead_time"), spot)
+    many = _many(controls, [answer for answer, _ in found.values()])
+    rows = [
+        {
+            "item": name,
+            "person": people[person],
+            "question": question,
+            "answer": answer_cell(_plain(value, question in many)),
+            "seconds": seconds,
+            "golden": _equal(value, truths[name][question]) if question in truths.get(name, {}) else None,
+        }
+        for (name, person), (answer, seconds) in found.items()
+        for question, value in answer.items()
+        if value != [] or question in many
     ]
-    return [*head, f"  <{tag} {attributes}>", *options, f"  </{tag}>"]
-
-
-def _control(element: Element, prompt: str, where: object) -> LabellingControl:
-    given = element.attributes
-    name = given.get("name", "")
-    if not name or not given.get("toName"):
-        raise DataError("a control without name or toName", where=where, given=element.name)
-    kind: ControlKind = next(kind for kind, (tag, _) in _TAGS.items() if tag == element.name)
-    if element.name == "Choices":
-        kind = "many" if given.get("choice") == "multiple" else "one"
-    stars = given.get("maxRating", "5")
-    if kind == "rating" and not (stars.isascii() and stars.isdigit()):
-        raise DataError("maxRating is no number", where=where, given=stars)
-    inner = [each.attributes for each in element.walk() if each.name == _TAGS[kind][1]]
-    options = tuple((each.get("alias") or each.get("value", ""), each.get("value", "")) for each in inner)
-    when = None
-    if given.get("visibleWhen") == "choice-selected" and given.get("whenTagName"):
-        when = given["whenTagName"], tuple(given.get("whenChoiceValue", "").split(","))
-    return LabellingControl(
-        name,
-        kind,
-        tuple(part.strip() for part in given["toName"].split(",")),
-        prompt,
-        options,
-        given.get("required") == "true",
-        int(stars) if kind == "rating" else 0,
-        when,
+    if not rows:
+        raise DataError("no annotations", where=path, given=f"{len(tasks):,} tasks")
+    return LabelStudioExport(
+        judgement_rows(rows, where=path), len(tasks), tuple(people), cancelled, repeated, len(truths)
     )
 
 
-def _parts(page: WorkPage) -> list[tuple[LabelledObject, str]]:
-    """The objects of a page with what they show: things shown, then what options show; names are unique."""
-    wanted: list[tuple[str, Literal["image", "text"], str, str]] = [
-        (each.label or "shown", each.kind, each.label, each.content) for each in page.shown
-    ]
-    for field in page.fields:
-        for option in field.options:
-            name, label = f"{field.name} {option.value}", option.label or option.value
-            wanted += [(name, "image", label, content) for content in option.images]
-            wanted += [(name, "text", label, content) for content in option.texts]
-    made: list[tuple[LabelledObject, str]] = []
-    taken = {ITEM, *(field.name for field in page.fields)}
-    for words, kind, label, content in wanted:
-        letters = "".join(c if c.isalnum() and c.isascii() else " " for c in words.lower())
-        name = "_".join(letters.split()) or "shown"
-        key = next(each for n in count(1) if (each := name if n == 1 else f"{name}_{n}") not in taken)
-        taken.add(key)
-        made.append((LabelledObject(key, kind, label, key), content))
-    return made
+def _answer(result: object, controls: Mapping[str, bool] | None, where: str) -> dict[str, Any]:
+    """Answers by control: a text, a list of options, or a list of spans."""
+    if not isinstance(result, list) or not all(isinstance(each, dict) for each in result):
+        raise DataError("its result is no list of objects", where=where)
+    found: dict[str, Any] = {}
+    for region in result:
+        name, kind, value = region.get("from_name"), region.get("type"), region.get("value")
+        if not isinstance(name, str) or kind not in _TYPES or not isinstance(value, dict):
+            raise DataError(
+                "a result that is not supported", where=where, given=kind or "(no type)", allowed=_TYPES
+            )
+        if controls is not None and name not in controls:
+            raise DataError(
+                "no such control in the labelling configuration", where=where, given=name, allowed=controls
+            )
+        found[name] = _merged(found.get(name), kind, value, f"{where}, control {name}")
+    return found
 
 
-def _of_field(each: FormField, page: WorkPage, objects: Sequence[LabelledObject]) -> LabellingControl:
-    text = next((s for s in page.shown if s.kind == "text" and s.label == each.text), None)
-    about = objects[page.shown.index(text)] if each.kind == "spans" and text is not None else objects[0]
-    labels = {option.value: option.label or option.value for option in each.options}
-    when = None
-    if len(each.when) == 1:
-        ((name, values),) = each.when.items()
-        # Compared with aliases, by every version of Label Studio.
-        if not any("," in value for value in values):
-            when = name, values
-    return LabellingControl(
-        each.name,
-        each.kind,
-        (about.name,),
-        each.prompt,
-        tuple(labels.items()),
-        each.required and not (each.when and when is None),
-        when=when,
+def _merged(before: Any, kind: str, value: Mapping[str, Any], where: str) -> Any:
+    """What a control holds after one more region of it."""
+    if kind == "labels":
+        start, end, names = value.get("start"), value.get("end"), value.get("labels")
+        whole = all(isinstance(at, int) and not isinstance(at, bool) for at in (start, end))
+        if not whole or not 0 <= start < end or not isinstance(names, list):  # type: ignore[operator]
+            raise DataError("not a span of a text", where=where, given=dict(value))
+        spans = [*(before or []), *({"start": start, "end": end, "label": str(each)} for each in names)]
+        return sorted(spans, key=lambda span: (span["start"], span["end"], span["label"]))
+    if before is not None:
+        raise DataError("two results of one control", where=where)
+    given: Any = value.get({"pairwise": "selected", "textarea": "text"}.get(kind, kind))
+    if kind == "choices":
+        if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+            raise DataError("not a list of choices", where=where, given=given)
+        return list(given)
+    if kind == "rating" and isinstance(given, int | float) and not isinstance(given, bool):
+        return f"{given:g}"
+    if kind == "textarea" and isinstance(given, list):
+        given = "\n".join(map(str, given))
+    if not isinstance(given, str) or (kind == "pairwise" and given not in ("left", "right")):
+        raise DataError("not an answer of this control", where=where, given=given)
+    return given
+
+
+def _many(controls: Mapping[str, bool] | None, answers: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """The controls whose answers are lists."""
+    if controls is not None:
+        return frozenset(name for name, many in controls.items() if many)
+    return frozenset(
+        name
+        for answer in answers
+        for name, value in answer.items()
+        if isinstance(value, list) and (len(value) != 1 or isinstance(value[0], dict))
     )
+
+
+def _plain(value: Any, many: bool) -> Any:
+    return value[0] if isinstance(value, list) and not many else value
+
+
+def _equal(value: Any, truth: Any) -> bool:
+    """Whether an answer is the one of the ground truth, whatever the order of options."""
+    if isinstance(value, list) and isinstance(truth, list):
+        return sorted(map(digest_value, value)) == sorted(map(digest_value, truth))
+    return bool(value == truth)
+
+
+def _person(given: object, where: str) -> str:
+    """Who made an annotation: Label Studio gives a number, or an object with it."""
+    if isinstance(given, dict):
+        given = given.get("id")
+    if isinstance(given, bool) or not isinstance(given, int | str) or given == "":
+        raise DataError("no person in 'completed_by'", where=where, given=given)
+    return str(given)
+
+
+def _seconds(given: object, where: str) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < 10**9:
+        raise DataError("no time in 'lead_time'", where=where, given=given, allowed="seconds, 0 or more")
+    return float(given)
