@@ -19,8 +19,7 @@ SERVE_EPILOG = """Examples:
   counterfoil annotate serve campaign/ --host 0.0.0.0 --certificate cert.pem --key key.pem
 
 Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
-that people see with --public-url, and its own with --proxy. With PROLIFIC_WEBHOOK_SECRET and PROLIFIC_TOKEN
-set, Prolific's events are taken at /events/prolific."""
+that people see with --public-url, and its own with --proxy."""
 
 LINKS_EPILOG = """Examples:
 
@@ -58,14 +57,13 @@ def serve(
     Prints both addresses and the token that the researcher's page asks for. Requests are listed with
     --verbose, without the tokens in them.
     """
-    from counterfoil.annotate.platforms.prolific_webhooks import ProlificEvents
     from counterfoil.cli import interrupts, terminal
     from counterfoil.tasks.annotate_serve import Addresses, serve_campaign
 
-    # With both, the events of a study on Prolific are taken at /events/prolific.
-    names = "PROLIFIC_WEBHOOK_SECRET", "PROLIFIC_TOKEN"
-    secret, token = (os.environ.get(name, "").strip() for name in names)
-    events = ProlificEvents(secret, token, os.environ.get("PROLIFIC_API")) if secret and token else None
+    if os.environ.get("PROLIFIC_WEBHOOK_SECRET"):
+        terminal.note(
+            "Prolific's webhooks were removed: run 'counterfoil annotate prolific status --release' instead"
+        )
 
     def ready(found: Addresses) -> None:
         print(f"people      {found.people}")
@@ -91,7 +89,6 @@ def serve(
             ready=ready,
             log=terminal.note if usage.verbose else None,
             trouble=terminal.note,
-            prolific=events,
         )
 
 

@@ -1,14 +1,13 @@
 """Serving of a campaign, and the links by which people come."""
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from counterfoil.annotate.campaign import Campaign, open_campaign
-from counterfoil.annotate.platforms.prolific_webhooks import ProlificEvents
 from counterfoil.errors import InputError
 
 #: Links that are made at once, at most.
@@ -42,15 +41,13 @@ def serve_campaign(
     ready: Callable[[Addresses], None] | None = None,
     log: Callable[[str], None] | None = None,
     trouble: Callable[[str], None] | None = None,
-    prolific: ProlificEvents | None = None,
 ) -> None:
     """Serve a campaign until the process is stopped.
 
     `ready` is called once the server listens, `log` with a line for each request, in which there is no
     token, and `trouble` with why a database fails; `proxies` are servers before this one, by address or
-    network. With `prolific` the events of the campaign's study are taken. Raises `DataError` for a folder
-    without a campaign, `InputError` for a campaign that is served already, a port that is taken, an address
-    that is none and a certificate that cannot be used.
+    network. Raises `DataError` for a folder without a campaign, `InputError` for a campaign that is served
+    already, a port that is taken, an address that is none and a certificate that cannot be used.
     """
     if (certificate is None) != (key is None):
         raise InputError(
@@ -66,15 +63,8 @@ def serve_campaign(
         public_url = check_public_url(public_url)
     proxies = [check_proxy(each) for each in proxies]
     campaign = open_campaign(Path(folder))
-    with closing(open_database(campaign, database, serve=True)) as opened, ExitStack() as stack:
-        more = []
-        if prolific is not None:
-            from counterfoil.annotate.server.prolific_events import opened_routes
-
-            more.append(stack.enter_context(opened_routes(campaign, opened, prolific)))
-        app = make_app(
-            campaign, opened, public_url=public_url, proxies=proxies, log=log, trouble=trouble, more=more
-        )
+    with closing(open_database(campaign, database, serve=True)) as opened:
+        app = make_app(campaign, opened, public_url=public_url, proxies=proxies, log=log, trouble=trouble)
 
         def listening(own: str) -> None:
             if ready is not None:

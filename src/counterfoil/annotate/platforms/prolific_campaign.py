@@ -5,7 +5,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from counterfoil.annotate.campaign import RECIPE, Campaign
 from counterfoil.annotate.database import Database
@@ -22,9 +22,6 @@ from counterfoil.annotate.tables import people, sa
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import Stored, read_model, read_text
 from counterfoil.store import write_json, write_text
-
-if TYPE_CHECKING:
-    from counterfoil.annotate.platforms.prolific_api import ProlificClient
 
 #: The file in a campaign's folder that says which study is its own.
 STUDY = "prolific.json"
@@ -153,12 +150,6 @@ def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificS
         {id: finished is not None for id, finished in rows},
         lambda worker: person_id(campaign, NAME, worker),
     )
-
-
-def refresh(db: Database, campaign: Campaign, client: "ProlificClient", now: float) -> int:
-    """Read the submissions of the campaign's study, and give the work of people who left to others."""
-    found = reconciled(db, campaign, client.submissions(read_study(campaign)))
-    return give_back(db, campaign, found.free, now)
 
 
 def give_back(db: Database, campaign: Campaign, free: Iterable[str], now: float) -> int:

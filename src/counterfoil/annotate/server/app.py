@@ -14,7 +14,7 @@ from counterfoil.errors import DataError, InputError, MissingExtraError, Storage
 
 try:
     import uvicorn
-    from fastapi import APIRouter, FastAPI, Request
+    from fastapi import FastAPI, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from starlette.exceptions import HTTPException
@@ -49,15 +49,13 @@ def make_app(
     clock: Callable[[], float] = time.time,
     log: Callable[[str], None] | None = None,
     trouble: Callable[[str], None] | None = None,
-    more: Sequence[APIRouter] = (),
 ) -> FastAPI:
     """The application, guarded, with every page and route of a campaign.
 
     `public_url` is the address under which people reach it where that is not this machine's own. What headers
     say of the visitor's address is believed of `proxies` alone (addresses or networks). `log` is told of
-    each request, `trouble` of a database that fails, of which visitors learn nothing else; `more` are routes
-    of a platform. Raises `InputError` for another address than a site's and a way in that is no
-    platform's.
+    each request, `trouble` of a database that fails, of which visitors learn nothing else. Raises
+    `InputError` for another address than a site's and a way in that is no platform's.
     """
     if public_url is not None:
         public_url = check_public_url(public_url)
@@ -72,8 +70,6 @@ def make_app(
     app.include_router(work_api.routes(campaign, database, views, clock))
     app.include_router(work_pages.routes(campaign, database, pages, clock, public_url))
     app.include_router(research_page.routes(campaign, database, clock))
-    for router in more:
-        app.include_router(router)
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}
     if public_url is not None:

@@ -40,7 +40,7 @@ _NO_SITE = re.compile(r"[a-z0-9_-]+")
 #: Characters of a token that make its beginning.
 _BEGINNING = 4
 #: Paths whose errors are read by scripts.
-_FOR_SCRIPTS = ("/api/", "/static/", "/media/", "/events/", "/openapi.json")
+_FOR_SCRIPTS = ("/api/", "/static/", "/media/", "/openapi.json")
 _TRIED = frozenset({401, 403, 404})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Headers of a page with a form and no token in its address: without a referrer a browser would send the form
