@@ -10,9 +10,8 @@ import pytest
 from counterfoil.annotate.agreement import fields_of
 from counterfoil.annotate.campaign import DATABASE, Campaign, CampaignRecipe, create_folder
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.annotate.forms.registry import WORK_FORMS
 from counterfoil.annotate.simulated_labels import label_outcomes
-from counterfoil.annotate.simulated_people import KINDS, SimulatedPerson, crowd, respond
+from counterfoil.annotate.simulated_people import KINDS, SimulatedPerson, crowd
 from counterfoil.annotate.simulation import Simulation, simulate
 from counterfoil.annotate.simulation_clients import direct_client, http_client
 from counterfoil.tasks.annotate_simulate import annotate_simulate
@@ -127,16 +126,6 @@ def test_over_http_the_same_people_give_the_same_answers(tmp_path: Path) -> None
     assert len(direct.judgements) > 60
     assert direct.judgements.equals(http.judgements)
     assert direct.states == http.states
-
-
-def test_accuracy_can_differ_by_kind_of_item(tmp_path: Path) -> None:
-    item = WorkItem("1", {"image": "a.png", "caption": "c"}, kind="hard", truth="yes")
-    person = SimulatedPerson("p", accuracy=1.0, by_kind={"hard": 0.0})
-    form = WORK_FORMS["yes-no"].form({}, where="test")
-    rng = np.random.default_rng(0)
-    for kind, place in (("hard", 1), ("easy", 0)):
-        raw, _ = respond(person, form, replace(item, kind=kind), form.page(item), rng)
-        assert raw == {"match": place}
 
 
 def test_what_came_out_is_within_what_was_promised(tmp_path: Path) -> None:

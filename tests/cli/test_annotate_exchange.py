@@ -103,6 +103,7 @@ def test_a_question_has_a_name_and_a_column(counterfoil, tmp_path: Path) -> None
 def test_commands_that_were_removed_name_what_to_use_instead(counterfoil) -> None:
     for name, words in (
         ("mturk-review", "on the batch's page at Mechanical Turk"),
+        ("study", "counterfoil annotate simulate"),
         ("questions", "counterfoil annotate serve"),
     ):
         said = counterfoil("annotate", name, "x.csv", "--out", "y.csv")

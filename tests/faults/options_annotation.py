@@ -49,12 +49,6 @@ OF_ANNOTATION: dict[str, dict[str, tuple[str, ...]]] = {
     "annotate agreement photos --draws 100": {"nothing": ("",)},
     "annotate export": {"nowhere": ("",), "photos": ("",), "pairs.csv": ("",)},
     "annotate export nowhere": {"--kind": ("xls", ""), "--partly": ("some",)},
-    "annotate study stopping-rule --data pairs.csv": {
-        "--data": ("nowhere.csv", "photos", "votes.csv"),
-        "--seed": ("-1", "x"),
-        "--json": ("photos", "pairs.csv/x.json"),
-        "nothing": ("",),
-    },
     "annotate simulate photos": {
         "--people": ("0", "-1", "x"),
         "--mix": ("", "able", "able=x", "nobody=1", "able=nan", "able=-1", "able=0"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy import ndarray
 
-from counterfoil.errors import InputError, ScoreError
+from counterfoil.errors import InputError
 from counterfoil.metrics.annotators import (
     bias,
     by_size,
@@ -20,7 +20,6 @@ from counterfoil.metrics.annotators import (
     precision_recall,
     proposed_by,
     subsets,
-    top_k,
 )
 from counterfoil.metrics.ranks import Positives
 
@@ -131,23 +130,7 @@ def test_table_3_of_eccv_caption(shared_data: Path) -> None:
     }
 
 
-@given(st.integers(1, 4), st.integers(1, 9), st.data())
-def test_the_top_is_what_sorting_puts_first(n: int, gallery: int, data: st.DataObject) -> None:
-    rows = data.draw(
-        st.lists(st.lists(st.integers(0, 3), min_size=gallery, max_size=gallery), min_size=n, max_size=n)
-    )
-    k = data.draw(st.integers(1, gallery))
-    for kind in (np.float32, np.int64, np.uint8):
-        scores = np.array(rows, dtype=kind)
-        assert (top_k(scores, k) == np.argsort(-scores.astype(float), axis=1, kind="stable")[:, :k]).all()
-
-
-def test_tops_that_are_not_there() -> None:
-    with pytest.raises(InputError, match="given: k = 3; allowed: 1 to 2"):
-        top_k(np.zeros((1, 2)), 3)
-    with pytest.raises(ScoreError, match="NaN"):
-        top_k(np.array([[0.0, np.nan]]), 1)
-    assert top_k(np.zeros((0, 4)), 2).shape == (0, 2)
+def test_a_pool_needs_models() -> None:
     with pytest.raises(InputError, match="no model proposes"):
         pool([])
 

@@ -5,7 +5,7 @@ their own. So a campaign can be run before people are paid, and its result held 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ _ATTEMPTS = 100
 @dataclass(frozen=True)
 class SimulatedPerson:
     """One person. An answer ignores the item and takes the first option shown with chance `first`, or any
-    option with chance `guesses`; else it is right with chance `accuracy`, or that of `by_kind` for the kinds
-    of items that it names. It takes `seconds` on average, of a bot always exactly that.
+    option with chance `guesses`; else it is right with chance `accuracy`. It takes `seconds` on average, of a
+    bot always exactly that.
 
     Wrong answers are spread evenly over the other options; on a scale they are the step beside the right one.
     Raises `InputError` for chances outside [0, 1] or of more than 1 together, and times that are not above 0.
@@ -38,13 +38,9 @@ class SimulatedPerson:
     guesses: float = 0.0
     seconds: float = 1.0
     even: bool = False
-    by_kind: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        chances = (
-            *(self.accuracy, *self.by_kind.values()),
-            *(self.first, self.guesses, self.first + self.guesses),
-        )
+        chances = self.accuracy, self.first, self.guesses, self.first + self.guesses
         if not all(0 <= chance <= 1 for chance in chances):
             raise InputError(
                 "a simulated person's chances are out of range",
@@ -128,8 +124,6 @@ def respond(
     option, and so they do where a habit gives an answer that the form's own check refuses. Raises
     `InputError` where no answer passes that check.
     """
-    if item.kind in person.by_kind:
-        person = replace(person, accuracy=person.by_kind[item.kind])
     answering = person
     for _ in range(_ATTEMPTS):
         raw = _fill(answering, right_answer(form, item), form.main, page, rng)

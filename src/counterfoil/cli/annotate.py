@@ -13,7 +13,6 @@ COMMANDS = {
     "create": "annotate_create:create",
     "plan": "annotate_plan:plan",
     "simulate": "annotate_simulate:simulate",
-    "study": "annotate_simulate:study",
     "status": "annotate_status:status",
     "agreement": "annotate_agreement:agreement",
     "review": "annotate_review:review",

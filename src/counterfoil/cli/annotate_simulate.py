@@ -1,7 +1,7 @@
 """`counterfoil annotate simulate`: a whole campaign by simulated people, before people are paid."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -88,47 +88,3 @@ def _shares(text: str) -> dict[str, float]:
                 "no share", where=f"--mix, {kind}", given=share, allowed=f"such as {example}"
             ) from None
     return shares
-
-
-STUDY_EPILOG = """Examples:
-
-  counterfoil annotate study human-baseline
-
-  counterfoil annotate study merged-positives --seed 3
-
-  counterfoil annotate study winoground-baseline
-
-  counterfoil annotate study stopping-rule --data winoground/scores/human.jsonl"""
-
-
-def study(
-    name: Annotated[
-        Literal["human-baseline", "merged-positives", "preferences", "winoground-baseline", "stopping-rule"],
-        typer.Argument(metavar="STUDY", help="The study to repeat."),
-    ],
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="stopping-rule: shares of yes; columns label (17_c0_i1), score."),
-    ] = None,
-    json: Json = None,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-) -> None:
-    """Repeat a human study of the papers with simulated people whose accuracy is known.
-
-    human-baseline is BiVLC's, merged-positives and preferences are ECCV Caption's, winoground-baseline is
-    Winoground's with ten answers per pair and with answers until one of the two has ten; stopping-rule works
-    out what that does to the scores that Winoground released.
-    """
-    from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show
-    from counterfoil.tasks.annotate_study import annotate_study
-
-    paths.check(json=json)
-    found = annotate_study(name, data=data, seed=seed, feedback=terminal.feedback(quiet=quiet))
-    show(terminal.beside(json), () if quiet and json == "-" else found.tables)
-    for note in () if quiet else found.notes:
-        terminal.note(note)
-    if json is not None:
-        terminal.write_result(json, found.to_json())

@@ -59,6 +59,7 @@ def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
 
 #: Commands that were removed, and what to use instead.
 _REMOVED = {
+    "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
 }

@@ -10,10 +10,10 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Real
+from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
-from counterfoil.errors import InputError, ScoreError
+from counterfoil.errors import InputError
 from counterfoil.metrics.ranks import Positives
 
 
@@ -125,30 +125,6 @@ def multiplicity(positives: Positives) -> dict[int, int]:
     """
     numbers, queries = np.unique(positives.counts, return_counts=True)
     return dict(zip(numbers.tolist(), queries.tolist(), strict=True))
-
-
-def top_k(scores: Real[ndarray, "queries gallery"], k: int) -> Int[ndarray, "queries k"]:
-    """The first k items of each query in a block of scores, best first; of equal ones the lower column.
-
-    Raises `ScoreError` for NaN and `InputError` where the gallery has fewer than k items.
-
-    >>> top_k(np.array([[0.5, 0.9, 0.5, 0.5]]), 3)
-    array([[1, 0, 2]])
-    """
-    n, gallery = scores.shape
-    if not 1 <= k <= gallery:
-        raise InputError("there is no such top of the gallery", given=f"k = {k}", allowed=f"1 to {gallery}")
-    if not n:
-        return np.empty((0, k), dtype=np.int64)
-    if scores.dtype.kind == "f" and np.isnan(scores.min()):
-        raise ScoreError("a score is not a number", given="NaN")
-    least = np.partition(scores, gallery - k, axis=1)[:, gallery - k]
-    query, item = np.nonzero(scores >= least[:, None])
-    # Equal scores share a number, which can be negated where an unsigned score cannot.
-    levels = np.unique(scores[query, item], return_inverse=True)[1].reshape(-1)
-    order = np.lexsort((item, -levels, query))
-    first = np.searchsorted(query, np.arange(n))
-    return item[order][first[:, None] + np.arange(k)]
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
-"""Human studies in the world: exact designs, intervals that have the truth, tests that turn people away."""
+"""The test before the work turns away exactly those who err twice."""
 
 from itertools import combinations, product
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from counterfoil.annotate import entry
@@ -11,68 +10,6 @@ from counterfoil.annotate.campaign import Campaign, CampaignRecipe, create_folde
 from counterfoil.annotate.forms.base import WorkItem
 from counterfoil.annotate.simulation import scratch_database
 from counterfoil.annotate.simulation_clients import direct_client, http_client
-from counterfoil.errors import InputError
-from counterfoil.studies.annotation import human_baseline, merged_positives, preference_order
-from counterfoil.tasks.annotate_study import annotate_study
-
-
-def check_design(found: object, questions: int, people: int) -> None:
-    """Everyone has as many queries of each direction, and no two directions of one question."""
-    person = found.person  # type: ignore[attr-defined]
-    assert person.shape == (questions, 4)
-    assert (np.sort(person, axis=1)[:, 1:] != np.sort(person, axis=1)[:, :-1]).all()
-    for direction in range(4):
-        assert np.bincount(person[:, direction]).tolist() == [questions // people] * people
-
-
-def test_a_human_baseline_is_exact_and_its_intervals_have_the_truth() -> None:
-    found = human_baseline(40, 8)
-    check_design(found, 40, 8)
-    for row in found.rows:
-        assert row.low < row.value < row.high
-        assert row.covered
-    covered = found.coverage(400)
-    # A nominal 95 %: three standard errors of 400 are 3.3 points.
-    assert min(covered.values()) > 0.917
-
-
-@pytest.mark.slow
-def test_bivlcs_human_baseline_is_20_people_of_25_questions_in_each_direction() -> None:
-    found = human_baseline()
-    check_design(found, 500, 20)
-    covered = found.coverage(1000)
-    assert all(0.93 <= share <= 0.975 for share in covered.values())
-
-
-def test_questions_that_do_not_divide_among_people_are_refused() -> None:
-    with pytest.raises(InputError, match="41 among 8"):
-        human_baseline(41, 8)
-
-
-def test_strengths_of_rankings_come_back_in_their_order() -> None:
-    found = preference_order((60, 25, 15), captions=40, people=6)
-    assert [found.names[at] for at in found.order] == ["ranking 1", "ranking 2", "ranking 3"]
-    assert found.low[0] < 60
-
-
-def test_positives_of_people_who_guess_are_told_apart_by_golden_items() -> None:
-    found = merged_positives(12)
-    assert 0.2 < found.rejected < 0.5
-    # Of those who guess a quarter passes two golden items of two sides.
-    assert found.wrong < 0.42
-    for name in ("strict", "lenient"):
-        assert found.precision[name][0] > 2 * found.true[name]
-        assert found.recall[name][0] <= found.recall_of_pool[name][0]
-
-
-@pytest.mark.slow
-def test_several_answers_make_positives_more_precise() -> None:
-    one, three = (merged_positives(60, labels=n) for n in (1, 3))
-    for found in (one, three):
-        assert 0.27 <= found.rejected <= 0.37
-    for name in ("strict", "lenient"):
-        assert three.precision[name][0] > one.precision[name][0]
-        assert three.recall_of_pool[name][0] > one.recall_of_pool[name][0]
 
 
 @pytest.fixture
@@ -138,10 +75,3 @@ def test_exactly_who_errs_twice_is_disqualified_over_http(tested: Campaign) -> N
 def test_all_patterns_of_errors(tested: Campaign) -> None:
     patterns = list(product((False, True), repeat=10))
     check_states(patterns, states(tested, patterns, direct_client))
-
-
-def test_a_study_says_which_data_it_needs() -> None:
-    with pytest.raises(InputError, match=r"human\.jsonl"):
-        annotate_study("stopping-rule")
-    with pytest.raises(InputError, match="leave --data out"):
-        annotate_study("preferences", data="votes.csv")
