@@ -306,8 +306,12 @@ def test_export_says_what_is_wrong(here: Path) -> None:
     with pytest.raises(InputError, match="no answers yet"):
         catalog.scorer("people:campaign")
     answered(campaign, 3, lambda item, n: {"match": "yes"})
-    with pytest.raises(UnknownNameError, match="did you mean 'mace'"):
-        annotate_export(campaign.folder, model="maze")
+    with pytest.raises(UnknownNameError, match="did you mean 'majority'"):
+        annotate_export(campaign.folder, model="majorty")
+    with pytest.raises(
+        InputError, match=r"was removed; given: mace; allowed: one-coin, .*; crowd-kit has it"
+    ):
+        annotate_export(campaign.folder, model="mace")
     (here / "mine").mkdir()
     (here / "mine" / "labels.csv").write_text("mine")
     with pytest.raises(InputError, match="no export of a campaign"):
@@ -410,8 +414,8 @@ def test_people_answer_quads_by_single_directions(here: Path) -> None:
     again = counterfoil.evaluate("people:campaign/export", "world-quads", draws=100)
     assert again.result["group"] == found.result["group"]
     assert catalog.scorer("people:campaign/export").described == "40 answers of 4 people (choose)"
-    with pytest.raises(InputError, match="an export has the mean over answers alone; given: model=mace"):
-        catalog.scorer("people:campaign/export", Options(settings={"model": "mace"}))
+    with pytest.raises(InputError, match="an export has the mean over answers alone; given: model=majority"):
+        catalog.scorer("people:campaign/export", Options(settings={"model": "majority"}))
 
 
 def asked_twice(here: Path, **more: str) -> Campaign:

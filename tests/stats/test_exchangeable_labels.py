@@ -8,9 +8,7 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.stats.careless import careless
 from counterfoil.stats.dawid_skene import accuracy_draws, dawid_skene, one_coin
-from counterfoil.stats.glad import glad
 from counterfoil.stats.label_models import TIE, LabelModel, Labels, majority_vote, mean_accuracy
-from counterfoil.stats.mace import mace
 from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
 MODELS = {
@@ -18,8 +16,6 @@ MODELS = {
     "majority": majority_vote,
     "dawid-skene": dawid_skene,
     "one-coin": one_coin,
-    "mace": mace,
-    "glad": glad,
 }
 
 
@@ -98,7 +94,7 @@ def test_draws_and_signs_of_carelessness_do_not_mind_the_order_either() -> None:
     assert (signs[0] == signs[1]).all()
 
 
-@pytest.mark.parametrize("name", ["dawid-skene", "one-coin", "mace"])
+@pytest.mark.parametrize("name", ["dawid-skene", "one-coin"])
 def test_no_round_makes_answers_less_likely(name: str) -> None:
     trace = MODELS[name](mixed(1)[0]).trace
     assert len(trace) > 3

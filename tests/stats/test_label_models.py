@@ -8,9 +8,7 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.stats.dawid_skene import accuracy_draws, accuracy_interval, dawid_skene, one_coin
-from counterfoil.stats.glad import glad
 from counterfoil.stats.label_models import Labels, majority_vote
-from counterfoil.stats.mace import mace
 
 # pandas warns of what crowd-kit asks of it.
 oracle = pytest.mark.filterwarnings("ignore")
@@ -18,8 +16,6 @@ MODELS = {
     "majority": majority_vote,
     "dawid-skene": dawid_skene,
     "one-coin": one_coin,
-    "mace": mace,
-    "glad": glad,
 }
 
 
@@ -32,8 +28,7 @@ def drawn(
     classes: int = 3,
     accuracy: tuple[float, float] = (0.5, 0.95),
 ) -> tuple[np.ndarray, Labels]:
-    """The truth and answers of people of known accuracies who err evenly. The first answers name all
-    people and classes in their order, as crowd-kit's MACE wants it."""
+    """The truth and answers of people of known accuracies who err evenly."""
     rng = np.random.default_rng(seed)
     skill = np.linspace(*accuracy, people)
     truth = rng.integers(0, classes, items)
@@ -103,27 +98,6 @@ def test_known_labels_are_used_as_crowd_kit_uses_them() -> None:
 
 
 @oracle
-def test_mace_comes_to_the_solution_of_crowd_kit() -> None:
-    _, given = drawn(3, items=150)
-    theirs, posterior = crowdkit("MACE", given, n_restarts=1, n_iter=80)
-    here = mace(given, tolerance=1e-9)
-    assert here.posterior == pytest.approx(posterior, abs=1e-3)
-    # Theirs keeps exp E log, which ranks people alike.
-    assert np.corrcoef(here.competence, theirs.spamming_[:, 1])[0, 1] > 0.999
-
-
-@oracle
-def test_glad_agrees_with_crowd_kit() -> None:
-    _, given = drawn(4, items=30, accuracy=(0.6, 0.95))
-    # It stops where its expectation falls, which it does long before the end: it must go on.
-    theirs, posterior = crowdkit("GLAD", given, n_iter=10, tol=-np.inf, m_step_tol=1e-4)
-    here = glad(given, tolerance=1e-14, rounds=2000)
-    assert here.posterior == pytest.approx(posterior, abs=5e-3)
-    assert here.ability == pytest.approx(theirs.alphas_.sort_index().to_numpy(), abs=0.02)
-    assert np.log(here.ease) == pytest.approx(theirs.betas_.sort_index().to_numpy(), abs=0.02)
-
-
-@oracle
 def test_bradley_terry_is_that_of_crowd_kit_and_a_tie_is_half_a_vote_each_way() -> None:
     from counterfoil.metrics.bradley_terry import bradley_terry
 
@@ -187,7 +161,7 @@ def test_models_find_the_truth_and_who_errs(name: str) -> None:
         assert found.posterior.max(axis=1).mean() == pytest.approx((found.labels == truth).mean(), abs=0.03)
 
 
-@pytest.mark.parametrize("name", ["dawid-skene", "one-coin", "mace", "glad"])
+@pytest.mark.parametrize("name", ["dawid-skene", "one-coin"])
 def test_what_rounds_climb_never_falls(name: str) -> None:
     _, given = drawn(8)
     steps = np.diff(MODELS[name](given).trace)
@@ -229,7 +203,7 @@ def test_known_labels_stand_and_items_without_answers_have_no_label(name: str) -
     assert not np.isnan(found.posterior).any()
 
 
-@pytest.mark.parametrize("name", ["majority", "dawid-skene", "one-coin", "mace"])
+@pytest.mark.parametrize("name", ["majority", "dawid-skene", "one-coin"])
 def test_an_item_that_stands_for_three_is_three_items(name: str) -> None:
     _, given = drawn(12, items=40)
     copies = np.r_[np.full(20, 3), np.ones(20, dtype=int)]
@@ -248,32 +222,6 @@ def test_ties_have_no_label() -> None:
     found = majority_vote(given)
     assert found.labels.tolist() == [-1, 1, -1]
     assert found.tied.tolist() == [True, False, True]
-
-
-def test_who_always_clicks_the_same_has_no_competence() -> None:
-    rng = np.random.default_rng(13)
-    truth = (rng.random(400) < 0.2).astype(int)
-    labels = np.where(rng.random((400, 5)) < 0.9, truth[:, None], 1 - truth[:, None])
-    labels[:, 4] = 0
-    given = Labels.of(np.repeat(np.arange(400), 5), np.tile(np.arange(5), 400), labels.ravel(), n_classes=2)
-    found = mace(given)
-    # Right four times out of five all the same.
-    assert found.competence[4] < 0.05 < 0.6 < found.competence[:4].min()
-    assert found.accuracy[4] == pytest.approx(0.8, abs=0.05)
-    assert found.spam[4, 0] > 0.9
-
-
-def test_glad_knows_hard_items_and_adversaries() -> None:
-    rng = np.random.default_rng(14)
-    truth, ease = rng.integers(0, 2, 300), np.repeat([0.2, 3.0], 150)
-    ability = np.array([2.0] * 9 + [-2.0])
-    chance = 1 / (1 + np.exp(-ease[:, None] * ability))
-    labels = np.where(rng.random((300, 10)) < chance, truth[:, None], 1 - truth[:, None])
-    given = Labels.of(np.repeat(np.arange(300), 10), np.tile(np.arange(10), 300), labels.ravel(), n_classes=2)
-    found = glad(given)
-    # The prior, of mean 1, draws them up.
-    assert found.ability[9] < -0.5 < 0.5 < found.ability[:9].min()
-    assert np.median(found.ease[150:]) > 2 * np.median(found.ease[:150])
 
 
 def test_intervals_of_accuracies_hold_them_as_often_as_they_claim() -> None:
@@ -333,12 +281,11 @@ def test_refuses_answers_out_of_range(settings: dict, message: str) -> None:
         Labels.of(**{**columns, "n_classes": 3, **settings})
 
 
-@pytest.mark.parametrize("name", ["dawid-skene", "one-coin", "mace", "glad"])
+@pytest.mark.parametrize("name", ["dawid-skene", "one-coin"])
 def test_refuses_no_answers_and_impossible_priors(name: str) -> None:
     none = np.empty(0, dtype=np.int64)
     with pytest.raises(InputError, match="no answers"):
         MODELS[name](Labels.of(none, none, none, n_classes=2, n_items=3))
     _, given = drawn(16, items=10)
-    bad = {"mace": {"habit": 0.0}, "glad": {"prior": np.zeros(3)}}.get(name, {"smoothing": -1.0})
     with pytest.raises(InputError):
-        MODELS[name](given, **bad)
+        MODELS[name](given, smoothing=-1.0)

@@ -19,9 +19,7 @@ from counterfoil.annotate.forms.base import FormField
 from counterfoil.data.judgements import gain_of
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.stats.dawid_skene import dawid_skene
-from counterfoil.stats.glad import glad
 from counterfoil.stats.label_models import LabelModel, Labels, majority_vote
-from counterfoil.stats.mace import mace
 from counterfoil.stats.pooled_one_coin import pooled_one_coin
 
 #: How answers become labels, the default first: one accuracy per person needs the fewest answers of each, and
@@ -30,9 +28,9 @@ MODELS: Mapping[str, Callable[[Labels], LabelModel]] = {
     "one-coin": pooled_one_coin,
     "majority": majority_vote,
     "dawid-skene": dawid_skene,
-    "mace": mace,
-    "glad": glad,
 }
+#: Models that were removed.
+_REMOVED = ("mace", "glad")
 #: What "partly yes" counts for: half a match, a whole one, or none.
 Partly = Literal["half", "full", "none"]
 PARTLY: Mapping[str, float] = {"half": 0.5, "full": 1.0, "none": 0.0}
@@ -90,8 +88,8 @@ def item_labels(
     Only answers that count are read: not those of golden items, nor of the test before the work. `decided`
     maps (item, question) to the option that a researcher chose. Where no item has two answers, the label is
     the answer that was given, whatever the model (`ItemLabels.model` is then "majority"). Raises
-    `UnknownNameError` for another model, and `InputError` for a question that is not answered by one option,
-    and for no answers.
+    `UnknownNameError` for another model, and `InputError` for one that was removed, a question that is not
+    answered by one option, and no answers.
 
     >>> from counterfoil.annotate.forms.base import Option
     >>> rows = {"item": list("aaab"), "person": list("pqrp"), "question": ["match"] * 4,
@@ -101,6 +99,13 @@ def item_labels(
     >>> found.items, found.labels, found.posterior.round(2).tolist()
     (('a', 'b'), ('yes', 'no'), [[0.67, 0.33], [0.0, 1.0]])
     """
+    if model in _REMOVED:
+        raise InputError(
+            "the model of labels was removed",
+            given=model,
+            allowed=MODELS,
+            hint="crowd-kit has it: docs/forms-of-work.md says how to give it the judgements",
+        )
     if model not in MODELS:
         raise UnknownNameError("model of labels", model, MODELS)
     if field.kind != "one" or len(field.values) < 2:

@@ -110,7 +110,7 @@ def annotate_export(
 ) -> CampaignExport:
     """Write a campaign's judgements, labels with their posterior, and the tables that other jobs read.
 
-    `model` is how answers become labels: one-coin, majority, dawid-skene, mace or glad. Without `people` no
+    `model` is how answers become labels: one-coin, majority or dawid-skene. Without `people` no
     table has a person's id. Raises `InputError` for a campaign without answers.
     """
     feedback = feedback_of(quiet=quiet, progress=None, note=note)

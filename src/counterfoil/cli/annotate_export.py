@@ -21,7 +21,7 @@ def export(
     ] = None,
     kind: Annotated[Literal["csv", "parquet"], typer.Option(help="The kind of table.")] = "csv",
     model: Annotated[
-        str, typer.Option(help="What makes labels: one-coin, majority, dawid-skene, mace or glad.")
+        str, typer.Option(help="What makes labels: one-coin, majority or dawid-skene.")
     ] = "one-coin",
     partly: Annotated[
         Literal["half", "full", "none"], typer.Option(help="Of 'match': what partly yes counts for.")

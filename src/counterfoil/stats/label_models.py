@@ -3,8 +3,6 @@
     given = Labels.of(items, people, labels, n_classes=4)       # whole numbers from 0 on, one row per answer
     majority_vote(given) -> LabelModel                          # shares of votes
     dawid_skene(given), one_coin(given) -> Confusions           # stats.dawid_skene
-    mace(given) -> Competence                                   # stats.mace
-    glad(given) -> Abilities                                    # stats.glad
     accuracy_interval(right, asked), accuracy_draws(given, ...) # stats.dawid_skene: a person's accuracy
 
 Every model has `posterior` (items, classes), `accuracy` (people), `labels` (items), `trace` and `converged`.
