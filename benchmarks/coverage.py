@@ -405,7 +405,7 @@ def tables() -> dict[str, Cells]:
             "tau-b, Spearman, Pearson; differences of the same",
             rows("caption", 150, 2, (300, 60, 25), 0.5),
             correlations_cover,
-            1 / 8,
+            3 / 8,
         ),
         "orders": Cells(
             "orders of ten models on two benchmarks of 200 images with two questions each",
