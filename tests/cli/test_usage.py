@@ -16,6 +16,8 @@ import pytest
         (("evaluate", "blind:random", "world-quads", "--draws", "many"), "invalid value for '--draws'"),
         (("world", "build", "quads", "--n", "x"), "see 'counterfoil world build --help'"),
         (("world", "build", "quads", "more", "--out", "x"), "unexpected extra argument"),
+        (("work", "job", "--rank", "0"), "the command was removed; given: work; run the command itself with"),
+        (("merge", "--help"), "the command was removed; given: merge; run the command once more without"),
     ],
 )
 def test_what_is_mistyped_is_one_line(counterfoil, typed: tuple[str, ...], said: str) -> None:

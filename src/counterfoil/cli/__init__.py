@@ -41,8 +41,6 @@ COMMANDS = {
     "mix": "mix:command",
     "demo": "demo:command",
     "estimate": "estimate:command",
-    "work": "jobs:work",
-    "merge": "jobs:merge",
     "build": "build:app",
     "annotate": "annotate:app",
     "captions": "captions:app",

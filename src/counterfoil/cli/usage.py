@@ -62,6 +62,8 @@ _REMOVED = {
     "annotate study": "run a campaign of your own by simulated people: counterfoil annotate simulate",
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
+    "work": "run the command itself with '--executor rank:R/N', and one --cache for all ranks",
+    "merge": "run the command once more without --executor, with the --cache that its ranks filled",
 }
 
 

@@ -1,0 +1,36 @@
+"""Commands whose work ranks or workers of a cluster do."""
+
+import pytest
+
+from counterfoil.engine.executor import LOCAL
+from counterfoil.engine.ray_executor import RayExecutor
+from counterfoil.errors import StorageError
+
+
+def test_what_ranks_computed_is_the_result_of_one_process(counterfoil, tmp_path):
+    command = ("evaluate", "pixels:colours", "world-quads", "--limit", 40, "--draws", 200, "--cache")
+    for rank in (2, 0):
+        done = counterfoil(*command, tmp_path / "shared", "--executor", f"rank:{rank}/3")
+        assert done.code == 0, done.err
+    shards = {path: path.stat().st_ino for path in (tmp_path / "shared").rglob("pairs/*.npz")}
+    assert shards
+    assert counterfoil(*command, tmp_path / "shared").out == counterfoil(*command, tmp_path / "own").out
+    assert {path: path.stat().st_ino for path in shards} == shards
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_workers_of_a_cluster_go_when_the_command_ends(counterfoil, tmp_path, monkeypatch, fails):
+    done: list[str] = []
+
+    def run(self, work, advance):
+        done.append("computed")
+        if fails:
+            raise StorageError("no worker of the Ray cluster has started")
+        return LOCAL.run(work, advance)
+
+    monkeypatch.setattr(RayExecutor, "run", run)
+    monkeypatch.setattr(RayExecutor, "close", lambda self: done.append("closed"))
+    asked = ("evaluate", "pixels:colours", "world-quads", "--limit", 5, "--draws", 100, "--executor", "ray")
+    found = counterfoil(*asked, "--cache", tmp_path / "kept")
+    assert (found.code != 0) is fails, found.err
+    assert done == ["computed", "closed"]
