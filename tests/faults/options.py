@@ -227,7 +227,7 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "world build --out new": {"nothing": ("",)},
     "estimate build": {"bivlc": ("",)},
     f"estimate {QUADS}": {"--draws": ("0",), "--executor": ("rank:0/2",), "--nonsense": ("1",)},
-    "estimate": {"nothing": ("",), "--project": ("nothing",)},
+    "estimate": {"nothing": ("",)},
     "world sheet --size 32 --out new.png": {
         "--out": ("x.gif", "photos", "pairs.csv/x.png"),
         "--each": ("0", "-1", "x", "99999999"),

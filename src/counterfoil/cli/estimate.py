@@ -8,8 +8,7 @@ import typer
 from counterfoil.cli.options import Json, Quiet
 
 if TYPE_CHECKING:
-    from counterfoil.tasks.estimate import Costs, WorkEstimate
-    from counterfoil.tasks.projection import WorkProjection
+    from counterfoil.tasks.estimate import WorkEstimate
 
 #: What follows the name of another command is that command's.
 CONTEXT_SETTINGS = {"allow_interspersed_args": False}
@@ -22,15 +21,11 @@ EPILOG = """Examples:
 
   counterfoil estimate build bivlc --imagine diffusers:stabilityai/sd-turbo
 
-  counterfoil estimate --project laion-2b --machines 64 --price 2.5
-
   counterfoil estimate --card h100 --card a100 evaluate open-clip:ViT-B-32-quickgelu/openai coco-5k"""
 
 
 def command(
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND ...", help="The command, with its options.")
-    ] = None,
+    words: Annotated[list[str], typer.Argument(metavar="COMMAND ...", help="The command, with its options.")],
     sample: Annotated[int, typer.Option(min=2, max=10_000, help="Batches of each stage to time.")] = 12,
     machines: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Machines like this one, or ranks of a job.")
@@ -43,10 +38,6 @@ def command(
         typer.Option(help="Also the time of the models on a card, such as h100; may be repeated."),
     ] = None,
     share: Annotated[float, typer.Option(min=0.001, max=1, help="Share of a card's peak.")] = 0.4,
-    project: Annotated[
-        str | None,
-        typer.Option(help="In place of a command: work on paper (laion-2b, coco-pooling, trohn-img)."),
-    ] = None,
     json: Json = None,
     quiet: Quiet = False,
 ) -> None:
@@ -63,7 +54,6 @@ def command(
 
     from counterfoil.cli import paths, replay
     from counterfoil.engine.estimating import EstimatingExecutor
-    from counterfoil.errors import InputError
     from counterfoil.scorers.chat import sending_nothing
     from counterfoil.tasks.estimate import Costs, WorkEstimate
 
@@ -71,13 +61,6 @@ def command(
         machines=machines, price=price, watts=watts, carbon=carbon, cards=tuple(card or ()), share=share
     )
     paths.check(json=json)
-    if project is not None:
-        if words:
-            raise InputError("a project is no command's", given=" ".join(words), hint="give one of the two")
-        _show(_projected(project, costs), json, quiet=quiet)
-        return
-    if not words:
-        raise InputError("no command to estimate", hint="name it, with its options, or a --project")
     executor, asked = EstimatingExecutor(sample), replay.prepared(words)
     with (
         replay.thrown_away(quiet=quiet) as results,
@@ -96,7 +79,7 @@ def command(
     _show(found, json, quiet=quiet)
 
 
-def _show(found: "WorkEstimate | WorkProjection", json: str | None, *, quiet: bool) -> None:
+def _show(found: "WorkEstimate", json: str | None, *, quiet: bool) -> None:
     """Tables, JSON and notes."""
     from counterfoil.cli import terminal
     from counterfoil.cli.tables import show
@@ -107,21 +90,6 @@ def _show(found: "WorkEstimate | WorkProjection", json: str | None, *, quiet: bo
     console = terminal.beside(json)
     for note in found.notes:
         console.print(note, highlight=False)
-
-
-def _projected(name: str, costs: "Costs") -> "WorkProjection":
-    """The work of a name on machines with the card that is asked for, if one is."""
-    from dataclasses import replace
-
-    from counterfoil.errors import InputError
-    from counterfoil.tasks.projection import MachineRates, WorkProjection
-
-    if len(costs.cards) > 1:
-        raise InputError("a project has one kind of card", given=", ".join(costs.cards), hint="name one")
-    rates = MachineRates(share=costs.share)
-    if costs.cards:
-        rates = replace(rates, card=costs.cards[0])
-    return WorkProjection(name, rates, costs)
 
 
 def _started() -> float:
