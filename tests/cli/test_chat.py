@@ -89,6 +89,20 @@ def test_a_key_by_the_name_of_its_variable(server, pairs, counterfoil, monkeypat
     assert "--api-key-env is for chat endpoints" in said.err
 
 
+@pytest.mark.parametrize(("protocol", "requests"), [("yes-no", 4 * N), ("choose", 4 * N), ("two-images", N)])
+def test_a_limit_says_how_many_requests_the_whole_takes(server, pairs, counterfoil, protocol, requests):
+    server.set(shows=pairs[1])
+    command = evaluate(server, pairs, "--protocol", protocol, "--limit", 2)
+    said = counterfoil(*command)
+    probe = protocol == "yes-no"
+    assert (said.code, len(server.log())) == (0, requests // 4 + probe)
+    assert f"all {N} questions would take about " in said.err
+    assert f" at this speed and {requests} requests\n" in said.err
+    # Of answers that were kept the speed is not known.
+    assert f"all {N} questions would take about {requests} requests\n" in counterfoil(*command).err
+    assert len(server.log()) == requests // 4 + probe
+
+
 @pytest.mark.parametrize("protocol", ["yes-no", "choose", "two-images"])
 def test_refusals_are_an_error_wrong_or_left_out_by_name(server, pairs, counterfoil, protocol):
     server.set(shows=pairs[1], logprobs=False, refuse=["thing 3 on side 0"], babble=["thing 5 on side 1"])

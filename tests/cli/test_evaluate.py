@@ -199,3 +199,13 @@ def test_nothing_is_left_behind_by_a_failure(counterfoil, tmp_path: Path, table:
     out = tmp_path / "runs"
     assert counterfoil("evaluate", "pixels:colours", "pairs", "--data", table, "--out", out).code == 2
     assert not out.exists()
+
+
+def test_a_limit_says_what_the_whole_would_take(counterfoil, tmp_path):
+    command = ("evaluate", "pixels:colours", "world-quads", "--draws", 100, "--cache", tmp_path, "--limit")
+    new = counterfoil(*command, 10)
+    assert "all 500 questions would take about " in new.err
+    assert " at this speed\n" in new.err
+    known = counterfoil(*command, 10)
+    assert "part of this came from the cache; --no-cache shows what all would take\n" in known.err
+    assert "would take" not in counterfoil(*command, 500).err

@@ -17,6 +17,10 @@ import pytest
         (("world", "build", "quads", "--n", "x"), "see 'counterfoil world build --help'"),
         (("world", "build", "quads", "more", "--out", "x"), "unexpected extra argument"),
         (("work", "job", "--rank", "0"), "the command was removed; given: work; run the command itself with"),
+        (
+            ("estimate", "evaluate", "blind:length", "bivlc"),
+            "given: estimate; run 'counterfoil evaluate' with",
+        ),
         (("merge", "--help"), "the command was removed; given: merge; run the command once more without"),
     ],
 )

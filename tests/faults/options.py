@@ -225,9 +225,6 @@ OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "--n": ("0", "99999999999999"),
     },
     "world build --out new": {"nothing": ("",)},
-    "estimate build": {"bivlc": ("",)},
-    f"estimate {QUADS}": {"--draws": ("0",), "--executor": ("rank:0/2",), "--nonsense": ("1",)},
-    "estimate": {"nothing": ("",)},
     "world sheet --size 32 --out new.png": {
         "--out": ("x.gif", "photos", "pairs.csv/x.png"),
         "--each": ("0", "-1", "x", "99999999"),

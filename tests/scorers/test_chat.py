@@ -19,7 +19,6 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, ScoreError
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.chat import sending_nothing
 from counterfoil.scorers.chat.protocols import option_orders
 
 pytest.importorskip("httpx2")
@@ -366,17 +365,6 @@ def test_captions_that_begin_alike_are_no_question(server):
     alike = tuple(replace(each, text=f"a cat on a {n}") for n, each in enumerate(choices.captions))
     with pytest.raises(InputError, match="not one question with different answers; given: a cat on a 0"):
         run(replace(choices, captions=alike), load(server, protocol="answer"))
-
-
-def test_an_estimate_sends_nothing(server, quads, tmp_path):
-    server.set()
-    with sending_nothing(), pytest.raises(ModelError, match=r"an estimate sends no requests; .*--limit 20"):
-        run(quads, load(server))
-    assert sent(server) == 0
-    run(quads, load(server, tmp_path))
-    # What was answered before is read.
-    with sending_nothing():
-        run(quads, load(server, tmp_path))
 
 
 def test_several_right_candidates_are_no_pick(server):

@@ -40,7 +40,6 @@ COMMANDS = {
     "train": "train:command",
     "mix": "mix:command",
     "demo": "demo:command",
-    "estimate": "estimate:command",
     "build": "build:app",
     "annotate": "annotate:app",
     "captions": "captions:app",

@@ -211,7 +211,7 @@ def _recipe_function(name: str) -> Any:
         for note in () if quiet else found.notes:
             terminal.note(note)
         if found.benchmark is not None and not quiet:
-            # A result, which goes where tables go: an estimate, which throws it away, names no folder.
+            # A result, which goes where tables go.
             terminal.beside(json).print(f"built: {found.benchmark}")
 
     run.__doc__ = _summary(name)

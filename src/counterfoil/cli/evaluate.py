@@ -67,8 +67,8 @@ def command(
         str | None,
         typer.Option(
             metavar="N|SHARE",
-            help="A quick look: only so many questions, or such a share (0.1), evenly spread over the "
-            "benchmark; results say so.",
+            help="Evaluate N evenly spaced questions, or such a share (0.1); results are marked as partial, "
+            "and a note says what all of them would take.",
         ),
     ] = None,
     no_counts: Annotated[

@@ -18,7 +18,6 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
-    from counterfoil.engine.executor import Executor
     from counterfoil.tasks.caption_inputs import MediaFolder
 
 #: Those with a `catalog.toml` of benchmarks.
@@ -181,8 +180,6 @@ CacheFolder = Annotated[
 ]
 
 
-#: The executor of a command that another one runs; None leaves it to the command's own options.
-EXECUTOR: ContextVar["Executor | None"] = ContextVar("executor", default=None)
 #: What is closed when the command that runs has ended, as workers of a cluster are.
 ENDING: ContextVar[ExitStack | None] = ContextVar("ending", default=None)
 
@@ -223,13 +220,9 @@ class WorkOptions:
         from counterfoil.engine.executor import executor_named
 
         cache = None if self.no_cache else cache_folder(self.cache)
-        # A job and an estimate run other commands with executors of their own.
-        executor = EXECUTOR.get()
-        if executor is None:
-            executor = executor_named(self.executor)
-            ending = ENDING.get()
-            if executor.distant and ending is not None:
-                ending.callback(cast(Any, executor).close)
+        executor, ending = executor_named(self.executor), ENDING.get()
+        if executor.distant and ending is not None:
+            ending.callback(cast(Any, executor).close)
         return {
             "cache": cache,
             "batch_size": self.batch_size,

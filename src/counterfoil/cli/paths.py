@@ -32,11 +32,6 @@ def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[
         yield outputs
 
 
-def written_options(arguments: Iterable[str]) -> set[str]:
-    """Those of a command's options that name what is written."""
-    return set(_WRITTEN.intersection(arguments))
-
-
 def check(*, folders: Sequence[Folder] = (), reads: Sequence[Path] = (), **files: str | Path | None) -> None:
     """Declare outputs by option; raises `CounterfoilError` where one of them cannot or must not be written.
 

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
@@ -17,10 +16,6 @@ from counterfoil.errors import InputError
 
 #: What Typer raises for options that are unknown, missing, out of range or no numbers.
 _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
-
-
-#: The context of all commands, of which one is running: what runs another one finds it there.
-RUNNING: ContextVar[Any] = ContextVar("running")
 
 
 #: What people type for an option, and for its values, as other tools call them.
@@ -63,6 +58,7 @@ _REMOVED = {
     "annotate questions": "let people answer on the campaign's pages: counterfoil annotate serve",
     "annotate mturk-review": "approve and reject assignments on the batch's page at Mechanical Turk",
     "work": "run the command itself with '--executor rank:R/N', and one --cache for all ranks",
+    "estimate": "run 'counterfoil evaluate' with --limit, which says what the whole benchmark would take",
     "merge": "run the command once more without --executor, with the --cache that its ranks filled",
 }
 
@@ -97,7 +93,6 @@ class Command(TyperCommand):
         while above.parent is not None:
             words.append(above.info_name)
             above = above.parent
-        RUNNING.set(above)
         with guarded(" ".join(reversed(words)), ctx.params, data_folder()), ExitStack() as ending:
             before = ENDING.set(ending)
             try:
@@ -187,7 +182,6 @@ def _loaded(name: str, module: Any, attribute: str, wrap: Callable[..., Any]) ->
             cls=Command,
             help=flowing(function.__doc__ or ""),
             epilog=flowing(epilog),
-            context_settings=getattr(module, "CONTEXT_SETTINGS", None),
         )(with_levels(wrap(function)))
     found = typer.main.get_command(made)
     found.name = name

@@ -20,6 +20,7 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.findings import Finding, Ordering, confirmed, findings, ordering
 from counterfoil.evaluation.run import Run
+from counterfoil.report.labels import duration
 from counterfoil.report.page import page as questions_page
 from counterfoil.report.study_page import TrainingSummary, page
 from counterfoil.store import write_json, write_text
@@ -34,7 +35,6 @@ from counterfoil.studies.plan import (
     Pace,
     Plan,
     claim,
-    duration,
     expected,
 )
 from counterfoil.studies.runs import (

@@ -17,6 +17,7 @@ from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.outputs import overwriting
+from counterfoil.report.labels import duration
 from counterfoil.store import UNFINISHED, digest_value, write_json
 from counterfoil.train.recipes import (
     Coco,
@@ -203,19 +204,6 @@ class Pace:
             whole = began - self._made + (now - began) / (done - first) * self._work
             self._said = True
             self._note(f"takes about {duration(whole)} here, by its first {done} steps")
-
-
-def duration(seconds: float) -> str:
-    """Seconds in words, no more exact than an estimate is.
-
-    >>> duration(8.2), duration(83), duration(840)
-    ('10 s', '1 min 20 s', '14 min')
-    """
-    tens = max(1, round(seconds / 10))
-    if tens < 6:
-        return f"{10 * tens} s"
-    minutes, rest = divmod(tens, 6)
-    return f"{minutes} min" + (f" {10 * rest} s" if rest and minutes < 10 else "")
 
 
 PLAN, NETWORKS, RUNS = "plan.json", "networks", "runs"

@@ -30,6 +30,7 @@ from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.tasks.results import EvaluationRun
 from counterfoil.tasks.session_options import SessionOptions
+from counterfoil.tasks.whole_time import Stopwatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +77,8 @@ class _Part:
     benchmark: Benchmark
     given: Any
     unanswered: int
+    #: All of it, where a limit left only some questions.
+    whole: Benchmark | None = None
     measures: Sequence[str] | None = None
 
 
@@ -106,7 +109,7 @@ class Evaluation:
         """
         for part in self._parts:
             try:
-                answers = self._answers(part)
+                answers, whole_time = self._answers(part)
             except CounterfoilError as error:
                 if self.total == 1:
                     raise
@@ -116,19 +119,27 @@ class Evaluation:
             if spent is not None:
                 self.feedback.note(f"{self._called}: {spent()}")
             yield self._measured(*self._narrowed(part, answers))
+            if whole_time is not None:
+                self.feedback.note(whole_time)
 
     def check_complete(self) -> None:
         """Raise `InputError` naming the benchmarks that could not be measured, if any."""
         if self.missing:
             raise inputs.not_measured(self.missing, self.total)
 
-    def _answers(self, part: _Part) -> Answers:
+    def _answers(self, part: _Part) -> tuple[Answers, str | None]:
+        """The answers to a benchmark; of some of its questions also what all of them would take."""
         options = self.options
         with self.feedback.progress() as progress:
+            scorer = self.scorer if part.given is None else part.given
+            if part.whole is not None:
+                watch = Stopwatch(progress, scorer)
+                session = options.session(self.feedback, watch)
+                answers = answer_benchmark(part.benchmark, scorer, session=session)
+                return answers, watch.note(part.benchmark, part.whole)
             session = options.session(self.feedback, progress)
             if not part.benchmark.questions.directed:
-                scorer = self.scorer if part.given is None else part.given
-                return answer_benchmark(part.benchmark, scorer, session=session)
+                return answer_benchmark(part.benchmark, scorer, session=session), None
             if not self._ranked:
                 galleries = [each for each in self._parts if each.benchmark.questions.directed]
                 from counterfoil.engine.retrieve import rank_galleries
@@ -143,7 +154,7 @@ class Evaluation:
                     session=session,
                 )
                 self._ranked = {each.key: answers for each, answers in zip(galleries, found, strict=True)}
-            return self._ranked[part.key]
+            return self._ranked[part.key], None
 
     def _narrowed(self, part: _Part, answers: Answers) -> tuple[_Part, Answers]:
         """The questions that count, where a model left some without an answer."""
@@ -387,7 +398,9 @@ def _read(
     limit = options.limit
     if limit is not None:
         limit = max(1, round(limit * len(each))) if limit < 1 else int(limit)
+    unlimited = each
     given, each, empty = inputs.narrowed(loaded, each, limit, unanswered, feedback=feedback)
     if isinstance(scorer, str):
         inputs.check_at_hand(scorer, options.scorer.backbone, each)
-    return _Part(key, each, given, empty)
+    partial = limit is not None and len(each) < len(unlimited)
+    return _Part(key, each, given, empty, unlimited if partial else None)

@@ -23,10 +23,11 @@ from counterfoil.inputs.files import read_json
 from counterfoil.outputs import each_guarded
 from counterfoil.report import tour_page
 from counterfoil.report.build_page import StepSection
+from counterfoil.report.labels import duration
 from counterfoil.report.tour_page import Built, Campaigned
 from counterfoil.scorers.base import Options
 from counterfoil.store import check_writable, write_csv, write_json, write_text
-from counterfoil.studies.plan import duration, expected
+from counterfoil.studies.plan import expected
 from counterfoil.tasks.build import BuildOptions, build
 from counterfoil.tasks.compare import RunComparison, compare
 from counterfoil.tasks.evaluate import EvaluateOptions, prepare

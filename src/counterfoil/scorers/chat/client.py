@@ -25,7 +25,6 @@ import httpx2
 
 from counterfoil.errors import ModelError
 from counterfoil.inputs.secrets import secret
-from counterfoil.scorers.chat import SILENT
 
 #: What is asked of an endpoint, and what it answers.
 Asked = TypeVar("Asked")
@@ -104,7 +103,7 @@ class Client(ABC, Generic[Asked, Answer]):
         self.settings, self.spent = settings, Spent()
         self._key = secret(key, where=f"the key of {self.kind}:{settings.url}")
         self._lock, self._stop = threading.Lock(), threading.Event()
-        self._next, self._reached, self._silent = 0.0, False, False
+        self._next, self._reached = 0.0, False
         # Jitter changes nothing but when a request is sent.
         self._random = Random()
 
@@ -144,7 +143,6 @@ class Client(ABC, Generic[Asked, Answer]):
         `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or gives no
         answer after all tries. Whatever was answered is kept.
         """
-        self._silent = SILENT.get()
         under_way: dict[str, Future[Answer]] = {}
         self._stop = threading.Event()
         limit = self.settings.concurrency
@@ -179,9 +177,6 @@ class Client(ABC, Generic[Asked, Answer]):
         known = self.known(key)
         if known is not None:
             return known
-        if self._silent:
-            hint = "'counterfoil evaluate --limit 20' sends those of 20 questions and says what they cost"
-            raise self._failed("an estimate sends no requests", hint=hint)
         content, last = payload(), ""
         for tries in range(self.settings.retries + 1):
             self._pace()

@@ -174,6 +174,8 @@ class ChatScorer:
     unanswered: Unanswered = "refuse"
     #: Of a million tokens that are read, and written.
     prices: tuple[float, float] = (0.0, 0.0)
+    #: Requests for pairs and questions, those with a kept answer among them; and what became of them.
+    requests: int = field(default=0, init=False)
     refused: int = field(default=0, init=False)
     unread: int = field(default=0, init=False)
     truncated: int = field(default=0, init=False)
@@ -242,6 +244,7 @@ class ChatScorer:
             )
             for image, caption in chain.from_iterable(batches)
         ]
+        self.requests += len(requests)
         replies = self.endpoint.ask(requests)
         for batch in batches:
             yield np.array([self._score(next(replies), by_logprobs) for _ in batch], dtype=np.float64)
@@ -249,6 +252,7 @@ class ChatScorer:
     def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
         """What the model picks in each question, in order."""
         asked = turns(questions, self.prompts, order=self.order, seed=self.seed)
+        self.requests += len(asked)
         replies = self.endpoint.ask([ChatRequest(self._sent(turn.parts), self.max_tokens) for turn in asked])
         coming = iter(asked)
         turn = next(coming, None)
