@@ -218,12 +218,12 @@ def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch: pyt
 def test_a_worker_with_another_version_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "probe").write_text("token")
     asked = {**versions(), name: "0.0.1"}
-    _, failure = ShardWorker(60).meet(Greeting(asked, tmp_path, "probe", "token"))
+    _, failure = ShardWorker().meet(Greeting(asked, tmp_path, "probe", "token"))
     assert failure is not None
     error = failure.error()
     assert isinstance(error, InputError)
     assert f"given: {name} {versions()[name]}; allowed: {name} 0.0.1" in str(error)
-    assert ShardWorker(60).meet(Greeting(versions(), tmp_path, "probe", "token"))[1] is None
+    assert ShardWorker().meet(Greeting(versions(), tmp_path, "probe", "token"))[1] is None
 
 
 def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(
@@ -234,7 +234,7 @@ def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(
     asked: list[Greeting] = []
     actor = SimpleNamespace(meet=SimpleNamespace(remote=lambda greeting: asked.append(greeting) or "answer"))
     first, second = tmp_path / "first", tmp_path / "second"
-    crew, hand = ray_crew.RayCrew("", None, 60.0), ray_crew.RayHand(actor)
+    crew, hand = ray_crew.RayCrew("", None), ray_crew.RayHand(actor)
     crew.greet(first)
     assert not crew.meet(hand)
     # The next stage begins before the worker is there, and its cache is another one.
@@ -242,12 +242,12 @@ def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(
     assert open_place(first).read(asked[0].probe) is not None
     crew.greet(second)
     assert open_place(first).read(asked[0].probe) is None
-    gone = ShardWorker(60.0).meet(replace(asked[0], versions={}))[1]
+    gone = ShardWorker().meet(replace(asked[0], versions={}))[1]
     assert gone is not None
     crew.met(hand, gone)
     assert not crew.meet(hand)
     assert [each.cache for each in asked] == [first, second]
-    crew.met(hand, ShardWorker(60.0).meet(asked[1])[1])
+    crew.met(hand, ShardWorker().meet(asked[1])[1])
     assert crew.meet(hand)
     hand.sees = None
     assert not crew.meet(hand)

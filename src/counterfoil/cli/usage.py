@@ -89,11 +89,8 @@ class Command(TyperCommand):
         from counterfoil.cli.paths import guarded
         from counterfoil.data.data_paths import data_folder
 
-        words, above = [], ctx
-        while above.parent is not None:
-            words.append(above.info_name)
-            above = above.parent
-        with guarded(" ".join(reversed(words)), ctx.params, data_folder()), ExitStack() as ending:
+        command = ctx.command_path.partition(" ")[2]
+        with guarded(command, ctx.params, data_folder()), ExitStack() as ending:
             before = ENDING.set(ending)
             try:
                 return super().invoke(ctx)

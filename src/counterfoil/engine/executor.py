@@ -8,8 +8,7 @@ not finished is done by another one, and the values are the same bytes.
 import os
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 from counterfoil.engine.pace import ShardPace
@@ -66,9 +65,6 @@ class RankExecutor:
 
     rank: int
     of: int
-    #: Seconds after which a lease that is not renewed counts as left behind.
-    patience: float = 60.0
-    sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def __post_init__(self) -> None:
         where = f"executor rank:{self.rank}/{self.of}"
@@ -82,7 +78,7 @@ class RankExecutor:
         first = self.rank * len(work) // self.of
         waiting = [*range(first, len(work)), *range(first)]
         computed, pace = 0, ShardPace()
-        with work.leases(self.patience) as leases:
+        with work.leases() as leases:
             while waiting:
                 began, at_once = time.monotonic(), pace.at_once(len(waiting), self.of)
                 done, found = work.run_free(waiting, leases, advance, at_once=at_once)
@@ -90,7 +86,7 @@ class RankExecutor:
                 computed += len(done)
                 waiting = [shard for shard in waiting if shard not in done and shard not in found]
                 if waiting and not done and not found:
-                    self.sleep(_POLL)
+                    time.sleep(_POLL)
             leases.sweep(work.names)
         return computed == len(work)
 
@@ -104,9 +100,9 @@ def executor_named(name: str) -> Executor:
     Raises `InputError` for other names, and what the executor raises.
 
     >>> executor_named("rank:3/64")
-    RankExecutor(rank=3, of=64, patience=60.0)
+    RankExecutor(rank=3, of=64)
     >>> executor_named("ray://head:10001?cpus=4")
-    RayExecutor(address='ray://head:10001', cpus=4.0, patience=60.0)
+    RayExecutor(address='ray://head:10001', cpus=4.0)
     """
     if name == "local":
         return LOCAL

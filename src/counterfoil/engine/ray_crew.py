@@ -33,14 +33,13 @@ class RayHand:
 class RayCrew:
     """The workers of a cluster, from one stage of a session to the next."""
 
-    def __init__(self, address: str, cpus: float | None, patience: float) -> None:
+    def __init__(self, address: str, cpus: float | None) -> None:
         disconnect = connect(address)
         self.hands: list[RayHand] = []
         self._probes: list[tuple[Place, str]] = []
         # Also where the executor is not closed, and at the end of the process.
         self.leave = weakref.finalize(self, _leave, disconnect, self.hands, self._probes)
         self.most, self._resources = count_workers(cpus)
-        self._patience = patience
         self._greeting: Greeting | None = None
 
     def greet(self, folder: Path) -> None:
@@ -62,7 +61,7 @@ class RayCrew:
         actor = ray.remote(ShardWorker).options(
             max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD", **self._resources
         )
-        self.hands.append(RayHand(actor.remote(self._patience)))
+        self.hands.append(RayHand(actor.remote()))
 
     def dismiss(self, hand: RayHand) -> None:
         """End a worker."""

@@ -53,8 +53,6 @@ class RayExecutor:
 
     address: str = ""
     cpus: float | None = None
-    #: Seconds after which a lease of another machine that is not renewed counts as left behind.
-    patience: float = 60.0
     _crew: RayCrew | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -66,10 +64,10 @@ class RayExecutor:
     def run(self, work: ShardWork, advance: Advance) -> bool:
         """Have all shards computed by workers; their values are in the cache then."""
         if self._crew is None:
-            self._crew = RayCrew(self.address, self.cpus, self.patience)
+            self._crew = RayCrew(self.address, self.cpus)
         self._crew.greet(_everywhere(work))
         _Stage(self._crew, work, advance).run()
-        work.leases(self.patience).sweep(work.names)
+        work.leases().sweep(work.names)
         return False
 
     def close(self) -> None:

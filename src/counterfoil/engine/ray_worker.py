@@ -95,8 +95,7 @@ class WorkerFailure:
 class ShardWorker:
     """Computes chunks of shards with the scorer that it got last."""
 
-    def __init__(self, patience: float) -> None:
-        self._patience = patience
+    def __init__(self) -> None:
         self._name = ""
         self._scorer: Any = None
 
@@ -124,7 +123,7 @@ class ShardWorker:
             assert self._name == name
             began = time.monotonic()
             work = replace(work, scorer=self._scorer)
-            with work.leases(self._patience) as leases:
+            with work.leases() as leases:
                 done, found = work.run_free(range(len(work)), leases, lambda rows: None, at_once=len(work))
             return ChunkOutcome(frozenset(done | found), computed=len(done), seconds=time.monotonic() - began)
         except Exception as error:

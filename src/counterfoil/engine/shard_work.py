@@ -68,11 +68,11 @@ class ShardWork:
         """The names of all shards that are in the cache now, whatever process computed them."""
         return self.kept.shards(self.values.kind)
 
-    def leases(self, patience: float) -> Leases:
-        """The leases of this process on the shards, which are renewed within `patience` seconds."""
+    def leases(self) -> Leases:
+        """The leases of this process on the shards."""
         assert self.kept.folder is not None
         place = open_place(self.kept.folder)
-        return Leases(place, f"{self.kept.identity.key} {self.values.kind}", patience)
+        return Leases(place, f"{self.kept.identity.key} {self.values.kind}")
 
     def part(self, shards: Sequence[int]) -> "ShardWork":
         """These shards alone, with their own items and nothing of the others, and without the scorer."""
