@@ -30,7 +30,6 @@ from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.tasks.results import EvaluationRun
 from counterfoil.tasks.session_options import SessionOptions
-from counterfoil.tasks.whole_time import Stopwatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +132,8 @@ class Evaluation:
         with self.feedback.progress() as progress:
             scorer = self.scorer if part.given is None else part.given
             if part.whole is not None:
+                from counterfoil.tasks.whole_time import Stopwatch
+
                 watch = Stopwatch(progress, scorer)
                 session = options.session(self.feedback, watch)
                 answers = answer_benchmark(part.benchmark, scorer, session=session)
