@@ -2,8 +2,7 @@
 
 Every file that counterfoil writes goes through `writing`: a temporary file beside the target, flushed to
 the disk, then renamed over it. A reader sees the old file or the new one, never half of either, whatever
-moment the machine stops at. No file that the running command reads is replaced, and a file that was declared
-as its output gets its mark (`counterfoil.outputs`).
+moment the machine stops at. No file that the running command reads is replaced (`counterfoil.outputs`).
 """
 
 import errno
@@ -24,7 +23,7 @@ from pyarrow import csv
 
 from counterfoil.claims import hold
 from counterfoil.errors import URL, StorageError
-from counterfoil.outputs import active_outputs, marked, marked_table
+from counterfoil.outputs import UNFINISHED, active_outputs
 
 #: The errors of the operating system that mean "there is no room or no right to write here".
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -32,8 +31,6 @@ _NO_RIGHT = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 #: First characters of texts that a spreadsheet takes for a formula, after any apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
-#: The note in a folder that is being written.
-UNFINISHED = ".counterfoil-unfinished"
 
 
 @contextmanager
@@ -62,12 +59,6 @@ def writing(path: str | Path, *, private: bool = False) -> Iterator[IO[bytes]]:
         with os.fdopen(handle, "w+b") as file:
             hold(handle)
             yield file
-            form = None if outputs is None else outputs.mark_of(path)
-            if outputs is not None and form not in (None, "parquet"):
-                file.seek(0)
-                content = marked(file.read(), form, outputs.command)
-                file.seek(0)
-                file.write(content)
             file.flush()
             os.fsync(file.fileno())
         # mkstemp makes files private; what a user writes should have the rights the user's umask gives.
@@ -179,9 +170,6 @@ def json_bytes(value: object) -> bytes:
 
 def write_parquet(path: str | Path, table: pa.Table) -> None:
     """Write an Arrow table to `path` in one piece; the same table gives the same bytes."""
-    outputs = active_outputs()
-    if outputs is not None and outputs.mark_of(Path(path)) == "parquet":
-        table = marked_table(table, outputs.command)
     with writing(path) as file:
         pq.write_table(table, file, compression="zstd", store_schema=True)
 

@@ -227,7 +227,7 @@ def test_an_unknown_form_is_named(here: Path) -> None:
 
 def test_a_campaign_is_replaced_only_where_that_is_asked_for_and_never_with_answers(here: Path) -> None:
     create(*YES_NO)
-    assert "a campaign is there" in create(*YES_NO, code=1)
+    assert "the folder holds other files" in create(*YES_NO, code=1)
     create(*YES_NO, "--overwrite", "--overlap", "5")
     assert open_campaign(here / "new").recipe.overlap == 5
     (here / "new" / "database.sqlite").write_bytes(b"answers")
@@ -268,8 +268,6 @@ def test_a_killed_create_is_finished_by_the_same_command(here: Path) -> None:
     for folder in killed[1:]:
         with pytest.raises(DataError, match="not written to its end"):
             open_campaign(folder)
-    other = (*YES_NO[:-1], str(killed[4]), "--overlap", "7")
-    assert "begun there and not finished" in create(*other, code=1)
     for folder in killed:
         create(*YES_NO[:-1], f"made/{folder.name}")
         assert contents(folder) == contents(whole)

@@ -173,7 +173,7 @@ def test_judged_pools_are_what_bias_and_evaluation_read(here: Path) -> None:
     }
     assert "clip" in by_direction["i2t"].place
     for partly, gain in (("full", 1.0), ("none", 0.0)):
-        annotate_export(campaign.folder, partly=partly)  # type: ignore[arg-type]
+        annotate_export(campaign.folder, partly=partly, overwrite=True)  # type: ignore[arg-type]
         merged = read_judgements(campaign.folder / "export" / "gains.csv")
         assert merged.directions[0].gain.tolist() == [gain, 0.0]
 
@@ -314,11 +314,11 @@ def test_export_says_what_is_wrong(here: Path) -> None:
         annotate_export(campaign.folder, model="mace")
     (here / "mine").mkdir()
     (here / "mine" / "labels.csv").write_text("mine")
-    with pytest.raises(InputError, match="no export of a campaign"):
+    with pytest.raises(InputError, match="the folder holds other files"):
         annotate_export(campaign.folder, here / "mine")
     assert (here / "mine" / "labels.csv").read_text() == "mine"
     annotate_export(campaign.folder)
-    annotate_export(campaign.folder)
+    annotate_export(campaign.folder, overwrite=True)
 
 
 def judged_rows(votes: Mapping[str, str]) -> pa.Table:

@@ -145,7 +145,6 @@ def test_agreement_as_a_page_has_the_numbers_and_their_intervals(campaign: Campa
     for end in (f"<span>{alpha['value']:.4f}", f"{alpha['low']:.4f} to {alpha['high']:.4f}"):
         assert end.replace("-", "−") in html
     assert "http" not in html.replace("http-equiv", "").replace("http://www.w3.org", "")
-    said(campaign, *words)
     (folder / "page.html").write_text("mine")
     ended = run(["annotate", *words], folder)
     assert (ended.code, (folder / "page.html").read_text()) == (2, "mine")

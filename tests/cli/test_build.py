@@ -32,7 +32,7 @@ def test_a_recipe_builds_a_benchmark_with_a_report(counterfoil, tmp_path: Path) 
     again = counterfoil(
         "build", "bivlc", "--out", out, *_SMALL, "--set", "imagine.size=32", "--seed", 3, "--json", "-"
     )
-    assert json.loads(again.out) == {key: its for key, its in found.items() if key != "written_by"}
+    assert json.loads(again.out) == found
 
 
 def test_a_recipe_of_ones_own_in_a_file(counterfoil, tmp_path: Path) -> None:
@@ -126,9 +126,8 @@ def test_folders_and_files_of_others_are_not_touched(counterfoil, tmp_path: Path
         assert len(said.err.strip().splitlines()) == 1
     assert {path.read_bytes() for path in [*mine.rglob("*"), gone] if path.is_file()} == {b"mine"}
     assert not (tmp_path / "new.csv").exists()
-    # What the command wrote itself it replaces: Parquet holds its mark.
     own = (*alone, "--out", tmp_path / "own.parquet", "--dropped", tmp_path / "gone.parquet")
-    assert [counterfoil(*own).code for _ in range(2)] == [0, 0]
+    assert [counterfoil(*own, *more).code for more in ((), (), ("--overwrite",))] == [0, 2, 0]
 
 
 def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp_path: Path) -> None:
@@ -166,7 +165,7 @@ def test_a_step_that_was_finished_in_a_folder_is_not_done_again(counterfoil, tmp
     (made / "manifest.json").write_text("{}")
     said = counterfoil(*step)
     assert (said.code, len(said.err.splitlines())) == (2, 1)
-    assert "the folder holds files that no build made" in said.err
+    assert "the folder holds other files (" in said.err
 
 
 def test_scorers_of_a_step_have_settings(counterfoil, tmp_path: Path) -> None:
@@ -209,7 +208,7 @@ def test_help_lists_recipes_and_steps_and_the_settings_of_a_step(counterfoil) ->
         (("bivlc", "--out", "b", "--from", "missing.csv"), "1-read, source: no such file or folder"),
         (("bivlc", "--out", "b", "--llm", "lm:gpt2"), "--llm does not go with bivlc"),
         (("missing.toml", "--out", "b"), "missing.toml: no such file"),
-        (("bivlc", "--out", "full"), "the folder holds files that no build made"),
+        (("bivlc", "--out", "full"), "the folder holds other files ("),
         (("format", "missing.csv", "--out", "b.csv"), "missing.csv: no such file"),
         (("format", "rows.csv", "--out", "b.docx"), "unknown kind of table; given: .docx"),
         (("format", "rows.csv", "--out", "rows.csv"), "rows.csv"),

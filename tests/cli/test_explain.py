@@ -105,8 +105,9 @@ def test_photographs_of_one_s_own_and_another_file_in_the_way(counterfoil, tmp_p
     page = tmp_path / "heat.html"
     assert counterfoil("explain", "pixels:colours", *own, "--html", page).code == 0
     assert page.read_text().count("data:image/webp") == 2
-    # Its own page is replaced; what is anybody else's is not.
-    assert counterfoil("explain", "pixels:colours", *own, "--html", page, "--pictures", "never").code == 0
+    never = ("--html", page, "--pictures", "never")
+    assert counterfoil("explain", "pixels:colours", *own, *never).code == 2
+    assert counterfoil("explain", "pixels:colours", *own, *never, "--overwrite").code == 0
     assert "data:image/webp" not in page.read_text()
     said = counterfoil("explain", "pixels:colours", *own, "--html", data)
     assert said.code == 2

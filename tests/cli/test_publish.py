@@ -58,7 +58,9 @@ def test_what_is_published_is_measured_like_the_benchmark(counterfoil, tmp_path,
     for name in ("train", "test") if split else ():
         assert after["groups"].pop(name)["accuracy" if what == "choices" else "group"]["n"] in (3, 9)
     assert after == before
-    again = counterfoil("publish", made, "--to", f"folder:{out}", "--licence", "CC-BY-4.0", *split)
+    again = counterfoil(
+        "publish", made, "--to", f"folder:{out}", "--licence", "CC-BY-4.0", *split, "--overwrite"
+    )
     assert again.code == 0, again.err
 
 
@@ -217,6 +219,7 @@ def test_a_build_brings_its_steps_and_who_made_what(counterfoil, tmp_path):
             "MIT",
             "--provenance",
             extra,
+            "--overwrite",
         )
         assert said.code == 0, said.err
         rows = pq.read_table(next((tmp_path / "out" / "data").iterdir())).to_pylist()

@@ -225,7 +225,7 @@ def test_the_folder_of_something_else_stays_as_it_is(train, tmp_path: Path) -> N
     for recipe in ("coco", "detector"):
         said = train(recipe, "--steps", 1, "--out", benchmark, "--quiet")
         assert (said.code, said.err.count("\n")) == (2, 1)
-        assert "the folder holds files that no training wrote; name another folder" in said.err
+        assert "the folder holds other files (card.json); name another folder" in said.err
     assert [each.name for each in benchmark.iterdir()] == ["card.json"]
 
 

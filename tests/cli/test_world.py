@@ -20,7 +20,8 @@ def test_what_is_built_is_what_is_drawn(counterfoil, tmp_path: Path) -> None:
         ("choices", ("--n", 20, "--style", "synthetic"), choices(20, size=64, style="synthetic")),
         ("gallery", ("--n", 6, "--captions-each", 3), gallery(6, size=64, captions_each=3)),
     ):
-        said = counterfoil("world", "build", what, "--out", tmp_path / what, "--size", 64, *options)
+        out = ("--out", tmp_path / what, "--overwrite")
+        said = counterfoil("world", "build", what, *out, "--size", 64, *options)
         assert said.code == 0, said.err
         found = load(tmp_path / what)
         assert found.digest == drawn.digest
@@ -108,7 +109,7 @@ def test_training_sets(counterfoil, tmp_path: Path) -> None:
     assert f"{len(halves[0])} rows to learn from and {len(halves[1])} for validation" in said.out
     assert halves[0].images[0].decode().size == (48, 48)
     # The same place again, with what a bad generator draws and a filter drops.
-    noisy = ("world", "build", "training", "--n", 200, "--failure", 0.5, "--out", out)
+    noisy = ("world", "build", "training", "--n", 200, "--failure", 0.5, "--out", out, "--overwrite")
     wrong = int(counterfoil(*noisy).out.splitlines()[1].split()[0])
     assert 70 < wrong < 130
     said = counterfoil(*noisy, "--precision", 1)
@@ -119,8 +120,9 @@ def test_training_sets(counterfoil, tmp_path: Path) -> None:
 
 def test_a_folder_may_be_called_as_what_is_built(counterfoil, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for _ in range(2):
-        said = counterfoil("world", "build", "training", "--n", 20, "--kind", "coco", "--out", "training")
+    for more in ((), ("--overwrite",)):
+        build = ("world", "build", "training", "--n", 20, "--kind", "coco", "--out", "training", *more)
+        said = counterfoil(*build)
         assert said.code == 0, said.err
 
 

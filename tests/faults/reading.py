@@ -160,7 +160,7 @@ LONG_COMMANDS: dict[str, tuple[str, str]] = {
         "pool galleries/g1 galleries/g2 galleries/g3 --k 10 --out new.parquet --overwrite",
         "new.parquet",
     ),
-    "world-build": ("world build quads --n 60 --size 64 --out new", "new"),
-    "world-training": ("world build training --n 200 --size 32 --out new", "new"),
+    "world-build": ("world build quads --n 60 --size 64 --out new --overwrite", "new"),
+    "world-training": ("world build training --n 200 --size 32 --out new --overwrite", "new"),
     "reproduce": ("reproduce --json new.json --overwrite", "new.json"),
 }

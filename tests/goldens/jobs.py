@@ -280,14 +280,14 @@ def _settled(value: Any) -> Any:
     if isinstance(value, list):
         return [_settled(each) for each in value]
     if isinstance(value, str):
-        return _VERSION.sub("|vVERSION", re.sub(r"(counterfoil [a-z ]+) [0-9a-f]{32}", r"\1 DIGEST", value))
+        return _VERSION.sub("|vVERSION", value)
     return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
 def _plain(text: str, folder: Path) -> str:
     text = text.replace(str(folder.resolve()), "FOLDER").replace(str(folder), "FOLDER")
-    # The mark of a command's own files, the digests of files that name times and versions, and the kernel.
-    text = re.sub(r"(counterfoil [a-z ]+|digests\.[a-z]+\.[a-z]+) [0-9a-f]{32}", r"\1 DIGEST", text)
+    # The digests of files that name times and versions, and the kernel.
+    text = re.sub(r"(digests\.[a-z]+\.[a-z]+) [0-9a-f]{32}", r"\1 DIGEST", text)
     text = re.sub(r"(machine\.system) \S+", r"\1 SYSTEM", text)
     text = re.sub(r"(versions\.[a-z_]+) \S+", r"\1 VERSION", text)
     text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?", "TIME", text)

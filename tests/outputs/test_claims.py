@@ -30,7 +30,7 @@ with writing(out / "images" / "a.png") as file:
 
 def _own(out: Path) -> Outputs:
     outputs = Outputs("world build")
-    outputs.folder(Folder(out, ("images", "manifest.json"), lambda _: None, alone=True))
+    outputs.folder(Folder(out, ("images", "manifest.json"), lambda _: True, alone=True))
     return outputs
 
 
@@ -79,7 +79,7 @@ def test_a_claim_leaves_nothing(tmp_path: Path) -> None:
 def test_nested_guards_claim_once(tmp_path: Path) -> None:
     outputs = Outputs("compare")
     with guarding(outputs):
-        outputs.file(tmp_path / "page.html", "html")
+        outputs.file(tmp_path / "page.html")
         with guarding(outputs):
             pass
         with pytest.raises(InputError, match="another command is writing there"):

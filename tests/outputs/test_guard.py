@@ -1,4 +1,4 @@
-"""The guard: no output is a file that is read, or one that the command did not write, by whichever path."""
+"""The guard: no output is a file that is read, or one that exists, by whichever path."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from counterfoil.errors import InputError
 from counterfoil.outputs import Folder, Outputs, existing_paths, guarding
-from counterfoil.store import write_json, write_text
+from counterfoil.store import begin, end, write_text
 from unchanged import unchanged
 
 _READ = "would replace what this command reads"
@@ -47,46 +47,18 @@ def test_what_is_read_is_never_replaced(
         outputs = Outputs("evaluate", overwrite=overwrite, reads=[other])
         with unchanged(table.parent, new=False):
             with pytest.raises(InputError, match=_READ):
-                outputs.file(one, "json")
+                outputs.file(one)
             # And where it was not declared, writing refuses.
             with guarding(outputs), pytest.raises(InputError, match=_READ):
                 write_text(one, "lost")
 
 
-def test_files_of_others_need_overwrite(tmp_path: Path) -> None:
-    theirs = tmp_path / "notes.json"
-    theirs.write_text("{}")
-    with pytest.raises(InputError, match=r"the file exists .*; name another file, or replace it"):
-        Outputs("compare").file(theirs, "json")
-    Outputs("compare", overwrite=True).file(theirs, "json")
-
-
-def _written(path: Path, command: str, value: object) -> None:
-    outputs = Outputs(command, overwrite=True)
-    outputs.file(path, "json")
-    with guarding(outputs):
-        write_json(path, value)
-
-
-def test_ones_own_files_are_replaced_freely(tmp_path: Path) -> None:
-    path = tmp_path / "result.json"
-    _written(path, "compare", {"a": 1})
-    Outputs("compare").file(path, "json")
-    with pytest.raises(InputError, match="is not as 'counterfoil evaluate' wrote it"):
-        Outputs("evaluate").file(path, "json")
-    path.write_text(path.read_text().replace("1", "2"))
-    with pytest.raises(InputError, match="is not as 'counterfoil compare' wrote it"):
-        Outputs("compare").file(path, "json")
-
-
-def test_csv_holds_no_mark(tmp_path: Path) -> None:
-    outputs = Outputs("compare")
-    outputs.file(tmp_path / "t.csv")
-    with guarding(outputs):
-        write_text(tmp_path / "t.csv", "a\n")
-    assert (tmp_path / "t.csv").read_text() == "a\n"
-    with pytest.raises(InputError, match=r"t\.csv: the file exists; name another file, or replace it with"):
-        Outputs("compare").file(tmp_path / "t.csv")
+def test_files_that_exist_need_overwrite(tmp_path: Path) -> None:
+    there = tmp_path / "notes.json"
+    there.write_text("{}")
+    with pytest.raises(InputError, match=r"the file exists; name another file, or replace it with --over"):
+        Outputs("compare").file(there)
+    Outputs("compare", overwrite=True).file(there)
 
 
 def test_files_in_folders_that_are_read(tmp_path: Path) -> None:
@@ -95,9 +67,9 @@ def test_files_in_folders_that_are_read(tmp_path: Path) -> None:
     images.mkdir()
     (images / "1.png").write_bytes(b"a picture")
     outputs = Outputs("pool", overwrite=True, reads=[images])
-    outputs.file(images / "new.png", "png")
+    outputs.file(images / "new.png")
     with pytest.raises(InputError, match=rf"{_READ} \(in .*images\)"):
-        outputs.file(images / "1.png", "png")
+        outputs.file(images / "1.png")
 
 
 def test_two_outputs_are_two_files(tmp_path: Path) -> None:
@@ -115,24 +87,37 @@ def test_what_is_no_regular_file_is_left_alone(tmp_path: Path) -> None:
             Outputs("compare", overwrite=True).file(path)
 
 
-def _folder(path: Path, whose: str | None, *, alone: bool = False) -> Folder:
-    return Folder(path, ("manifest.json", "*.parquet"), lambda found: whose, alone=alone)
+def _folder(path: Path, *, resumes: bool = False, alone: bool = False) -> Folder:
+    return Folder(path, ("manifest.json", "*.parquet"), lambda found: resumes, alone=alone)
 
 
-def test_folders_of_others_need_overwrite(tmp_path: Path) -> None:
+def test_folders_that_hold_files_need_overwrite(tmp_path: Path) -> None:
     place = tmp_path / "run"
-    Outputs("evaluate").folder(_folder(place, "theirs", alone=True))
+    Outputs("evaluate").folder(_folder(place, alone=True))
     place.mkdir()
-    Outputs("evaluate").folder(_folder(place, "theirs", alone=True))
+    (place / ".run.lock").touch()
+    Outputs("evaluate").folder(_folder(place, alone=True))
     (place / "notes.txt").write_text("mine")
-    Outputs("evaluate").folder(_folder(place, "theirs"))
+    Outputs("evaluate").folder(_folder(place))
     with pytest.raises(InputError, match=r"the folder holds other files \(notes\.txt\); name another folder"):
-        Outputs("evaluate").folder(_folder(place, "theirs", alone=True))
+        Outputs("evaluate").folder(_folder(place, alone=True))
     (place / "manifest.json").write_text("{}")
-    with pytest.raises(InputError, match="theirs; name another folder, or replace it with --overwrite"):
-        Outputs("evaluate").folder(_folder(place, "theirs"))
-    Outputs("evaluate").folder(_folder(place, None))
-    Outputs("evaluate", overwrite=True).folder(_folder(place, "theirs"))
+    with pytest.raises(InputError, match=r"other files \(manifest\.json\); .* them with --overwrite"):
+        Outputs("evaluate").folder(_folder(place))
+    Outputs("evaluate", overwrite=True).folder(_folder(place))
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_folders_go_on_where_a_command_stopped(tmp_path: Path, alone: bool) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    Outputs("evaluate").folder(_folder(tmp_path, resumes=True, alone=alone))
+    with pytest.raises(InputError, match="the folder holds other files"):
+        Outputs("evaluate").folder(_folder(tmp_path, alone=alone))
+    begin(tmp_path, "a run")
+    Outputs("evaluate").folder(_folder(tmp_path, alone=alone))
+    end(tmp_path)
+    with pytest.raises(InputError, match="the folder holds other files"):
+        Outputs("evaluate").folder(_folder(tmp_path, alone=alone))
 
 
 def test_folders_that_are_read_are_not_written(tmp_path: Path) -> None:
@@ -141,15 +126,13 @@ def test_folders_that_are_read_are_not_written(tmp_path: Path) -> None:
     (place / "manifest.json").write_text("{}")
     (place / "words.txt").write_text("a")
     for source in (place, place / "manifest.json"):
-        for whose in (None, "theirs"):
+        for resumes in (True, False):
             with pytest.raises(InputError, match=_READ):
-                Outputs("mix", overwrite=True, reads=[source]).folder(_folder(place, whose))
-    # What lies in a folder that is read may be one's own; what is not, stays.
-    Outputs("mix", reads=[place.parent]).folder(_folder(place, None))
-    with pytest.raises(InputError, match=_READ):
-        Outputs("mix", overwrite=True, reads=[place.parent]).folder(_folder(place, "theirs"))
-    # A file beside those that are written, read by the same command, is no obstacle.
-    Outputs("mix", reads=[place / "words.txt"]).folder(_folder(place, None))
+                Outputs("mix", overwrite=True, reads=[source]).folder(_folder(place, resumes=resumes))
+    # A folder in one that is read, and a file beside those that are written, are no obstacle.
+    for source in (place.parent, place / "words.txt"):
+        Outputs("mix", reads=[source]).folder(_folder(place, resumes=True))
+        Outputs("mix", overwrite=True, reads=[source]).folder(_folder(place))
 
 
 def test_inputs_that_turn_up_later_are_inputs_too(table: Path) -> None:

@@ -258,19 +258,6 @@ def test_an_image_stays_on_one_side_wherever_its_rows_are(tmp_path):
     assert len(halves[1]) >= 12
 
 
-def test_foreign_folders_are_left_alone(tmp_path):
-    made = training(20, kind="coco", size=32)
-    for name in ("notes.txt", TRAIN):
-        folder = tmp_path / name.partition(".")[0]
-        folder.mkdir()
-        (folder / name).write_bytes(b"somebody's")
-        with pytest.raises(InputError, match=f"the folder holds other files; given: {name}"):
-            save_training(made, folder)
-        assert [path.name for path in folder.iterdir()] == [name]
-    with pytest.raises(InputError, match="not a folder"):
-        save_training(made, tmp_path / "notes" / "notes.txt")
-
-
 def test_nothing_half_written_where_saving_fails(tmp_path, monkeypatch):
     from contextlib import contextmanager
 

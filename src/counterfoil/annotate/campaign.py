@@ -33,8 +33,8 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.fields import values_of
 from counterfoil.inputs.files import parse_json, read_json, read_text, read_toml, regular
+from counterfoil.outputs import UNFINISHED
 from counterfoil.store import (
-    UNFINISHED,
     begin,
     begun,
     digest_file,
@@ -203,9 +203,8 @@ def create_folder(
     figures: Mapping[str, bytes] = {},
     source: pa.Table | None = None,
     salt: str = "",
-    note: str = "campaign",
 ) -> Campaign:
-    """Write the folder of a campaign. Until it is whole it holds `note`, and cannot be opened.
+    """Write the folder of a campaign. Until it is whole it cannot be opened.
 
     `images` are the bytes of every image that items name, by that name; one is read at a time. `figures` are
     those of images that the texts show, `source` the rows that items are of. A `salt` is that of another
@@ -222,7 +221,7 @@ def create_folder(
         form.page(item)
     if (folder / DATABASE).exists():
         raise InputError("a campaign with answers is there", where=folder, hint="name another folder")
-    begin(folder, note)
+    begin(folder, "campaign")
     folder.chmod(0o700)
     for name in images:
         # Images are named by their content, so one that is there is the same one.

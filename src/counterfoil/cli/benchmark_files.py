@@ -1,6 +1,5 @@
 """`counterfoil fetch | save`: released files of benchmarks, and a benchmark in a folder of its own."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -136,8 +135,7 @@ def save(
     from counterfoil.outputs import Folder
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
-    kind = Folder(out, folder.FILES, partial(folder.why_foreign, name=name), alone=True)
-    paths.check(folders=[kind])
+    paths.check(folders=[Folder(out, folder.FILES, alone=True)])
     found = catalog.benchmark(benchmark, data=data, images=images)
     paths.also_read(found.path)
     if available:

@@ -189,7 +189,7 @@ def _recipe_function(name: str) -> Any:
                 raise InputError(f"--{key} does not go with {name}", given=given[key], hint=hint)
         asked = named | key_values(settings or ())
         recipe = read_recipe(name, settings=asked, seed=seed)
-        paths.check(json=json, folders=[task.declared(out)])
+        paths.check(json=json)
         found = task.build(
             recipe,
             out,
@@ -239,14 +239,13 @@ def _step_function(name: str) -> Any:
     reads_rows = name != "read"
 
     def run(**given: Any) -> None:
-        from counterfoil.build.step_folder import ROWS
         from counterfoil.cli import paths, terminal
         from counterfoil.cli.tables import show
         from counterfoil.tasks import build as task
 
         out, json, quiet = given["out"], given["json"], given["quiet"]
         folder = None if out.suffix else out
-        table = out / ROWS if folder else out
+        table = None if folder else out
         folders = [task.declared(out)] if folder else []
         paths.check(json=json, table=table, dropped=given["dropped"], folders=folders)
         for each in (table, given["dropped"]):

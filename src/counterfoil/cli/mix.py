@@ -71,8 +71,6 @@ def command(
     choices accuracy, of galleries the mean of both directions of the main measure. With --alpha and --out
     one mixture is written as a checkpoint.
     """
-    from functools import partial
-
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show
     from counterfoil.errors import InputError
@@ -86,12 +84,7 @@ def command(
         raise InputError(
             "nothing to do", hint="measure with --task and --held-out, keep with --alpha and --out"
         )
-    folders = (
-        []
-        if out is None
-        else [Folder(out, checkpoint.FILES, partial(checkpoint.why_foreign, origin="mixture"))]
-    )
-    paths.check(json=json, folders=folders)
+    paths.check(json=json, folders=[] if out is None else [Folder(out, checkpoint.FILES)])
     asked = [name for name in (task, held_out) if name is not None]
     found = _benchmarks(asked, data or (), images or (), available=available)
     ends = network(start, allowed=_ALLOWED), network(str(tuned), allowed=_ALLOWED)

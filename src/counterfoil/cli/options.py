@@ -114,9 +114,7 @@ BenchmarkImages = Annotated[
 
 Overwrite = Annotated[
     bool,
-    typer.Option(
-        "--overwrite", help="Replace what this command did not write, too; never a file that it reads."
-    ),
+    typer.Option("--overwrite", help="Replace files that exist; never one that the command reads."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
 Json = Annotated[str | None, typer.Option(metavar="PATH|-", help="Write the machine-readable result here.")]

@@ -8,7 +8,7 @@ from typing import Any
 
 from counterfoil.errors import InputError
 from counterfoil.inputs.secrets import secret
-from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, form_of, guarding
+from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, guarding
 from counterfoil.store import check_writable
 
 #: Options that name what is written; all other arguments that name a file or a folder are read.
@@ -35,9 +35,8 @@ def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[
 def check(*, folders: Sequence[Folder] = (), reads: Sequence[Path] = (), **files: str | Path | None) -> None:
     """Declare outputs by option; raises `CounterfoilError` where one of them cannot or must not be written.
 
-    `files` are named after their options: pages, figures and JSON hold a mark and may be replaced by the same
-    command; a `table` holds one in Parquet alone. "-" is standard output. `reads` are files and folders that
-    no argument names.
+    `files` are named after their options. "-" is standard output. `reads` are files and folders that no
+    argument names.
     """
     outputs = active_outputs() or Outputs("")
     outputs.read(*reads)
@@ -52,7 +51,7 @@ def check(*, folders: Sequence[Folder] = (), reads: Sequence[Path] = (), **files
             from counterfoil.report.drawing import kind_of
 
             kind_of(path)
-        outputs.file(path, _form(option, path))
+        outputs.file(path)
     for folder in folders:
         check_writable(folder.path, folder=True)
         outputs.folder(folder)
@@ -70,15 +69,6 @@ def not_read(*names: str) -> None:
     outputs = active_outputs()
     if outputs is not None:
         outputs.reads[:] = [path for path in outputs.reads if str(path) not in names]
-
-
-def _form(option: str, path: Path) -> str | None:
-    """How a file holds its mark: a page and its like by the option, figures and tables by their suffix."""
-    by_option = {"html": "html", "markdown": "html", "latex": "latex", "json": "json", "csv": None}
-    if option in by_option:
-        return by_option[option]
-    form = form_of(path)
-    return form if option not in ("table", "dropped") or form == "parquet" else None
 
 
 def _texts(value: Any) -> Iterable[object]:

@@ -127,9 +127,10 @@ def pool(
     from counterfoil.cli.tables import show
     from counterfoil.outputs import Folder
     from counterfoil.tasks.pool_judges import RoundOptions
-    from counterfoil.tasks.pool_rounds import FILES, pool_rounds, why_foreign
+    from counterfoil.tasks.pool_retraining import is_retrained
+    from counterfoil.tasks.pool_rounds import FILES, pool_rounds
 
-    paths.check(json=json, folders=[Folder(out, FILES, why_foreign)])
+    paths.check(json=json, folders=[Folder(out, FILES, is_retrained)])
     options = RoundOptions(
         rounds=rounds,
         k=k,

@@ -179,17 +179,13 @@ _MIXED = "mixed"
 
 def _folder(out: Path, what: str) -> "Folder":
     """The folder of a benchmark or a training set, to be declared."""
-    from functools import partial
-
     from counterfoil.data import folder as benchmarks
     from counterfoil.outputs import Folder
     from counterfoil.world import training as training_files
 
     if what == "training":
-        return Folder(
-            out, (training_files.TRAIN, training_files.VALIDATION), training_files.why_foreign, alone=True
-        )
-    return Folder(out, benchmarks.FILES, partial(benchmarks.why_foreign, name=f"world-{what}"), alone=True)
+        return Folder(out, (training_files.TRAIN, training_files.VALIDATION), alone=True)
+    return Folder(out, benchmarks.FILES, alone=True)
 
 
 def _benchmark(
@@ -203,11 +199,10 @@ def _benchmark(
     report: "Progress",
 ) -> list[str]:
     """Draw a benchmark and save it; returns a summary in lines."""
-    from counterfoil.data.folder import check_target, save
+    from counterfoil.data.folder import save
     from counterfoil.report.forms.recall_curves import right_answers
     from counterfoil.report.labels import amount
 
-    check_target(out)
     made = _drawn(
         what, n, seed, size, style or "natural", 2 if captions_each is None else captions_each, report
     )
@@ -269,9 +264,8 @@ def _training(
     report: "Progress",
 ) -> list[str]:
     """Draw a training set and save it; returns a summary in lines."""
-    from counterfoil.world.training import check_folder, save_training, training
+    from counterfoil.world.training import save_training, training
 
-    check_folder(out)
     made = training(n, kind=kind, seed=seed, size=size, failure=failure, keep=rows, progress=report)
     for_training, for_validation = save_training(made, out, progress=report)
     said = [

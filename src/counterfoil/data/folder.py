@@ -41,9 +41,8 @@ from counterfoil.data.stored_items import (
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.columns import ColumnSchema, Schema, read_columns
 from counterfoil.inputs.files import Stored, check_model, read_bytes, read_json, read_model
-from counterfoil.outputs import overwriting
+from counterfoil.outputs import UNFINISHED, overwriting
 from counterfoil.store import (
-    UNFINISHED,
     begin,
     begun,
     digest_file,
@@ -105,7 +104,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
     written stays behind then.
     """
     folder = Path(folder)
-    check_target(folder)
+    _check_target(folder)
     fresh = [place for place in (folder / _IMAGES, folder) if not place.exists()]
     begin(folder, _FORMAT)
     remove(folder / _MANIFEST)
@@ -204,7 +203,7 @@ def read_tables(folder: Path, facts: Mapping[str, Any], *, where: object, verify
     )
 
 
-def check_target(folder: Path) -> None:
+def _check_target(folder: Path) -> None:
     """Raise `InputError` where `save` would refuse to write: the folder holds other files, or is none."""
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
@@ -224,21 +223,6 @@ def check_target(folder: Path) -> None:
             given=", ".join(strange[:5]),
             hint="name a new folder to save the benchmark in",
         )
-
-
-def why_foreign(folder: Path, name: str) -> str | None:
-    """Why the folder holds no benchmark called `name` as `save` wrote it, None where it does, or began to."""
-    if begun(folder) == _FORMAT:
-        return None
-    if not is_benchmark_folder(folder):
-        return "the folder holds files that no benchmark came with"
-    try:
-        for each, expected in _read_manifest(folder).files.items():
-            check_file(folder / each, expected)
-        called = read_json(folder / "card.json")["name"]
-    except (DataError, KeyError, TypeError):
-        return "the folder holds a benchmark that was changed since it was saved"
-    return None if called == name else f"the folder holds another benchmark ({called})"
 
 
 def _version(benchmark: Benchmark) -> int:

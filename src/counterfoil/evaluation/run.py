@@ -33,10 +33,9 @@ from counterfoil.evaluation.result import Run as Run
 from counterfoil.inputs.columns import read_parquet
 from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.metrics.ties import Ties
+from counterfoil.outputs import UNFINISHED
 from counterfoil.store import (
-    UNFINISHED,
     begin,
-    begun,
     check_writable,
     digest_file,
     end,
@@ -146,7 +145,7 @@ def save_run(
     tables |= {ANSWERS: pa.table(ids | columns), ITEMS: _items_table(run)}
     # Without its manifest an older run in this folder is no run, so a stop in between leaves no mixture.
     check_writable(folder, folder=True)
-    begin(folder, _unfinished((manifest or {}).get("asked", result.scorer)))
+    begin(folder, f"run of {(manifest or {}).get('asked', result.scorer)}")
     (folder / "manifest.json").unlink(missing_ok=True)
     for name, table in tables.items():
         write_parquet(folder / name, table)
@@ -164,30 +163,20 @@ def is_run_folder(path: Path) -> bool:
     return (path / "manifest.json").is_file() and (path / ANSWERS).is_file()
 
 
-def why_foreign(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> str | None:
-    """Why the folder is no run of `scorer`, None where it is one, or was begun as one.
+def is_run_of(folder: Path, *, scorer: str, identity: Collection[str] = ()) -> bool:
+    """Whether the folder holds a run of `scorer` as it was written, which the same evaluation writes again.
 
     `scorer` is what was asked for where the manifest says so ("asked"), else what tables call it. `identity`
     is what its identity may be called, name or key: of two scorers under one name one is another.
     """
-    if begun(folder) == _unfinished(scorer):
-        return None
     try:
         manifest = _verified(folder)[0]
         named = manifest.get("asked", _result(folder).scorer)
     except DataError:
-        return "the folder holds files that are not as a run wrote them"
-    if named != scorer:
-        return f"the folder holds a run of another scorer ({named})"
+        return False
     about = manifest.get("scorer") or {}
     known = [about[key] for key in ("name", "key") if key in about]
-    if identity and known and not set(identity) & set(known):
-        return f"the folder holds a run of another scorer of this name ({known[0]})"
-    return None
-
-
-def _unfinished(scorer: str) -> str:
-    return f"run of {scorer}"
+    return bool(named == scorer and (not identity or not known or set(identity) & set(known)))
 
 
 def load_run(folder: str | Path) -> Run:

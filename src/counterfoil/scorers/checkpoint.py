@@ -26,11 +26,11 @@ from counterfoil.errors import (
 )
 from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.inputs.limits import check_network
-from counterfoil.outputs import overwriting
+from counterfoil.outputs import UNFINISHED, overwriting
 from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, digest_tensors
 from counterfoil.scorers.checkpoint_files import fit, metadata_of, packed, read_checkpoint
 from counterfoil.scorers.runtime import import_torch
-from counterfoil.store import UNFINISHED, begin, begun, canonical_json, digest_file, end, writing
+from counterfoil.store import begin, begun, canonical_json, digest_file, end, writing
 
 if TYPE_CHECKING:
     from counterfoil.scorers.networks import Backbone
@@ -40,7 +40,8 @@ SCHEMA = 1
 WEIGHTS, CARD, PROCESSOR = "model.safetensors", "card.json", "processor"
 
 #: All that is written into the folder of a training, or of a checkpoint alone.
-FILES = (WEIGHTS, CARD, PROCESSOR, "journal.csv", "resume.pt", UNFINISHED)
+_RESUME = "resume.pt"
+FILES = (WEIGHTS, CARD, PROCESSOR, "journal.csv", _RESUME, UNFINISHED)
 
 #: The builder of a network by its card's kind; its second argument is the folder of the files.
 _BUILDERS = {
@@ -215,25 +216,9 @@ def check_target(folder: Path) -> None:
         )
 
 
-def why_foreign(folder: Path, origin: str) -> str | None:
-    """Why the folder holds no checkpoint of this origin ("recipe" or "mixture"), None where it does.
-
-    A checkpoint is one as it was written, so that its weights and its card say the same, or one that a
-    machine began to write and did not finish.
-    """
-    if begun(folder) is not None:
-        return None
-    if not is_checkpoint(folder):
-        return "the folder holds files that no training wrote"
-    try:
-        found, inside = _noted(folder)
-    except CounterfoilError:
-        found, inside = {}, {}
-    if not inside:
-        return "the folder holds a checkpoint that was changed since it was written"
-    if origin not in found["facts"]:
-        return "the folder holds a checkpoint that another command wrote"
-    return None
+def is_training(folder: Path) -> bool:
+    """Whether a folder holds the state of a training, which the same training goes on from."""
+    return (folder / _RESUME).is_file()
 
 
 def is_checkpoint(folder: Path) -> bool:

@@ -16,9 +16,9 @@ from counterfoil import __version__
 from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.inputs.files import read_json
-from counterfoil.outputs import overwriting
+from counterfoil.outputs import UNFINISHED, overwriting
 from counterfoil.report.labels import duration
-from counterfoil.store import UNFINISHED, digest_value, write_json
+from counterfoil.store import digest_value, write_json
 from counterfoil.train.recipes import (
     Coco,
     NegativePairs,

@@ -144,7 +144,7 @@ class PeopleAgreements(Tabular):
             title="Agreement between people",
             standfirst=f"{shareable(self.source)}: golden items and the test before the work do not count.",
         )
-        write(path, html, command="annotate agreement", form="html", overwrite=overwrite)
+        write(path, html, command="annotate agreement", overwrite=overwrite)
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `annotate agreement --json` writes it."""

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +14,6 @@ from counterfoil import catalog
 from counterfoil.annotate.benchmark_items import drawn_golden, items_of_benchmark, known_items
 from counterfoil.annotate.budget import READING, BudgetPart, budget_of
 from counterfoil.annotate.campaign import (
-    DATABASE,
     FILES,
     IMAGES,
     RECIPE,
@@ -40,7 +38,6 @@ from counterfoil.inputs.files import read_text
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.store import begun, digest_value
 from counterfoil.tasks.annotate_judgements import read_judgements
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded
@@ -184,19 +181,6 @@ class CreatedCampaign(Tabular):
         }
 
 
-def why_foreign(folder: Path, note: str) -> str | None:
-    """Why a folder is not to be written over; None where what a stop left there was begun with `note`."""
-    if begun(folder) == note:
-        return None
-    if begun(folder) is not None:
-        return "another campaign was begun there and not finished"
-    if (folder / DATABASE).exists():
-        return "the campaign there has answers"
-    if not (folder / RECIPE).exists():
-        return "the folder holds files of these names that are no campaign"
-    return "a campaign is there"
-
-
 def create_campaign(
     form: str,
     source: str | Path,
@@ -215,9 +199,8 @@ def create_campaign(
     """
     out = Path(out)
     recipe = _recipe(form, source, options)
-    note = f"campaign of {form} from {source}, {digest_value([recipe.to_toml(), *map(str, _read(options))])}"
     with guarded("annotate create", overwrite=overwrite, reads=[source, *_read(options)]) as outputs:
-        outputs.folder(Folder(out, FILES, partial(why_foreign, note=note)))
+        outputs.folder(Folder(out, FILES))
         pictures = Pictures()
         rng = np.random.default_rng([recipe.seed, 0])
         with feedback.busy("reading items"):
@@ -252,7 +235,6 @@ def create_campaign(
                 figures=figures,
                 source=found.rows,
                 salt=salt,
-                note=note,
             )
     return CreatedCampaign(campaign)
 

@@ -124,7 +124,7 @@ def annotate_export(
     source = open_campaign(Path(campaign))
     folder = source.folder / "export" if out is None else Path(out)
     with guarded("annotate export", overwrite=overwrite) as outputs:
-        outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet"), why_foreign))
+        outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet")))
         with feedback.busy("reading answers"), existing_database(source, database) as db:
             table = judgement_table(db, source)
             decided = {key: each.answer for key, each in adjudicated(db, source).items()}
@@ -155,8 +155,3 @@ def annotate_export(
             about |= {"queries": asked.queries, "tied": asked.tied}
         write_json(folder / ABOUT, about | {"tables": list(tables)})
     return made
-
-
-def why_foreign(folder: Path) -> str | None:
-    """Why a folder is not to be written over: its tables are no export."""
-    return None if (folder / ABOUT).is_file() else "the folder holds tables that are no export of a campaign"

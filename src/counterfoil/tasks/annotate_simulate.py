@@ -18,7 +18,7 @@ from counterfoil.annotate.campaign import DATABASE, FILES, Campaign, open_campai
 from counterfoil.annotate.quality import people_quality
 from counterfoil.annotate.simulated_labels import LabelOutcome, label_outcomes
 from counterfoil.annotate.simulated_people import SimulatedPerson, crowd
-from counterfoil.annotate.simulation import SIMULATED, Simulation, simulate
+from counterfoil.annotate.simulation import Simulation, simulate
 from counterfoil.annotate.simulation_clients import direct_client, http_client
 from counterfoil.annotate.submissions import Submissions
 from counterfoil.errors import InputError
@@ -29,7 +29,6 @@ from counterfoil.report.markup import Cell, Column, Row, Table, text_table
 from counterfoil.stats.label_designs import MOST_LABELS, LabelDesign
 from counterfoil.stats.label_planning import LabelPlan, plan_labels
 from counterfoil.store import check_writable
-from counterfoil.tasks.annotate_create import why_foreign
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded
 from counterfoil.tasks.results import Tabular
@@ -275,7 +274,7 @@ def annotate_simulate(
             if (place / DATABASE).exists():
                 raise InputError("a campaign with answers is there", where=place, hint="name another folder")
             check_writable(place, folder=True)
-            outputs.folder(Folder(place, FILES, partial(why_foreign, note=SIMULATED)))
+            outputs.folder(Folder(place, FILES))
         found = _simulated(campaign, came, http=http, seed=seed, keep=place, feedback=feedback)
     with feedback.busy("comparing with the plan and the truth"):
         fields = fields_of(campaign)

@@ -126,7 +126,7 @@ class Audit(Tabular):
     ) -> None:
         """Write one self-contained page."""
         html = audit_page.audit_page(self.audits, self.remarks, title_=title)
-        write(path, html, command="audit", form="html", overwrite=overwrite)
+        write(path, html, command="audit", overwrite=overwrite)
 
 
 def _measured(name: dict[str, Any], result: Result) -> list[dict[str, Any]]:

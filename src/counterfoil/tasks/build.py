@@ -27,7 +27,6 @@ from counterfoil.report.markup import Cell, Column, Table, text_table
 from counterfoil.scorers.base import Options
 from counterfoil.store import (
     begin,
-    begun,
     check_writable,
     digest_table,
     digest_value,
@@ -236,11 +235,9 @@ def build(
     if not isinstance(recipe, BuildRecipe):
         recipe = read_recipe(recipe, settings=options.settings, seed=options.seed)
     out = Path(out)
-    with guarded("build", overwrite=overwrite), ExitStack() as shown:
+    with guarded("build", overwrite=overwrite) as outputs, ExitStack() as shown:
         check_writable(out, folder=True)
-        why = why_foreign(out)
-        if why is not None and not overwrite:
-            raise InputError(why, where=out, hint="choose another folder, or replace it with --overwrite")
+        outputs.folder(declared(out))
         for label, step in zip(recipe.labels, recipe.steps, strict=True):
             check_files(step, where=f"step {label}")
         progress = shown.enter_context(feedback.progress())
@@ -386,22 +383,15 @@ def save_rows(table: pa.Table, path: Path) -> None:
         write_parquet(path, table)
 
 
-def why_foreign(folder: Path) -> str | None:
-    """Why the folder is no build's, None where it is one's, or empty, or missing."""
-    if not folder.is_dir() or begun(folder) == _FORMAT:
-        return None
-    if StepFolder(folder).is_finished:
-        return None
-    inside = [each.name for each in folder.iterdir()]
+def is_build(folder: Path) -> bool:
+    """Whether steps of a build were finished in the folder."""
     steps = (folder / "steps").iterdir() if (folder / "steps").is_dir() else ()
-    if not inside or any(StepFolder(each).is_finished for each in steps):
-        return None
-    return "the folder holds files that no build made"
+    return StepFolder(folder).is_finished or any(StepFolder(each).is_finished for each in steps)
 
 
 def declared(out: Path) -> Folder:
     """The folder of a build as an output of a command."""
-    return Folder(out, FILES, why_foreign)
+    return Folder(out, FILES, is_build, alone=True)
 
 
 def _work(folder: Path, options: BuildOptions, feedback: Feedback, progress: Any, *, step: str = "") -> Work:

@@ -327,13 +327,12 @@ class SystemComparison(Tabular):
         agreed = self.agreement
         found = ((), ()) if agreed is None else (agreements(agreed), differences(agreed))
         html = systems_page(self.systems, *found, self.notes)
-        write(path, html, command="captions systems", form="html", overwrite=overwrite)
+        write(path, html, command="captions systems", overwrite=overwrite)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the numbers of systems to `path`, as CSV, JSON or Parquet by its suffix."""
         caption_values.check_kind(Path(path))
-        form = "parquet" if Path(path).suffix.lower() == ".parquet" else None
-        with guarded_file(path, command="captions systems", form=form, overwrite=overwrite):
+        with guarded_file(path, command="captions systems", overwrite=overwrite):
             caption_values.write_table(Path(path), columns(self.found, self.people))
 
 

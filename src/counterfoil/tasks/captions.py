@@ -165,8 +165,7 @@ class CaptionScores(Tabular):
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the score of every caption to `path`, as CSV, JSON or Parquet by its suffix."""
         check_kind(Path(path))
-        form = "parquet" if Path(path).suffix.lower() == ".parquet" else None
-        with guarded_file(path, command="captions score", form=form, overwrite=overwrite):
+        with guarded_file(path, command="captions score", overwrite=overwrite):
             write_table(Path(path), rows_table(self.inputs, self.scores))
 
 

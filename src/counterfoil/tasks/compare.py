@@ -98,8 +98,8 @@ class RunComparison(Tabular):
         """Write one self-contained page: tables, figures, tests, and the questions to look through.
 
         `pictures` says which images it carries: "auto" asks the benchmark's licence. Paths and users of this
-        machine are left out, except with `private`. A page of an earlier comparison is replaced, another file
-        only with `overwrite`. Needs matplotlib.
+        machine are left out, except with `private`. A file that exists is replaced only with
+        `overwrite`. Needs matplotlib.
         """
         write_page(
             self.comparisons, path, title=title, pictures=pictures, private=private, overwrite=overwrite

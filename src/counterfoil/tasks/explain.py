@@ -206,7 +206,7 @@ class Explanation(Tabular):
             pictures=pictures,
             private=private,
         )
-        write(path, html, command="explain", form="html", overwrite=overwrite)
+        write(path, html, command="explain", overwrite=overwrite)
 
 
 def explain(

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from counterfoil.errors import InputError
-from counterfoil.evaluation.run import FILES, Run, find_runs, why_foreign
+from counterfoil.evaluation.run import FILES, Run, find_runs, is_run_of
 from counterfoil.outputs import Folder, Outputs, active_outputs, existing_paths, guarding, overwriting
 from counterfoil.scorers.base import Identity
 from counterfoil.store import write_text
@@ -26,24 +26,23 @@ def guarded(command: str, *, overwrite: bool = False, reads: Iterable[object] = 
 
 
 @contextmanager
-def guarded_file(path: str | Path, *, command: str, form: str | None, overwrite: bool) -> Iterator[None]:
-    """A block that writes one file; from Python it replaces what `command` wrote, else by `overwrite`.
+def guarded_file(path: str | Path, *, command: str, overwrite: bool) -> Iterator[None]:
+    """A block in which `command` writes one file; a command line has declared its outputs before.
 
-    `form` is how the file holds the mark of its writer (`counterfoil.outputs`), None where it holds
-    none. A command line has declared its outputs before. Raises `InputError` where another file is there.
+    Raises `InputError` where the file exists, unless `overwrite`.
     """
     if active_outputs() is not None:
         yield
         return
     outputs = Outputs(command, overwrite=overwrite)
     with guarding(outputs):
-        outputs.file(Path(path), form)
+        outputs.file(Path(path))
         yield
 
 
-def write(path: str | Path, text: str, *, command: str, form: str | None, overwrite: bool) -> None:
+def write(path: str | Path, text: str, *, command: str, overwrite: bool) -> None:
     """Write a text file as `guarded_file` allows it."""
-    with guarded_file(path, command=command, form=form, overwrite=overwrite):
+    with guarded_file(path, command=command, overwrite=overwrite):
         write_text(Path(path), text)
 
 
@@ -89,14 +88,17 @@ def run_folders(out: Path | None, benchmarks: Sequence[str], scorer: str) -> lis
                 hint="evaluate them in two calls with two --out",
             )
         folders[name.casefold()] = benchmark
-    whose = partial(why_foreign, scorer=scorer)
-    return [Folder(run_folder(out, each), FILES, whose, alone=True) for each in benchmarks]
+    resumes = partial(is_run_of, scorer=scorer)
+    return [Folder(run_folder(out, each), FILES, resumes, alone=True) for each in benchmarks]
 
 
 def check_identity(folder: Path, scorer: str, identity: Identity) -> None:
     """Raise `InputError` where the run there is of a scorer that has the same name but is another."""
     if overwriting() or not (folder / "manifest.json").exists():
         return
-    why = why_foreign(folder, scorer=scorer, identity=(identity.name, identity.key))
-    if why is not None:
-        raise InputError(why, where=folder, hint="name another folder, or replace it with --overwrite")
+    if not is_run_of(folder, scorer=scorer, identity=(identity.name, identity.key)):
+        raise InputError(
+            "the folder holds a run of another scorer of this name",
+            where=folder,
+            hint="name another folder, or replace it with --overwrite",
+        )

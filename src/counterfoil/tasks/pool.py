@@ -92,8 +92,8 @@ class CandidatePool(Tabular):
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the pairs to `path`, as CSV or Parquet by its suffix."""
-        form = "parquet" if pool_kind(Path(path)) == ".parquet" else None
-        with guarded_file(path, command="pool", form=form, overwrite=overwrite):
+        pool_kind(Path(path))
+        with guarded_file(path, command="pool", overwrite=overwrite):
             write_pool(Path(path), self.pairs)
 
     def plot(self) -> Any:

@@ -24,7 +24,7 @@ from counterfoil.tasks.bias import AnnotatorStudy, bias
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.model_lists import chosen_queries, load
 from counterfoil.tasks.pool_judges import RoundOptions, judge_of
-from counterfoil.tasks.pool_retraining import RETRAINED, is_retrained
+from counterfoil.tasks.pool_retraining import RETRAINED
 from counterfoil.tasks.results import Tabular
 
 #: New lists of all models, from the pairs that were found right so far.
@@ -32,13 +32,6 @@ Retrain = Callable[[pa.Table], Sequence[Run | str | Path]]
 #: What a folder of rounds holds; models that were trained again are there before the rounds are.
 TABLES = ("positives.csv", "judgements.csv", "rounds.json")
 FILES = (*TABLES, RETRAINED)
-
-
-def why_foreign(folder: Path) -> str | None:
-    """Why the folder holds no rounds that were saved there, None where it does, or where it is free."""
-    there = [name for name in FILES if (folder / name).exists()]
-    own = not there or TABLES[-1] in there or is_retrained(folder)
-    return None if own else f"the folder holds other files ({', '.join(there)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -148,8 +148,7 @@ def publish(
             check_writable(Path(place), folder=True)
         found = _read(benchmark, options, feedback)
         if kind == "folder":
-            whose = partial(writing.why_foreign, name=found.name)
-            outputs.folder(Folder(Path(place), writing.FILES, whose, alone=True))
+            outputs.folder(Folder(Path(place), writing.FILES, alone=True))
         if found.path is not None:
             outputs.read(found.path)
         licence = licence or _stated(found)

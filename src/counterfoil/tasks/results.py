@@ -145,7 +145,7 @@ def write_page(
 
     check()
     html = page(comparisons, title=title, pictures=pictures, private=private)
-    write(path, html, command="compare", form="html", overwrite=overwrite)
+    write(path, html, command="compare", overwrite=overwrite)
 
 
 def measure_rows(run: Run) -> list[dict[str, Any]]:

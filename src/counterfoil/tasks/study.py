@@ -74,7 +74,6 @@ class StudyReport(Tabular):
         from counterfoil.studies.plan import NUMBERS
 
         found: dict[str, Any] = json.loads((self.path.parent / NUMBERS).read_text(encoding="utf-8"))
-        found.pop("written_by", None)
         return found
 
     def plot(self, *, benchmark: str | None = None) -> Any:

@@ -95,8 +95,9 @@ def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str,
     """The commands of each part, to be run in the tour's folder; `question` is the one that is explained."""
     seeded = f" --seed {seed}" if seed else ""
     made = [
-        f"counterfoil world build choices --n {sizes.questions} --size {sizes.pixels} --out {_BENCHMARK}",
-        f"counterfoil world build training --kind trohn-text --n {sizes.rows} --out {_TRAINING}",
+        f"counterfoil world build choices --n {sizes.questions} --size {sizes.pixels} --out {_BENCHMARK} "
+        "--overwrite",
+        f"counterfoil world build training --kind trohn-text --n {sizes.rows} --out {_TRAINING} --overwrite",
     ]
     for name, (recipe, batch) in _NETWORKS.items():
         made.append(
@@ -114,13 +115,15 @@ def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str,
         ),
         "ask": (
             f"counterfoil annotate create choose --from {_BENCHMARK} --out {_CAMPAIGN} --overwrite",
-            f"counterfoil annotate simulate {_CAMPAIGN} --people {sizes.people} --mix {mix} --out {_ANSWERS}",
+            f"counterfoil annotate simulate {_CAMPAIGN} --people {sizes.people} --mix {mix} --out {_ANSWERS} "
+            "--overwrite",
             f"counterfoil annotate agreement {_ANSWERS} --campaign {_CAMPAIGN}",
         ),
         "explain": (
-            f"counterfoil explain models/pairs {_BENCHMARK} --questions {question} --html explain.html",
+            f"counterfoil explain models/pairs {_BENCHMARK} --questions {question} --html explain.html "
+            "--overwrite",
         ),
-        "compare": ("counterfoil compare runs/* --html compare.html",),
+        "compare": ("counterfoil compare runs/* --html compare.html --overwrite",),
     }
 
 
@@ -231,7 +234,7 @@ class _Making:
         with self._timed("asking", f"asked {people} simulated people"):
             create_campaign("choose", _BENCHMARK, _CAMPAIGN, overwrite=True)
             found = annotate_simulate(_CAMPAIGN, people=people, mix=_MIX, feedback=self.feedback)
-            with guarded_file(_ANSWERS, command="annotate simulate", form="parquet", overwrite=False):
+            with guarded_file(_ANSWERS, command="annotate simulate", overwrite=True):
                 write_judgement_table(Path(_ANSWERS), found.judgements)
             agreed = annotate_agreement(_ANSWERS, campaign=_CAMPAIGN).to_arrow().to_pylist()[0]
         self.shown["people"] = Campaigned(
@@ -288,7 +291,7 @@ class _Making:
         with self._timed("comparing", "compared them"):
             found = compare([Path("runs", name) for name in sorted(SCORERS)], feedback=self._quiet)
             self.compared = found.with_images(data=Path(_BENCHMARK))
-            self.compared.to_html("compare.html")
+            self.compared.to_html("compare.html", overwrite=True)
 
     def explain(self) -> None:
         """Of the questions that the network gets wrong and people right, the one with the widest margin.
@@ -306,7 +309,7 @@ class _Making:
         with self._timed("explaining", "explained one wrong answer"):
             options = ExplainOptions(questions=[self.question], workers=0)
             found = explain("models/pairs", _BENCHMARK, options, feedback=self._quiet)
-            found.to_html("explain.html")
+            found.to_html("explain.html", overwrite=True)
         self.shown["explained"] = found.questions[0]
 
     def page(self) -> str:

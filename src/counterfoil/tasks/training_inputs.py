@@ -163,7 +163,7 @@ class Data:
 
 def folder(out: Path) -> Folder:
     """The folder of a training, to be declared."""
-    return Folder(out, checkpoint.FILES, partial(checkpoint.why_foreign, origin="recipe"))
+    return Folder(out, checkpoint.FILES, checkpoint.is_training)
 
 
 def data(wanted: TrainOptions, recipe: Recipe) -> Data:

@@ -25,7 +25,6 @@ from numpy import ndarray
 from counterfoil.data.forms import Ids
 from counterfoil.data.training_rows import IMAGE_ROLES, TrainingSet
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.outputs import overwriting
 from counterfoil.stats.sharing import numbered
 from counterfoil.store import writing
 from counterfoil.world.captions import OPENINGS, describe, text
@@ -244,48 +243,8 @@ def _said(keep: str | Filter | None) -> str:
 
 TRAIN, VALIDATION = "train.parquet", "validation.parquet"
 
-#: The key in a file's metadata that says it is ours.
-_MARK = b"counterfoil"
 #: Rows written at a time.
 _GROUP = 1000
-
-
-def check_folder(folder: Path) -> None:
-    """Raise `InputError` where `folder` holds anything but a training set that was saved here before."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError("not a folder", where=folder, hint="name a new folder to save the training set in")
-    others = _others(folder)
-    if others and not overwriting():
-        raise InputError(
-            "the folder holds other files",
-            where=folder,
-            given=others[0],
-            hint="name a new folder to save the training set in",
-        )
-
-
-def why_foreign(folder: Path) -> str | None:
-    """Why the folder holds no training set that was saved there before, None where it does."""
-    others = _others(folder)
-    return f"the folder holds other files ({', '.join(others[:3])})" if others else None
-
-
-def _others(folder: Path) -> list[str]:
-    """The names of what lies in the folder and is no part of a training set that was saved there."""
-    return [
-        path.name
-        for path in (sorted(folder.iterdir()) if folder.is_dir() else ())
-        # What a machine that stopped while saving leaves behind is ours too.
-        if not (path.name.startswith(".") and path.name.endswith(".part"))
-        and not (path.name in (TRAIN, VALIDATION) and _ours(path))
-    ]
-
-
-def _ours(path: Path) -> bool:
-    try:
-        return _MARK in (pq.read_schema(path).metadata or {})
-    except (pa.ArrowException, OSError):
-        return False
 
 
 def save_training(
@@ -296,11 +255,10 @@ def save_training(
     A row of either holds image, caption, negative_caption and negative_image, as far as there are any, and
     the groupings; an image is its bytes and a name. The last rows, at least `share` of them, are for
     validation: all rows of an image are on one side. Returns the number of rows of each. Files appear whole
-    or not at all; a set saved there before is replaced, and other files are not (`check_folder`).
+    or not at all, and replace those of a set saved there before.
 
-    Raises `InputError` for folders that hold something else and where a side would be empty.
+    Raises `InputError` where a side would be empty.
     """
-    check_folder(folder)
     training_rows, validation_rows = _divided(made.rows["image"], share, made.source or made.name)
     paths = folder / TRAIN, folder / VALIDATION
     for path in paths:
@@ -373,7 +331,7 @@ def _text(made: TrainingSet, at: int) -> str:
 
 
 def _schema(made: TrainingSet) -> pa.Schema:
-    """The columns, marked as ours, and as images for the package `datasets`."""
+    """The columns, as images for the package `datasets`."""
     names = [*made.rows, *made.groupings]
     picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     features = {
@@ -382,8 +340,5 @@ def _schema(made: TrainingSet) -> pa.Schema:
     }
     return pa.schema(
         [(name, picture if name in IMAGE_ROLES else pa.string()) for name in names],
-        metadata={
-            _MARK: json.dumps({"name": made.name, "source": made.source}),
-            "huggingface": json.dumps({"info": {"features": features}}),
-        },
+        metadata={"huggingface": json.dumps({"info": {"features": features}})},
     )

@@ -17,7 +17,7 @@ from counterfoil.data.forms import Choice, Search
 from counterfoil.data.forms.base import Form
 from counterfoil.data.publishing.facts import Provenance, Publication
 from counterfoil.data.publishing.licences import conflicts, find, stated
-from counterfoil.data.publishing.writing import CHECKSUMS, publish_folder, split_by_image, why_foreign
+from counterfoil.data.publishing.writing import CHECKSUMS, publish_folder, split_by_image
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.metrics.ranks import Positives
@@ -62,7 +62,6 @@ def test_checksums_are_of_all_files(published: Mapping[str, Any]) -> None:
         found = contents(which.folder)
         lines = found.pop(CHECKSUMS).decode().splitlines()
         assert lines == [f"{hashlib.sha256(found[path]).hexdigest()}  {path}" for path in sorted(found)]
-        assert why_foreign(which.folder, which.benchmark.name) is None
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -135,7 +134,6 @@ def test_files_of_others_are_never_replaced(sharing: Benchmark, tmp_path: Path) 
         publish_folder(sharing, tmp_path / "mine", CC_BY)
     publish_folder(sharing, tmp_path / "out", CC_BY)
     (tmp_path / "out" / "data" / "notes.txt").write_text("mine")
-    assert why_foreign(tmp_path / "out", sharing.name) == "the folder holds files that were changed since"
     with pytest.raises(InputError, match=r"other files; given: data/notes\.txt"):
         publish_folder(sharing, tmp_path / "out", CC_BY)
     (tmp_path / "file").write_text("")

@@ -256,18 +256,6 @@ def check_target(out: Path) -> None:
         raise InputError("the folder holds other files", where=out, given=given, hint="name a new folder")
 
 
-def why_foreign(folder: Path, name: str) -> str | None:
-    """Why `folder` holds no publication of the benchmark `name` as it was written; None where it does."""
-    try:
-        written = _checksums(folder)
-        same = set(written) == set(_paths(folder)) and all(
-            _digest(folder / path) == each for path, each in written.items()
-        )
-    except (OSError, UnicodeDecodeError):
-        return "the folder holds other files"
-    return own.why_foreign(folder, name) if same else "the folder holds files that were changed since"
-
-
 def _checksums(folder: Path) -> dict[str, str]:
     """The digests that were written, by path."""
     lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
