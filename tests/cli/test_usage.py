@@ -22,6 +22,10 @@ import pytest
             "given: estimate; run 'counterfoil evaluate' with",
         ),
         (("merge", "--help"), "the command was removed; given: merge; run the command once more without"),
+        (
+            ("build", "pool", "x", "--out", "y", "--retrain=coco"),
+            "the option was removed; given: --retrain; train on positives.csv with",
+        ),
     ],
 )
 def test_what_is_mistyped_is_one_line(counterfoil, typed: tuple[str, ...], said: str) -> None:

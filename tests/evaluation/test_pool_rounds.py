@@ -173,31 +173,6 @@ def test_a_scorer_judges(drawn: Benchmark, made) -> None:
     assert found.rounds[0].right == truth.rounds[0].right
 
 
-def test_new_lists_are_pooled(drawn: Benchmark, made, tmp_path: Path) -> None:
-    """What is found moves the models: their similarity grows where captions share words with positives."""
-    runs, _ = made
-    right = truth_of(drawn)
-    given: list[int] = []
-
-    def retrain(positives: pa.Table):
-        given.append(len(positives))
-        new = seen(right, np.random.default_rng(5), shared=0.3, own=0.6)
-        for name, values in zip(NAMES, new, strict=True):
-            answers = rank([drawn], Matrix(values.astype(np.float32)), top=60)[0]
-            result = evaluate(drawn, answers, scorer=name, draws=20)
-            save_run(tmp_path / str(len(given)) / name, drawn, answers, result, {})
-        return [tmp_path / str(len(given)) / name for name in NAMES]
-
-    options = RoundOptions(rounds=3, k=2, draws=0)
-    better = pool_rounds(runs, "world", options, retrain=retrain)
-    same = pool_rounds(runs, "world", options)
-    assert given == [each.all_right for each in better.rounds[:2]]
-    assert better.rounds[0].to_json() == same.rounds[0].to_json()
-    assert better.rounds[-1].recall > same.rounds[-1].recall
-    with pytest.raises(InputError, match="other names"):
-        pool_rounds(runs, "world", options, retrain=lambda _: runs[:2])
-
-
 @pytest.mark.parametrize(
     ("judge", "options", "message"),
     [

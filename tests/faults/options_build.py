@@ -109,18 +109,11 @@ OF_BUILDS: dict[str, dict[str, tuple[str, ...]]] = {
         "--people": ("-1", "x"),
         "--accuracy": ("2", "nan"),
         "--ids": ("nowhere.npz",),
-        "--retrain": ("nothing", "negclip", "coco", "pairs.csv"),
-        "--retrain-command": ("true {out}",),
-        "--start": ("x", "g1=first"),
-        "--set": ("steps=1",),
         "--seed": ("-1", "x"),
         "--json": ("photos", "new/rounds.json"),
         "--out": ("pairs.csv", LONG),
         "nowhere": ("",),
         "pairs.csv": ("",),
         "runs/a": ("",),
-    },
-    f"{ROUNDS} --rounds 2": {
-        "--retrain-command": ("true", "'true {out}", "false {out}", "true {out}", "nowhere {out}"),
     },
 }

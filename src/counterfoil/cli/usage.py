@@ -26,6 +26,13 @@ _OPTION_SYNONYMS = {
     "--num-workers": "--workers",
 }
 _VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
+#: Options that were removed, by command, and what to use instead.
+_REMOVED_OPTIONS = {
+    "build pool": dict.fromkeys(
+        ("--retrain", "--retrain-command", "--start", "--set"),
+        "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs",
+    )
+}
 
 
 def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
@@ -79,7 +86,11 @@ class Command(TyperCommand):
         return params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As Typer does it, with options as people type them."""
+        """As Typer does it, with options as people type them; one that was removed names its replacement."""
+        removed = _REMOVED_OPTIONS.get(ctx.command_path.partition("counterfoil ")[2], {})
+        for name in (arg.partition("=")[0] for arg in args):
+            if name in removed:
+                raise InputError("the option was removed", given=name, hint=removed[name])
         options = {name for each in self.get_params(ctx) for name in (*each.opts, *each.secondary_opts)}
         found: list[str] = super().parse_args(ctx, as_meant(args, options))
         return found

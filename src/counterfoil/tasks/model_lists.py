@@ -47,7 +47,8 @@ def load(
     found = [of_rankings(run.name, run.benchmark, run.answers.rankings) for run in runs]
     if device != "cpu":
         device = str(device_of(Options(device=device), where="--device"))
-    found += [_file(path, ids, device) for path in list_files(sources)]
+    paths = [Path(each) for each in sources if not isinstance(each, Run)]
+    found += [_file(path, ids, device) for path in paths if not path.is_dir()]
     names = [lists.name for lists in found]
     double = first_double(names)
     if double is not None:
@@ -55,12 +56,6 @@ def load(
             "two models have one name", given=double, hint="give each once, or rename files and folders"
         )
     return tuple(renumbered(lists, found[0]) for lists in found)
-
-
-def list_files(sources: Sequence[Run | str | Path]) -> list[Path]:
-    """The sources that are files of numbers: embeddings and similarities."""
-    paths = [Path(each) for each in sources if not isinstance(each, Run)]
-    return [path for path in paths if not path.is_dir()]
 
 
 def gallery_runs(sources: Sequence[Run | str | Path], *, widest: bool = False) -> list[Run]:

@@ -1,6 +1,6 @@
 """Pooling in rounds: propose, judge, merge, and again, with what each round cost, found and left behind."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import Direction
 from counterfoil.data.tables import DataTable
 from counterfoil.engine.session import Session
-from counterfoil.engine.top_lists import ModelLists, renumbered, top_lists
 from counterfoil.errors import InputError
 from counterfoil.evaluation.pool_rounds import PoolRound
 from counterfoil.evaluation.result import Run
@@ -24,14 +23,10 @@ from counterfoil.tasks.bias import AnnotatorStudy, bias
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.model_lists import chosen_queries, load
 from counterfoil.tasks.pool_judges import RoundOptions, judge_of
-from counterfoil.tasks.pool_retraining import RETRAINED
 from counterfoil.tasks.results import Tabular
 
-#: New lists of all models, from the pairs that were found right so far.
-Retrain = Callable[[pa.Table], Sequence[Run | str | Path]]
-#: What a folder of rounds holds; models that were trained again are there before the rounds are.
-TABLES = ("positives.csv", "judgements.csv", "rounds.json")
-FILES = (*TABLES, RETRAINED)
+#: What a folder of rounds holds.
+FILES = ("positives.csv", "judgements.csv", "rounds.json")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,8 +44,6 @@ class PoolRounds(Tabular):
     #: The bias of the models' proposals after each round; None where it cannot be told.
     biases: tuple[AnnotatorStudy | None, ...]
     remarks: tuple[str, ...] = ()
-    #: Whether the models were trained again between rounds.
-    retrained: bool = False
 
     rows_by = ("round", "model", "judgement", "positive")
 
@@ -140,13 +133,9 @@ class PoolRounds(Tabular):
             "where models find the same easy pairs, 'at least' is a lower bound, and 'graded' holds if no "
             "pair is out of every model's reach and no models are near copies, which the finds cannot show",
         )
-        learned = (
-            "models that were trained again learned from each other's finds, which makes them overlap: all "
-            "these estimates may be too low",
-        )
         if len(self.models) < 2:
             return self.remarks
-        return (*self.remarks, *rests, *(learned if self.retrained else ()))
+        return (*self.remarks, *rests)
 
     def __repr__(self) -> str:
         last = self.rounds[-1] if self.rounds else None
@@ -167,9 +156,9 @@ class PoolRounds(Tabular):
     def save(self, folder: str | Path) -> None:
         """Write positives.csv, judgements.csv (which `bias` reads) and rounds.json into a folder."""
         folder = Path(folder)
-        write_csv(folder / TABLES[0], self.positives)
-        write_csv(folder / TABLES[1], self.judgements)
-        write_json(folder / TABLES[2], self.to_json())
+        write_csv(folder / FILES[0], self.positives)
+        write_csv(folder / FILES[1], self.judgements)
+        write_json(folder / FILES[2], self.to_json())
 
 
 def _written(of: Population | None) -> str:
@@ -187,7 +176,6 @@ def pool_rounds(
     judge: str | Path | Benchmark | Judge,
     options: RoundOptions | None = None,
     *,
-    retrain: Retrain | None = None,
     gallery: Benchmark | None = None,
     session: Session | None = None,
     feedback: Feedback = SILENT,
@@ -197,12 +185,11 @@ def pool_rounds(
     `scores` are runs, run folders, embeddings (.npz) and similarities (.npy) of the same items. `judge` is
     "world" (runs over the drawn world's gallery, whose truth is known), a table of judgements, a benchmark
     whose right answers count, a scorer as KIND:WHAT with a threshold, or a function from a table of pairs to
-    gains. After each round but the last `retrain` gets the positives (image, caption, gain, round) and
-    returns the models' new lists, of as many models of the same names; without it lists are read further
-    down. Rounds end early where nothing is left to propose. `gallery` has the items where a scorer judges.
+    gains. Lists are read further down in every round, and rounds end early where nothing is left to propose.
+    `gallery` has the items where a scorer judges.
 
-    Raises `InputError` for a judge that cannot judge these pairs and for new models of other names,
-    `DataError` where galleries differ or files cannot be used.
+    Raises `InputError` for a judge that cannot judge these pairs, `DataError` where galleries differ or files
+    cannot be used.
     """
     options = options or RoundOptions()
     with feedback.busy("reading lists"):
@@ -223,46 +210,9 @@ def pool_rounds(
             break
         done.append(made)
         biases.append(_bias(scores, state.table(), options))
-        if retrain is not None and number < options.rounds:
-            result = PoolRounds(names, options.k, tuple(done), state.table(), tuple(biases))
-            scores = retrain(result.positives)
-            loaded = load(scores, ids=None if options.ids is None else Path(options.ids), widest=True)
-            if sorted(each.name for each in loaded) != sorted(names):
-                raise InputError(
-                    "retrained models have other names",
-                    given=", ".join(each.name for each in loaded),
-                    allowed=", ".join(names),
-                )
-            new = sorted((renumbered(each, models[0]) for each in loaded), key=lambda m: names.index(m.name))
-            state.remarks.append(_changes(number, len(result.positives), state, new))
-            state.models = new
     if not done:
         raise InputError("the models propose nothing", given=f"k {options.k}")
-    return PoolRounds(
-        names,
-        options.k,
-        tuple(done),
-        state.table(),
-        tuple(biases),
-        tuple(state.remarks),
-        retrained=retrain is not None and len(done) > 1,
-    )
-
-
-def _changes(number: int, pairs: int, state: PoolingState, new: Sequence[ModelLists]) -> str:
-    """A line about how many queries have other first items in the new lists, by model."""
-    changed = []
-    for before, after in zip(state.models, new, strict=True):
-        other = [
-            (top_lists(before, way, names, k) != top_lists(after, way, names, k)).any(axis=1)
-            for way, names in state.chosen.items()
-            for k in [min(state.k, before.depth[way], after.depth[way])]
-        ]
-        changed.append(f"{after.name} {100 * np.concatenate(other).mean():.0f} %")
-    return (
-        f"after round {number} the models gave new lists from {pairs:,} right pairs; queries with other "
-        f"first {state.k}: {', '.join(changed)}"
-    )
+    return PoolRounds(names, options.k, tuple(done), state.table(), tuple(biases), tuple(state.remarks))
 
 
 def _bias(
