@@ -464,7 +464,7 @@ def _with_prompt(like: Any, load: Callable[[str, Options], Any], argument: str, 
 
 #: What to do about a model that is neither here nor to be had.
 _NO_NETWORK = (
-    "load it once with a network, or name a local folder; given:, embeddings:, ckpt:, blind:, pixels:, "
+    "load it once with a network, or name a local folder; given:, embeddings:, ckpt:, blind:, "
     "people: and metric: without a model need no network"
 )
 

@@ -122,7 +122,7 @@ def methods_of(scorer: Any) -> tuple[str, ...]:
         raise InputError(
             "has no scores of new images and captions, so there is nothing to explain",
             where=scorer.identity.name,
-            allowed="dual encoders and scorers of pairs: models, functions, pixels:colours, ...",
+            allowed="dual encoders and scorers of pairs: models, functions, ...",
         )
     inside = [name for name, of in _INSIDE.items() if of(scorer) is not None]
     return (*inside, OCCLUSION.name)

@@ -227,7 +227,7 @@ _ENTRIES = (
     ScorerEntry(
         "pixels",
         "colours",
-        "reads colours from pixels and colour words from captions, and nothing else",
+        "for the drawn world: its colours against the colour words of captions, and nothing else",
         "pixels:colours",
         "counterfoil.scorers.baselines:load_pixels",
         embeds=False,
