@@ -40,8 +40,6 @@ def test_the_folder_is_a_scorer(spec: str, tmp_path: Path, questions: Path, coun
     assert said.code == 0, said.err
     result = json.loads(out.read_text())
     assert f"ckpt:{tmp_path / 'ckpt'}" in json.dumps(result)
-    again = counterfoil("evaluate", scorer, questions, "--device", "cpu", "--json", out, "--workers", 0)
-    assert again.code == 0, again.err
     # The same model as before it was saved gives the same answers.
     before = tmp_path / "before.json"
     start = f"open-clip:local-dir:{tmp_path / 'start'}"

@@ -60,7 +60,8 @@ def test_similarities_and_embeddings_are_given_and_compared(counterfoil, folder:
     vectors = np.random.default_rng(0).normal(size=(12, 6))
     np.savez(folder / "vectors.npz", captions=vectors)
     for scorer, name in ((f"given:{given}", "given"), (f"embeddings:{folder / 'vectors.npz'}", "vectors")):
-        said = counterfoil("evaluate", scorer, *asked(folder, "--out", folder / name, "--json", folder / "x"))
+        files = ("--out", folder / name, "--json", folder / "x", "--overwrite")
+        said = counterfoil("evaluate", scorer, *asked(folder, *files))
         assert said.code == 0, said.err
         if name == "given":
             assert accuracy(folder / "x") == 0.5

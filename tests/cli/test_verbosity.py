@@ -64,7 +64,7 @@ def test_every_command_has_both() -> None:
 def test_quiet_notes_nothing_and_prints_the_same(counterfoil, tmp_path) -> None:
     votes = tmp_path / "votes.csv"
     votes.write_text("winner,loser\n" + "a,b\n" * 8 + "b,a\n" * 3)
-    plot = ("--plot", tmp_path / "s.svg")
+    plot = ("--plot", tmp_path / "s.svg", "--overwrite")
     loud = counterfoil("preferences", votes, "--draws", 100, *plot, "--json", "-", "--verbose")
     quiet = counterfoil("preferences", votes, "--draws", 100, *plot, "--json", "-", "-q")
     assert json.loads(loud.out) == json.loads(quiet.out)
