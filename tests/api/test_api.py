@@ -168,7 +168,7 @@ def test_two_runs_are_compared_and_reported(bench: cf.Benchmark, table: Path) ->
     assert one.plot(["group"]) is not None
     found.to_html("report.html", title="Mine")
     page = Path("report.html").read_text()
-    assert "counterfoil report" in page
+    assert "<title>Mine</title>" in page
     assert str(table.parent) not in page
     with pytest.raises(InputError, match="the file exists"):
         found.to_html("report.html")

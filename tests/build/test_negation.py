@@ -16,7 +16,7 @@ from counterfoil.build.negation.rules import CATEGORIES, NEG_CLIP, SUGAR_CREPE, 
 from counterfoil.build.negation.wordnet import WordNet
 from counterfoil.build.steps.negate import Negate
 from counterfoil.build.steps.read import ReadRows
-from counterfoil.engine import Session
+from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import matches
