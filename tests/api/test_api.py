@@ -166,13 +166,14 @@ def test_two_runs_are_compared_and_reported(bench: cf.Benchmark, table: Path) ->
     pytest.importorskip("matplotlib")
     assert found.plot() is not None
     assert one.plot(["group"]) is not None
-    found.to_html("report.html", title="Mine")
+    found.to_html("report.html")
     page = Path("report.html").read_text()
     assert "<title>Mine</title>" in page
     assert str(table.parent) not in page
     with pytest.raises(InputError, match="the file exists"):
         found.to_html("report.html")
-    found.to_html("report.html", overwrite=True)
+    found.to_html("report.html", title="Mine", overwrite=True)
+    assert "Mine" in Path("report.html").read_text()
 
 
 def test_a_run_is_a_table_in_every_form(bench: cf.Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:

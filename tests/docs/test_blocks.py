@@ -46,7 +46,7 @@ NOT_HERE = {name: f"data/{name}" for name in ("bivlc", "winoground", "sugarcrepe
 OTHERS = {
     "nginx": "tests/annotate/server/test_behind_nginx.py",
     "caddyfile": "tests/test_deployment.py",
-    "xml": "nowhere: Mechanical Turk alone reads it",
+    "xml": "nowhere: Mechanical Turk reads it",
 }
 LANGUAGES = {"sh", "console", "python", "toml", *OTHERS}
 
