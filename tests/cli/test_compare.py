@@ -96,18 +96,8 @@ def test_data_that_are_named_are_where_pictures_come_from(counterfoil, runs: Pat
     save(quads(60, seed=1, size=32), tmp_path / "right")
     save(quads(60, seed=2, size=32), tmp_path / "wrong")
     page = tmp_path / "page.html"
-    compare = (
-        "compare",
-        runs,
-        "--draws",
-        100,
-        "--pictures",
-        "always",
-        "--html",
-        page,
-        "--overwrite",
-        "--data",
-    )
+    pictures = ("--pictures", "always", "--html", page, "--overwrite")
+    compare = ("compare", runs, "--draws", 100, *pictures, "--data")
     said = counterfoil(*compare, tmp_path / "right")
     assert said.code == 0, said.err
     assert "data:image" in page.read_text()
