@@ -142,12 +142,12 @@ WORDS: Mapping[str, str] = {
 def duration(seconds: float) -> str:
     """Seconds in words, no more exact than an estimate is.
 
-    >>> duration(8.2), duration(83), duration(840), duration(9000)
-    ('10 s', '1 min 20 s', '14 min', '2.5 h')
+    >>> duration(0.2), duration(8.2), duration(83), duration(840), duration(9000)
+    ('1 s', '10 s', '1 min 20 s', '14 min', '2.5 h')
     """
-    tens = max(1, round(seconds / 10))
+    tens = round(seconds / 10)
     if tens < 6:
-        return f"{10 * tens} s"
+        return f"{10 * tens or max(1, round(seconds))} s"
     minutes, rest = divmod(tens, 6)
     if minutes >= 90:
         return f"{seconds / 3600:,.1f} h"
