@@ -32,8 +32,7 @@ def pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (hub_reach, catalog):
-        monkeypatch.setattr(module, "unreachable", lambda: SAID)
+    monkeypatch.setattr(hub_reach, "unreachable", lambda: SAID)
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,15 @@ def lock_served(engine: sa.Engine, url: str, campaign: Campaign) -> Any:
         with refusals(url):
             # A connection of its own, out of the pool: the lock is the connection's.
             connection = sa.create_engine(url, poolclass=sa.pool.NullPool).connect()
-            if not connection.execute(sa.select(sa.func.pg_try_advisory_lock(SERVED))).scalar():
+            # The server takes a moment to learn that a process which held the lock was killed.
+            connection.execute(sa.text("SET lock_timeout = '5s'"))
+            try:
+                connection.execute(sa.select(sa.func.pg_advisory_lock(SERVED)))
+            except sa.exc.OperationalError as error:
                 connection.close()
-                raise taken
+                if getattr(error.orig, "sqlstate", None) != "55P03":
+                    raise
+                raise taken from None
             connection.commit()
         return connection
     return _locked_file(Path(engine.url.database or DATABASE), taken)

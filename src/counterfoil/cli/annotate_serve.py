@@ -1,6 +1,5 @@
 """`counterfoil annotate serve | links`: the pages of a campaign, and the links by which people come."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -59,11 +58,6 @@ def serve(
     """
     from counterfoil.cli import interrupts, terminal
     from counterfoil.tasks.annotate_serve import Addresses, serve_campaign
-
-    if os.environ.get("PROLIFIC_WEBHOOK_SECRET"):
-        terminal.note(
-            "Prolific's webhooks were removed: run 'counterfoil annotate prolific status --release' instead"
-        )
 
     def ready(found: Addresses) -> None:
         print(f"people      {found.people}")
