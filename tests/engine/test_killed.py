@@ -32,9 +32,9 @@ def start(
 
 
 def embedded(folder: Path) -> list[tuple[str, str]]:
-    """Everything any of the processes embedded, in order."""
+    """Everything any of the processes embedded, in order, but for a line that is being written."""
     log = folder / "log"
-    lines = log.read_text().splitlines() if log.exists() else []
+    lines = log.read_text().rpartition("\n")[0].splitlines() if log.exists() else []
     return [tuple(json.loads(line)) for line in lines]
 
 
