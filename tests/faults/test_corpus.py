@@ -68,7 +68,14 @@ def test_the_corpus_is_large_and_covers_every_command() -> None:
     assert commands - {case.command[0] for case in CASES} <= {"fetch", "cache", "report"}
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"{k}-{case.name}" for k, case in enumerate(CASES)])
+def _parameters() -> Iterator[object]:
+    """Every damaged file, and every third of the other cases: `make slow` runs them all."""
+    for number, case in enumerate(CASES):
+        marks = [] if case.subject in READERS or number % 3 == 0 else [pytest.mark.slow]
+        yield pytest.param(case, id=f"{number}-{case.name}", marks=marks)
+
+
+@pytest.mark.parametrize("case", list(_parameters()))
 def test_a_bad_input_is_one_line(case: Case, folder: Path) -> None:
     if case.subject in READERS:
         damages(case.subject)[case.kind](folder / case.subject)
