@@ -59,6 +59,7 @@ SMALLER = {
     ("rankings",): {"--draws": "200"},
     ("bias",): {"--draws": "200"},
     ("mix", "--task"): {"--points": "3"},
+    ("train",): {"--steps": "3"},
     ("explain",): {"--limit": "1"},
     ("world", "build"): {"--n": "70"},
 }
