@@ -4,7 +4,7 @@
     python benchmarks/annotation.py --quick                a tenth of it; --items N is any number
     python benchmarks/annotation.py --database URL         an empty PostgreSQL database
 
-Nine tenths of the answers are written at once; the rest are given one by one through `work.submit`, as a
+Nine tenths of the answers are written at once; the rest one by one by `work.record_answer`, as a
 server does, by one thread and then by many at the same time, each waiting for the disk. Memory is what the
 process takes at most beyond what it had when the campaign was open. The file system is that of the temporary
 folder (TMPDIR): on a disk that waits for its writes an answer takes what the disk takes.
@@ -115,13 +115,21 @@ def fill(db: Database, campaign: Campaign) -> int:
 def answer(db: Database, campaign: Campaign, number: int, times: int) -> list[float]:
     """Seconds of each of so many answers of a new person: the answer taken, the next item given."""
     link = entry.make_links(campaign, number)[-1]
-    person = entry.enter(db, campaign, worker=link, platform="link", parameters={}, now=1e6).person
-    entry.consent(db, person, 1e6)
-    found, seconds = work.standing(db, campaign, person, 1e6), []
+    with db.writing() as connection:
+        person = entry.enter(
+            connection, campaign, worker=link, platform="link", parameters={}, now=1e6
+        ).person
+        entry.consent(connection, person, 1e6)
+    with db.writing() as connection:
+        person = entry.person_by_id(connection, person.id)
+        state, seconds = work.work_state(connection, campaign, person, 1e6), []
     for at in range(times):
-        sent = work.Submission(found.assigned[0].lease, f"{number}-{at}", {"match": at % 2}, 3.0)
+        lease = state.assignments[0].lease
+        sent = work.AnswerIn(lease=lease, key=f"{number:04}-{at:04}", answer={"match": at % 2}, seconds=3.0)
         start = perf_counter()
-        found = work.submit(db, campaign, person, sent, 1e6 + at).standing
+        with db.writing() as connection:
+            person = entry.person_by_id(connection, person.id)
+            state = work.record_answer(connection, campaign, person, sent, 1e6 + at).work
         seconds.append(perf_counter() - start)
     return seconds
 

@@ -58,39 +58,54 @@ class Worker:
 
     def __post_init__(self) -> None:
         link = entry.make_links(self.campaign, self.number)[-1]
-        self.entered = entry.enter(
-            self.db, self.campaign, worker=link, platform="link", parameters={}, now=self.now
-        )
-        entry.consent(self.db, self.person, self.now, text=self.campaign.consent_in())
+        with self.db.writing() as connection:
+            self.entered = entry.enter(
+                connection, self.campaign, worker=link, platform="link", parameters={}, now=self.now
+            )
+            entry.consent(connection, self.person, self.now, text=self.campaign.consent_in())
 
     @property
     def person(self) -> Person:
         return self.entered.person
 
-    def standing(self, *, later: float = 0.0) -> work.Standing:
+    def state(self, *, later: float = 0.0) -> work.WorkState:
         self.now += later
-        return work.standing(self.db, self.campaign, self.person, self.now)
+        with self.db.writing() as connection:
+            person = entry.person_by_id(connection, self.person.id)
+            return work.work_state(connection, self.campaign, person, self.now)
 
-    def answer(self, assigned: work.Assigned, value: str | None = None, **changed: Any) -> work.Receipt:
-        """Send an answer to what is assigned, with a new key."""
+    def answer(self, assignment: work.Assignment, value: str | None = None, **changed: Any) -> work.Receipt:
+        """Send an answer to an assignment, with a new key."""
         self.sent += 1
         self.now += 2
-        item = assigned.item
+        item = assignment.item
         right = item.golden.get("match", [item.truth or "yes"])[0]
         value = value or (self.judge(item) if self.judge else right)
         sent: Mapping[str, Any] = {
-            "lease": assigned.lease,
-            "key": f"key-{self.sent}",
+            "lease": assignment.lease,
+            "key": f"key-{self.sent:04}",
             "answer": {"match": ("yes", "no").index(value)},
             "seconds": 1.5,
             **changed,
         }
-        return work.submit(self.db, self.campaign, self.person, work.Submission(**sent), self.now)
+        with self.db.writing() as connection:
+            person = entry.person_by_id(connection, self.person.id)
+            return work.record_answer(connection, self.campaign, person, work.AnswerIn(**sent), self.now)
 
-    def do(self, most: int = 10**6) -> work.Standing:
+    def end(self) -> None:
+        """End early."""
+        with self.db.writing() as connection:
+            work.end_work(connection, self.person, self.now)
+
+    def withdraw(self) -> Person:
+        with self.db.writing() as connection:
+            person = entry.person_by_id(connection, self.person.id)
+            return entry.withdraw(connection, self.campaign, person, self.now)
+
+    def do(self, most: int = 10**6) -> work.WorkState:
         """Answer until nothing is left, or so many items."""
-        found = self.standing()
-        while found.assigned and most:
-            found = self.answer(found.assigned[0]).standing
+        state = self.state()
+        while state.assignments and most:
+            state = self.answer(state.assignments[0]).work
             most -= 1
-        return found
+        return state

@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 
 from annotate.small_campaigns import Worker, make, pair, pairs
-from counterfoil.annotate import connecting, database, work
+from counterfoil.annotate import connecting, database
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import DATABASE, ITEMS, RECIPE, Campaign, items_table, open_campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
-from counterfoil.annotate.notes import set_value
-from counterfoil.annotate.tables import METADATA, sa
+from counterfoil.annotate.leases import release_expired
+from counterfoil.annotate.tables import METADATA, sa, set_meta_value
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.store import write_parquet
 
@@ -82,7 +82,7 @@ def test_an_older_database_is_migrated_and_keeps_its_answers(
             "digest": campaign.digest,
             "plan": json.dumps({name: getattr(campaign.recipe, name) for name in database._PLANNED}),
         }.items():
-            set_value(connection, key, value)
+            set_meta_value(connection, key, value)
         database._write_items(connection, campaign, ())
         connection.execute(
             sa.text(
@@ -268,11 +268,11 @@ def test_a_full_disk_refuses_answers_and_loses_none(tmp_path: Path) -> None:
     acknowledged: list[str] = []
 
     def answer_all() -> None:
-        first = worker.standing().assigned[0]
+        first = worker.state().assignments[0]
         while True:
             receipt = worker.answer(first)
             acknowledged.append(first.item.id)
-            first = receipt.standing.assigned[0]
+            first = receipt.work.assignments[0]
 
     with pytest.raises(StorageError, match=r"database\.sqlite: the disk is full; free some space"):
         answer_all()
@@ -280,7 +280,7 @@ def test_a_full_disk_refuses_answers_and_loses_none(tmp_path: Path) -> None:
     assert judgement_table(db, campaign)["item"].to_pylist() == acknowledged
     # With space again the same answer is taken.
     limits[0] = 2**30
-    assert worker.answer(worker.standing().assigned[0]).accepted
+    assert worker.answer(worker.state().assignments[0]).accepted
     assert counts(db).answers == len(acknowledged) + 1
     db.close()
 
@@ -298,13 +298,13 @@ def test_many_people_at_once_take_no_item_too_often(tmp_path: Path, new_database
         try:
             worker = Worker(beside if number % 4 == 0 else db, campaign, number)
             # The same answer comes twice, as from a page with a bad connection.
-            found = worker.standing()
-            while found.assigned:
-                receipt = worker.answer(found.assigned[0], key=f"{number}-{worker.sent}")
-                again = worker.answer(found.assigned[0], key=f"{number}-{worker.sent - 1}")
+            found = worker.state()
+            while found.assignments:
+                receipt = worker.answer(found.assignments[0], key=f"key-{number}-{worker.sent:04}")
+                again = worker.answer(found.assignments[0], key=f"key-{number}-{worker.sent - 1:04}")
                 assert receipt.accepted
                 assert again.repeated
-                found = again.standing
+                found = again.work
         except BaseException as error:
             errors.append(error)
 
@@ -350,12 +350,12 @@ from counterfoil.annotate.database import open_database
 campaign = open_campaign(Path(sys.argv[1]))
 db = open_database(campaign, sys.argv[2] or None, serve=True)
 workers = [Worker(db, campaign, int(sys.argv[3]) + at) for at in range(3)]
-found = [worker.standing() for worker in workers]
-while any(each.assigned for each in found):
+found = [worker.state() for worker in workers]
+while any(each.assignments for each in found):
     for at, worker in enumerate(workers):
-        if found[at].assigned:
-            first = found[at].assigned[0]
-            found[at] = worker.answer(first, key=first.lease).standing
+        if found[at].assignments:
+            first = found[at].assignments[0]
+            found[at] = worker.answer(first, key=first.lease).work
             print(first.lease, flush=True)
 """
 
@@ -384,7 +384,8 @@ def kill_while_answering(campaign: Campaign, address: str | None, times: int) ->
     assert len(stored) - len(set(acknowledged)) <= times
     check_once(db, campaign, overlap=3)
     # What the dead had before them goes to others.
-    work.release_expired(db, 1e9)
+    with db.writing() as connection:
+        release_expired(connection, 1e9)
     for number in range(90, 93):
         Worker(db, campaign, number, now=1e9).do()
     check_once(db, campaign, overlap=3)

@@ -15,8 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 import counterfoil
+from annotate.small_campaigns import Worker
 from counterfoil import catalog
-from counterfoil.annotate import adjudication, entry, work
+from counterfoil.annotate import adjudication, entry
 from counterfoil.annotate.answers import judgement_table
 from counterfoil.annotate.campaign import Campaign, open_campaign
 from counterfoil.annotate.data_sheet import data_sheet
@@ -58,16 +59,13 @@ def placed(page: WorkPage, values: Mapping[str, Any]) -> dict[str, Any]:
 def answered(campaign: Campaign, people: int, answers: Answers, url: str | None = None) -> Campaign:
     """The campaign with the answers of so many people, each until there is nothing left for them."""
     with closing(open_database(campaign, url)) as db:
-        for number, link in enumerate(entry.make_links(campaign, people)):
-            person = entry.enter(db, campaign, worker=link, platform="link", parameters={}, now=1.0).person
-            entry.consent(db, person, 1.0, text=campaign.consent_in())
-            now, standing = 1.0, work.standing(db, campaign, person, 1.0)
-            while standing.assigned:
-                now += 1
-                given = standing.assigned[0]
-                sent = placed(given.page, answers(given.item, number))
-                one = work.Submission(given.lease, f"{number}-{now}", sent, 2.0)
-                standing = work.submit(db, campaign, person, one, now).standing
+        for number in range(people):
+            worker = Worker(db, campaign, number + 1, now=1.0)
+            state = worker.state()
+            while state.assignments:
+                assignment = state.assignments[0]
+                answer = placed(assignment.page, answers(assignment.item, number))
+                state = worker.answer(assignment, "yes", answer=answer, seconds=2.0).work
     return campaign
 
 

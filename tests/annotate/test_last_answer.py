@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from annotate.small_campaigns import Worker, make, pairs
-from counterfoil.annotate import entry, work
 from counterfoil.annotate.agreement import campaign_agreement, counted
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.database import Database, open_database
@@ -44,11 +43,11 @@ def rows(db: Database, campaign: Any) -> list[tuple[str, str, str | None]]:
 def test_the_last_answer_can_be_changed_and_no_other(campaign_of: Any) -> None:
     campaign, db = campaign_of(pairs(3), overlap=1)
     person = Worker(db, campaign, 1)
-    first, second = person.standing().assigned
+    first, second = person.state().assignments
     person.answer(first, "yes", key="one-0001")
     changed = {"key": "two-0002", "replaces": "one-0001", "comment": "I had not seen the cat."}
     receipt = person.answer(first, "no", **changed)
-    assert (receipt.accepted, receipt.repeated, receipt.standing.done) == (True, False, 1)
+    assert (receipt.accepted, receipt.repeated, receipt.work.done) == (True, False, 1)
     stored = [(first.item.id, "no", "I had not seen the cat.")]
     assert rows(db, campaign) == stored
     # Sent again it is the same; what it replaced is late, whatever brings it.
@@ -66,9 +65,9 @@ def test_the_last_answer_can_be_changed_and_no_other(campaign_of: Any) -> None:
 def test_an_answer_is_changed_within_its_lease_also_when_all_is_done(campaign_of: Any) -> None:
     campaign, db = campaign_of(pairs(2), overlap=1, lease_minutes=10.0)
     person = Worker(db, campaign, 1)
-    _, last = person.standing().assigned
+    _, last = person.state().assignments
     assert person.do().state == "done"
-    key = f"key-{person.sent}"
+    key = f"key-{person.sent:04}"
     person.now += 300
     assert person.answer(last, "no", key="changed1", replaces=key).accepted
     person.now += 400
@@ -81,7 +80,7 @@ def test_golden_counts_and_adaptive_targets_follow_a_change(campaign_of: Any) ->
     campaign, db = campaign_of(pairs(1, golden=2), overlap=1, golden_share=0.9, golden_misses=2)
     person = Worker(db, campaign, 1)
     for _ in range(3):
-        each = person.standing().assigned[0]
+        each = person.state().assignments[0]
         right = each.item.golden.get("match", ["yes"])[0]
         if each.role == "golden":
             person.answer(each, {"yes": "no", "no": "yes"}[right], key="golden-1")
@@ -93,8 +92,8 @@ def test_golden_counts_and_adaptive_targets_follow_a_change(campaign_of: Any) ->
         assert connection.execute(sa.select(people.c.right, people.c.wrong)).one() == (1, 0)
     campaign, db = campaign_of(pairs(1), design="adaptive", overlap=2, most=5, certainty=0.9)
     one, two = Worker(db, campaign, 1), Worker(db, campaign, 2)
-    one.answer(one.standing().assigned[0], "yes")
-    mine = two.standing().assigned[0]
+    one.answer(one.state().assignments[0], "yes")
+    mine = two.state().assignments[0]
     two.answer(mine, "no", key="two-0001")
     assert counts(db).wanted == 1
     two.answer(mine, "yes", key="two-0002", replaces="two-0001")
@@ -105,13 +104,13 @@ def test_what_cannot_be_seen_is_no_answer_in_every_table(campaign_of: Any) -> No
     campaign, db = campaign_of(pairs(2, golden=1), overlap=2, golden_share=0.9, golden_misses=1)
     for number in (1, 2):
         person = Worker(db, campaign, number)
-        while assigned := person.standing().assigned:
+        while assigned := person.state().assignments:
             each = assigned[0]
             unseen = each.item.id == "0" or each.role == "golden" or (each.item.id, number) == ("1", 2)
-            receipt = person.answer(each, **({"answer": NOT_VISIBLE, "comment": "black"} if unseen else {}))
+            receipt = person.answer(each, **({"unseen": True, "comment": "black"} if unseen else {}))
             assert receipt.accepted
         # A golden item that cannot be seen is not answered wrong.
-        assert person.standing().state == "done"
+        assert person.state().state == "done"
     table = judgement_table(db, campaign)
     unseen = [row for row in table.to_pylist() if row["answer"] == NOT_VISIBLE]
     assert {row["item"] for row in unseen} == {"0", "1", "golden-0"}
@@ -133,23 +132,23 @@ def test_what_cannot_be_seen_is_no_answer_in_every_table(campaign_of: Any) -> No
 def test_a_test_item_that_cannot_be_seen_is_no_error(campaign_of: Any) -> None:
     campaign, db = campaign_of(pairs(1, onboarding=1), onboarding=1, onboarding_warnings=0)
     person = Worker(db, campaign, 1)
-    receipt = person.answer(person.standing().assigned[0], answer=NOT_VISIBLE)
+    receipt = person.answer(person.state().assignments[0], unseen=True)
     assert receipt.accepted
-    assert receipt.standing.state == "onboarding"
+    assert receipt.work.state == "onboarding"
     assert "see the items of the test" in receipt.notice
-    assert person.answer(receipt.standing.assigned[0]).standing.state == "work"
+    assert person.answer(receipt.work.assignments[0]).work.state == "work"
 
 
 def test_who_ends_early_keeps_what_counts_and_others_get_the_rest(campaign_of: Any) -> None:
     campaign, db = campaign_of(pairs(4), overlap=1, completion="DONE")
     person, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
-    person.answer(person.standing().assigned[0])
-    ahead = person.standing().assigned[0]
+    person.answer(person.state().assignments[0])
+    ahead = person.state().assignments[0]
     assert counts(db).leased == 2
-    work.end_here(db, person.person, person.now)
-    work.end_here(db, person.person, person.now)
-    standing = person.standing()
-    assert (standing.state, standing.done, standing.of, standing.code) == ("ended", 1, 1, "DONE")
+    person.end()
+    person.end()
+    state = person.state()
+    assert (state.state, state.done, state.of, state.code) == ("ended", 1, 1, "DONE")
     assert counts(db).leased == 0
     late = person.answer(ahead)
     assert (late.accepted, late.notice) == (False, "You have finished; what you did counts.")
@@ -157,17 +156,17 @@ def test_who_ends_early_keeps_what_counts_and_others_get_the_rest(campaign_of: A
     assert counts(db).answers == 4
     assert approve(db, [person.person.id], by="r", now=person.now) == 1
     # One who withdrew, or has not agreed, has nothing to end.
-    entry.withdraw(db, campaign, other.person, other.now)
-    work.end_here(db, other.person, other.now)
-    assert other.standing().state == "withdrawn"
+    other.withdraw()
+    other.end()
+    assert other.state().state == "withdrawn"
 
 
 def test_a_block_that_was_left_early_goes_to_another(campaign_of: Any) -> None:
     campaign, db = campaign_of(pairs(2), design="blocks", per_person=2, overlap=1)
     person, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
-    person.answer(person.standing().assigned[0])
-    work.end_here(db, person.person, person.now)
+    person.answer(person.state().assignments[0])
+    person.end()
     assert counts(db).answers == 1
-    assert other.standing(later=10).state == "work"
+    assert other.state(later=10).state == "work"
     assert other.do().state == "done"
     assert counts(db).answers == 2

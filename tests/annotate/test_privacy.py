@@ -39,7 +39,7 @@ def test_the_researcher_can_withdraw_a_person(db: Database, campaign: Campaign) 
     worker.do()
     other.do()
     assert withdraw_person(db, campaign, worker.person.id, 5.0) == 4
-    assert worker.standing().state == "withdrawn"
+    assert worker.state().state == "withdrawn"
     assert (counts(db).answers, counts(db).wanted) == (4, 4)
     assert withdraw_person(db, campaign, worker.person.id, 6.0) == 0
     with pytest.raises(InputError, match="no such person in this campaign; given: nobody"):

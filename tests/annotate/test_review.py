@@ -45,7 +45,7 @@ def test_a_rejected_persons_answers_leave_and_their_items_are_open_again(
     assert Worker(db, campaign, 3).do().state == "done"
     assert counts(db).wanted == 0
     # Whoever was rejected gets nothing more to do.
-    assert not first.standing().assigned
+    assert not first.state().assignments
     found = reviews(db)[first.person.id]
     assert (found.decision, found.reason, found.by, found.at) == ("rejected", "Too fast.", "ann", 5.0)
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from annotate.small_campaigns import Worker, make, pair, pairs
-from counterfoil.annotate import entry, situation, work
+from counterfoil.annotate import entry, leases, next_items, work
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import SECRETS, Campaign
 from counterfoil.annotate.database import Database, open_database
 from counterfoil.annotate.forms.base import WorkItem
+from counterfoil.annotate.leases import release_expired
 from counterfoil.errors import InputError
 
 
@@ -47,11 +48,12 @@ def test_a_queue_goes_round_all_items_before_it_begins_again(tmp_path: Path) -> 
             # What the one before left without an answer has expired.
             worker = Worker(db, campaign, number, now=1_000.0 * number)
             for _ in range(4):
-                worker.answer(worker.standing().assigned[0])
+                worker.answer(worker.state().assignments[0])
             if number == 3:
                 # Their answers are deleted, and what they had is free again.
-                entry.withdraw(db, campaign, worker.person, worker.now)
-        work.release_expired(db, 1e9)
+                worker.withdraw()
+        with db.writing() as connection:
+            release_expired(connection, 1e9)
         table = judgement_table(db, campaign)
     of_item = Counter(table["item"].to_pylist())
     assert sum(of_item.values()) == 24
@@ -60,36 +62,29 @@ def test_a_queue_goes_round_all_items_before_it_begins_again(tmp_path: Path) -> 
 
 def test_a_repeated_submission_gets_the_same_receipt(queue: tuple[Database, Campaign]) -> None:
     worker = Worker(*queue, 1)
-    first = worker.standing().assigned[0]
-    assert worker.answer(first, "no", key="k").accepted
-    again = worker.answer(first, "no", key="k")
+    first = worker.state().assignments[0]
+    assert worker.answer(first, "no", key="key-once").accepted
+    again = worker.answer(first, "no", key="key-once")
     assert (again.accepted, again.repeated) == (True, True)
     with pytest.raises(InputError, match="another answer was sent with this key"):
-        worker.answer(first, "yes", key="k")
-    other = worker.answer(first, "yes", key="other")
+        worker.answer(first, "yes", key="key-once")
+    other = worker.answer(first, "yes", key="key-other")
     assert (other.accepted, other.notice) == (False, "You had answered this item; your first answer counts.")
     assert judgement_table(*queue)["answer"].to_pylist() == ["no"]
 
 
 def test_another_persons_lease_is_refused(queue: tuple[Database, Campaign]) -> None:
     mine, theirs = Worker(*queue, 1), Worker(*queue, 2)
-    assigned = mine.standing().assigned[0]
+    assigned = mine.state().assignments[0]
     with pytest.raises(InputError, match="not yours"):
         theirs.answer(assigned)
     with pytest.raises(InputError, match="not yours"):
         mine.answer(assigned, lease="' OR 1=1 --")
 
 
-@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), 1e9])
-def test_times_that_are_none_are_refused(queue: tuple[Database, Campaign], seconds: float) -> None:
-    worker = Worker(*queue, 1)
-    with pytest.raises(InputError, match="no time in seconds"):
-        worker.answer(worker.standing().assigned[0], seconds=seconds)
-
-
 def test_no_time_is_longer_than_the_lease(queue: tuple[Database, Campaign]) -> None:
     worker = Worker(*queue, 1)
-    worker.answer(worker.standing().assigned[0], seconds=5_000.0)
+    worker.answer(worker.state().assignments[0], seconds=5_000.0)
     assert judgement_table(*queue)["seconds"].to_pylist() == [2.0]
 
 
@@ -97,17 +92,18 @@ def test_what_expires_goes_to_others_and_a_late_answer_counts_only_where_wanted(
     campaign = make(tmp_path / "c", [pair("1")], overlap=1, lease_minutes=1)
     db = open_database(campaign, durable=False)
     slow, other = Worker(db, campaign, 1), Worker(db, campaign, 2)
-    late = slow.standing().assigned[0]
-    assert other.standing().state == "full"
-    taken = other.standing(later=61).assigned[0]
+    late = slow.state().assignments[0]
+    assert other.state().state == "full"
+    taken = other.state(later=61).assignments[0]
     slow.now = other.now
     refused = slow.answer(late)
-    assert (refused.accepted, refused.standing.state) == (False, "full")
+    assert (refused.accepted, refused.work.state) == (False, "full")
     assert "too late" in refused.notice
     # The other one lets it expire as well: now the late answer is wanted.
-    assert work.release_expired(db, other.now + 61) == 1
+    with db.writing() as connection:
+        assert release_expired(connection, other.now + 61) == 1
     slow.now = other.now + 61
-    assert slow.answer(late, key="again").accepted
+    assert slow.answer(late, key="key-again").accepted
     assert not other.answer(taken).accepted
     assert counts(db).answers == 1
     db.close()
@@ -134,17 +130,17 @@ def test_the_second_error_of_the_test_disqualifies(tmp_path: Path, errors: int, 
     campaign = make(tmp_path / "c", pairs(4, onboarding=12), overlap=1, onboarding=10)
     db = open_database(campaign, durable=False)
     worker = Worker(db, campaign, 1)
-    found = worker.standing()
+    found = worker.state()
     assert (found.state, found.of) == ("onboarding", 10)
     for error in range(errors):
-        first = found.assigned[0]
+        first = found.assignments[0]
         wrong = {"yes": "no", "no": "yes"}[first.item.golden["match"][0]]
         receipt = worker.answer(first, wrong)
-        found = receipt.standing
+        found = receipt.work
         assert receipt.accepted
         if error == 0:
             assert "not right" in receipt.notice
-            assert found.assigned[0].item == first.item
+            assert found.assignments[0].item == first.item
     assert worker.do().state == state
     assert len(judgement_table(db, campaign)) == (0 if errors == 2 else 4)
     everything = judgement_table(db, campaign, everything=True)
@@ -169,13 +165,13 @@ def test_too_many_golden_misses_set_answers_aside(tmp_path: Path) -> None:
 
 def test_places_are_counted_to_the_end(queue: tuple[Database, Campaign]) -> None:
     worker = Worker(*queue, 1)
-    found = worker.standing()
+    found = worker.state()
     places = []
-    while found.assigned:
-        ahead = [each.position - found.done for each in found.assigned]
+    while found.assignments:
+        ahead = [each.position - found.done for each in found.assignments]
         assert ahead == [1, 2][: len(ahead)]
-        places.append((found.assigned[0].position, found.of))
-        found = worker.answer(found.assigned[0]).standing
+        places.append((found.assignments[0].position, found.of))
+        found = worker.answer(found.assignments[0]).work
     # Six pairs, and a golden one in every four pages.
     assert places == [(at + 1, 8) for at in range(len(places))]
     assert found.done == len(places) in (7, 8)
@@ -184,34 +180,30 @@ def test_places_are_counted_to_the_end(queue: tuple[Database, Campaign]) -> None
 def test_pausing_stops_new_items_at_once_and_takes_what_was_begun(queue: tuple[Database, Campaign]) -> None:
     db, _ = queue
     worker = Worker(*queue, 1)
-    first = worker.standing().assigned[0]
+    first = worker.state().assignments[0]
     work.set_running(db, "paused", worker.now)
-    assert worker.standing().state == "paused"
+    assert worker.state().state == "paused"
     receipt = worker.answer(first)
-    assert (receipt.accepted, receipt.standing.state, receipt.standing.assigned) == (True, "paused", ())
+    assert (receipt.accepted, receipt.work.state, receipt.work.assignments) == (True, "paused", ())
     work.set_running(db, "open", worker.now)
-    assert worker.standing().state == "work"
+    assert worker.state().state == "work"
     work.set_running(db, "stopped", worker.now)
-    assert worker.standing().state == "done"
-    assert Worker(*queue, 2).standing().state == "full"
+    assert worker.state().state == "done"
+    assert Worker(*queue, 2).state().state == "full"
 
 
 def test_withdrawal_deletes_answers_and_gives_items_back(queue: tuple[Database, Campaign]) -> None:
     db, campaign = queue
     worker = Worker(*queue, 1)
-    first = worker.do(4).assigned[0]
-    gone = entry.withdraw(db, campaign, worker.person, worker.now)
-    assert gone.state == "withdrawn"
+    first = worker.do(4).assignments[0]
+    assert worker.withdraw().state == "withdrawn"
     assert len(judgement_table(db, campaign, everything=True)) == 0
     found = counts(db)
     assert (found.answers, found.wanted, found.leased) == (0, 12, 0)
-    assert worker.standing().state == "withdrawn"
+    assert worker.state().state == "withdrawn"
     late = worker.answer(first)
     assert (late.accepted, late.notice) == (False, "You have withdrawn, and your answers were deleted.")
-    again = entry.enter(
-        db, campaign, worker=entry.make_links(campaign, 1)[0], platform="link", parameters={}, now=2.0
-    )
-    assert again.person.state == "withdrawn"
+    assert Worker(db, campaign, 1).person.state == "withdrawn"
 
 
 @pytest.mark.parametrize("design", ["queue", "blocks"])
@@ -229,8 +221,8 @@ def test_nobody_judges_what_they_made(tmp_path: Path, design: str) -> None:
     db = open_database(campaign, durable=False)
     for number, expected in ((1, ["0"]), (2, ["1", "2"])):
         worker = Worker(db, campaign, number)
-        before = worker.standing()
-        assert before.assigned[0].item.id in expected
+        before = worker.state()
+        assert before.assignments[0].item.id in expected
     assert worker.person.id != author
     assert Worker(db, campaign, 1).person.id == author
     db.close()
@@ -273,16 +265,16 @@ def test_blocks_are_one_persons_and_go_to_others_whole(tmp_path: Path) -> None:
     )
     db = open_database(campaign, durable=False)
     slow, second, third = (Worker(db, campaign, number) for number in (1, 2, 3))
-    first = slow.standing().assigned[0]
+    first = slow.state().assignments[0]
     slow.answer(first)
     assert second.do().state == "done"
-    assert third.standing().state == "full"
+    assert third.state().state == "full"
     # An answer keeps the block a minute longer.
-    assert third.standing(later=58).state == "full"
-    end = third.do() if third.standing(later=10).assigned else None
+    assert third.state(later=58).state == "full"
+    end = third.do() if third.state(later=10).assignments else None
     assert end is not None
     assert (end.state, end.done) == ("done", 2)
-    assert slow.standing().state == "full"
+    assert slow.state().state == "full"
     found = counts(db)
     assert (found.answers, found.set_aside, found.complete, found.blocks_done) == (4, 1, 4, 2)
     db.close()
@@ -294,14 +286,17 @@ def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) ->
 
     def come(assignment: str) -> list[int]:
         parameters = {"workerId": "W1", "assignmentId": assignment}
-        came = entry.enter(db, campaign, worker="W1", platform="mturk", parameters=parameters, now=1.0).person
-        entry.consent(db, came, 1.0)
+        worker = Worker(db, campaign, 1)
+        with db.writing() as connection:
+            worker.entered = entry.enter(
+                connection, campaign, worker="W1", platform="mturk", parameters=parameters, now=1.0
+            )
+            entry.consent(connection, worker.person, 1.0)
         totals: list[int] = []
-        found = work.standing(db, campaign, came, 1.0)
-        while found.assigned:
-            totals.append(found.of)
-            sent = work.Submission(found.assigned[0].lease, f"{assignment}{found.done}", {"match": 0}, 0.5)
-            found = work.submit(db, campaign, came, sent, 2.0).standing
+        state = worker.state()
+        while state.assignments:
+            totals.append(state.of)
+            state = worker.answer(state.assignments[0], key=f"key-{assignment}-{state.done:04}").work
         return totals
 
     assert [come("a"), come("a"), come("b"), come("c")] == [[2, 2], [], [4, 4], []]
@@ -311,11 +306,18 @@ def test_who_comes_with_another_assignment_gets_another_block(tmp_path: Path) ->
 
 def test_what_every_answer_asks_is_found_by_an_index(queue: tuple[Database, Campaign]) -> None:
     db, _ = queue
-    own = "EXPIRED", "NEXT", "GOLDEN", "OF_QUEUE", "OF_BLOCKS", "_ASKED"
-    statements = [getattr(situation, name) for name in own]
+    statements = (
+        entry.BY_TOKEN,
+        leases.FIND,
+        leases.EXPIRED,
+        next_items.QUEUE,
+        next_items.BLOCKS,
+        next_items.NEXT,
+        next_items.GOLDEN,
+    )
     with db.reading() as connection:
         for statement in statements:
-            text = str(statement.statement.compile(db.engine))
+            text = str(statement.compile(db.engine))
             rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {text}", ("x",) * text.count("?")).all()
             steps = [row.detail for row in rows]
             assert not [step for step in steps if step.startswith("SCAN")], steps

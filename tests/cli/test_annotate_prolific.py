@@ -33,8 +33,9 @@ class ProlificWorker(Worker):
         given = [("PROLIFIC_PID", self.pid), ("STUDY_ID", "s"), ("SESSION_ID", self.session)]
         visit = campaign_platform("prolific", "C").visit(given)
         come = {"worker": visit.person, "platform": "prolific", "parameters": dict(given)}
-        self.entered = entry.enter(self.db, self.campaign, now=self.now, **come)
-        entry.consent(self.db, self.person, self.now)
+        with self.db.writing() as connection:
+            self.entered = entry.enter(connection, self.campaign, now=self.now, **come)
+            entry.consent(connection, self.person, self.now)
 
 
 @pytest.fixture
@@ -97,7 +98,7 @@ def test_a_campaign_on_prolific(prolific, fake: FakeProlific, folder: Path, tmp_
         ann, bob, cyd = (entered(db, campaign, fake, study, who) for who in ("ann", "bob", "cyd"))
         assert ann.do().state == "done"
         fake.finish(ann.session, codes["completed"])
-        bob.answer(bob.standing().assigned[0])
+        bob.answer(bob.state().assignments[0])
         fake.end(bob.session, "RETURNED")
         # Typed in by somebody who is not on Prolific.
         stranger = type("eve", (ProlificWorker,), {"pid": "eve", "session": "none"})

@@ -3,38 +3,44 @@
 All functions work within a writing transaction, which holds the whole database.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.lease import Lease, issue, new_lease
-from counterfoil.annotate.notes import log
-from counterfoil.annotate.returns import set_aside
-from counterfoil.annotate.situation import Situation
-from counterfoil.annotate.tables import block_items, blocks, items, leases, people, sa
+from counterfoil.annotate.entry import Person
+from counterfoil.annotate.leases import Lease, invalidate, issue, new_lease
+from counterfoil.annotate.tables import block_items, blocks, items, leases, log_event, people, sa
 
 
 def items_of_block(
-    connection: sa.Connection, campaign: Campaign, situation: Situation, now: float, ahead: int
+    connection: sa.Connection,
+    campaign: Campaign,
+    person: Person,
+    unanswered: Sequence[Lease],
+    now: float,
+    ahead: int,
 ) -> tuple[Lease, ...]:
-    """The next items of a person's block, at most `ahead`; of a new block where one is wanted and free."""
-    person = situation.person
-    mine = connection.execute(sa.select(blocks).where(blocks.c.person == person)).all()
+    """The next items of a person's block, at most `ahead`; of a new block where one is wanted and free.
+
+    `unanswered` are the person's leases without an answer.
+    """
+    mine = connection.execute(sa.select(blocks).where(blocks.c.person == person.id)).all()
     block = next((row.id for row in mine if not row.done), None)
-    if block is None and len(mine) < situation.wanted:
-        block = _take_block(connection, campaign, person, now)
+    if block is None and len(mine) < person.wanted:
+        block = _take_block(connection, campaign, person.id, now)
     if block is None:
         return ()
     expires = connection.execute(sa.select(blocks.c.expires).where(blocks.c.id == block)).scalar_one()
-    found = [lease for lease in situation.unanswered if lease.block == block][:ahead]
-    given = sa.select(sa.func.count()).where(leases.c.person == person, leases.c.block == block)
-    place = connection.execute(given).scalar_one()
+    before = [lease for lease in unanswered if lease.block == block][:ahead]
+    issued = sa.select(sa.func.count()).where(leases.c.person == person.id, leases.c.block == block)
+    place = connection.execute(issued).scalar_one()
     members = sa.select(block_items.c.item).where(block_items.c.block == block, block_items.c.place >= place)
-    ordered = members.order_by(block_items.c.place).limit(ahead - len(found))
+    ordered = members.order_by(block_items.c.place).limit(ahead - len(before))
     for item in connection.execute(ordered).scalars().all():
-        lease = new_lease(campaign, person, item, place, now, expires)
-        found.append(issue(connection, replace(lease, block=block)))
+        lease = new_lease(campaign, person.id, item, place, now, expires)
+        before.append(issue(connection, replace(lease, block=block)))
         place += 1
-    return tuple(found)
+    return tuple(before)
 
 
 def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now: float) -> int | None:
@@ -56,10 +62,10 @@ def _take_block(connection: sa.Connection, campaign: Campaign, person: str, now:
     if row is None:
         return None
     if row.person is not None:
-        n = set_aside(connection, campaign, row.person, block=row.id)
+        n = invalidate(connection, campaign, row.person, block=row.id)
         lost = sa.update(people).where(people.c.id == row.person)
         connection.execute(lost.values(done=people.c.done - n))
-        log(connection, now, "block returned", row.person, f"block {row.id}, {n} answers set aside")
+        log_event(connection, now, "block returned", row.person, f"block {row.id}, {n} answers set aside")
     expires = now + 60 * campaign.recipe.block_minutes
     taken = sa.update(blocks).where(blocks.c.id == row.id)
     connection.execute(taken.values(person=person, expires=expires, done=False))

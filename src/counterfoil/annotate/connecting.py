@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from counterfoil.annotate.campaign import DATABASE, Campaign
-from counterfoil.annotate.statements import doubt_ahead, write_waiting
 from counterfoil.annotate.tables import sa
 from counterfoil.errors import DataError, InputError, MissingExtraError, StorageError
 
@@ -51,11 +50,9 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
     try:
         if not address.startswith("sqlite"):
             # The connection that was used last is the next one: it has its statements prepared.
-            engine = sa.create_engine(
+            return sa.create_engine(
                 address, pool_size=8, max_overflow=32, pool_pre_ping=True, pool_use_lifo=True
             )
-            sa.event.listen(engine, "before_cursor_execute", _write_before)
-            return engine
         engine = sa.create_engine(
             address, pool_size=8, max_overflow=32, connect_args={"timeout": _WAIT, "check_same_thread": False}
         )
@@ -66,8 +63,8 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
     def prepare(connection: Any, record: object) -> None:
         # Transactions begin where `begin` says so, not where the driver thinks that one is needed.
         connection.isolation_level = None
-        # The log is waited for by `Database.writing`, for several writers at once.
-        mode = "NORMAL" if durable else "OFF"
+        # With FULL a commit is on the disk when it returns.
+        mode = "FULL" if durable else "OFF"
         for line in (
             "journal_mode = WAL",
             f"synchronous = {mode}",
@@ -82,12 +79,6 @@ def engine_of(address: str, durable: bool = True) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     return engine
-
-
-def _write_before(connection: sa.Connection, *given: object) -> None:
-    """What waits to be written (`annotate.statements`) comes before what is run without it."""
-    write_waiting(connection)
-    doubt_ahead(connection)
 
 
 @contextmanager

@@ -9,19 +9,26 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from counterfoil.annotate import assignment, statements
+from counterfoil.annotate import assignment
 from counterfoil.annotate.campaign import DATABASE, Campaign
 from counterfoil.annotate.connecting import SERVED, address_of, engine_of, hidden, lock_served, refusals
-from counterfoil.annotate.flushing import SharedFlush
-from counterfoil.annotate.notes import set_value, value_of
-from counterfoil.annotate.tables import answers, block_items, blocks, items, leases, people, sa
+from counterfoil.annotate.tables import (
+    answers,
+    block_items,
+    blocks,
+    items,
+    leases,
+    meta_value,
+    people,
+    sa,
+    set_meta_value,
+)
 from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.store import digest, owner_only
 
@@ -32,7 +39,7 @@ _PLANNED = ("design", "seed", "overlap", "per_person", "golden_per_block", "peop
 #: Those that came later, and what they were before: a plan without them is an older one.
 _BEFORE = {"people_per_block": 1, "by_direction": False}
 #: What the one who writes holds in PostgreSQL.
-_LOCK = statements.PreparedStatement(sa.text("LOCK TABLE alembic_version IN EXCLUSIVE MODE"))
+_LOCK = sa.text("LOCK TABLE alembic_version IN EXCLUSIVE MODE")
 #: Rows of one statement when tables are filled.
 _CHUNK = 5_000
 
@@ -43,7 +50,6 @@ class Database:
 
     url: str
     engine: sa.Engine
-    flush: SharedFlush | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _served: Any = None
 
@@ -58,56 +64,11 @@ class Database:
 
         Raises `StorageError` where the disk is full or the database cannot be reached.
         """
-        # Threads of a server wait here and not in the database, which would have them ask again and again.
-        with self._lock:
-            with refusals(self.url), self._begin(writing=True) as connection:
-                if not self.is_sqlite:
-                    _LOCK.run(connection)
-                before = self._changes(connection)
-                try:
-                    yield connection
-                except BaseException:
-                    statements.forget_waiting(connection)
-                    raise
-                statements.write_waiting(connection)
-                changed = self._changes(connection) > before
-            if self.flush is None:
-                return
-            self.flush.written += changed
-            written = self.flush.written
-        # Who has changed nothing may have read what another one waits for, and waits for it as well.
-        self.flush.wait(written)
-
-    def write_together(
-        self, writes: Sequence[statements.Write], questions: Sequence[statements.Ask | None] = ()
-    ) -> list[Any]:
-        """What each of several writes returns or raises, all done in one transaction where none raises.
-
-        Where one does nothing is kept of it, and each has a transaction of its own. So a write may run twice,
-        the first time for nothing. `questions` are what writes ask first, which is asked ahead. All is on the
-        disk when this returns.
-        """
-        if len(writes) > 1:
-            try:
-                with self.writing() as connection:
-                    found = []
-                    for write, ask in zip_longest(writes, questions[1:]):
-                        statements.ask_ahead(connection, None if ask is None else ask(connection))
-                        found.append(write(connection))
-                    statements.ask_ahead(connection, None)
-            except Exception:
-                # Of a commit that failed, too: what became of it each finds out for itself.
-                found = []
-            if found:
-                return found
-        return [self._write_alone(write) for write in writes]
-
-    def _write_alone(self, write: statements.Write) -> Any:
-        try:
-            with self.writing() as connection:
-                return write(connection)
-        except Exception as error:
-            return error
+        # Threads wait here and not in the database, which would have them ask again and again.
+        with self._lock, refusals(self.url), self._begin(writing=True) as connection:
+            if not self.is_sqlite:
+                connection.execute(_LOCK)
+            yield connection
 
     @contextmanager
     def changing_tables(self) -> Iterator[sa.Connection]:
@@ -124,11 +85,6 @@ class Database:
         options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         with refusals(self.url), self._begin(**options) as connection:
             yield connection
-
-    def _changes(self, connection: sa.Connection) -> int:
-        """Rows that a connection to SQLite has changed since it was opened; 0 of others."""
-        raw: Any = connection.connection.driver_connection
-        return raw.total_changes if self.is_sqlite else 0
 
     @contextmanager
     def _begin(self, **options: Any) -> Iterator[sa.Connection]:
@@ -158,8 +114,6 @@ def open_database(
     address = address_of(campaign, url)
     database = Database(address, engine_of(address, durable))
     fresh = _check_emptied(database)
-    if database.is_sqlite and durable:
-        database.flush = SharedFlush(Path(f"{database.engine.url.database}-wal"))
     try:
         if serve:
             database._served = lock_served(database.engine, address, campaign)
@@ -264,7 +218,7 @@ def _fill(database: Database, campaign: Campaign) -> None:
         "plan": json.dumps(plan),
     }
     with database.reading() as connection:
-        found = {key: value_of(connection, key) for key in facts}
+        found = {key: meta_value(connection, key) for key in facts}
     if found == facts:
         return
     where = str(campaign.folder)
@@ -272,7 +226,7 @@ def _fill(database: Database, campaign: Campaign) -> None:
         raise DataError("the database is another campaign's", where=where, hint="name one of its own")
     planned = _plan(campaign)
     with database.writing() as connection:
-        found = {key: value_of(connection, key) for key in facts}
+        found = {key: meta_value(connection, key) for key in facts}
         if found == facts:
             return
         if connection.execute(sa.select(answers.c.number).limit(1)).first() is None:
@@ -286,7 +240,7 @@ def _fill(database: Database, campaign: Campaign) -> None:
         else:
             _raise_overlap(connection, json.loads(found["plan"]), plan, where)
         for key, value in facts.items():
-            set_value(connection, key, value)
+            set_meta_value(connection, key, value)
 
 
 def _plan(campaign: Campaign) -> tuple[tuple[int, ...], ...]:

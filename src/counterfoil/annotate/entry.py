@@ -1,7 +1,7 @@
 """Entry: who takes part, by which token, with whose consent, and until they withdraw.
 
 The id of a worker is hashed with the campaign's salt before it reaches the database, so that neither the
-database nor an export of it says who took part.
+database nor an export of it says who took part. All functions work within a transaction.
 """
 
 import hashlib
@@ -12,16 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.database import Database
-from counterfoil.annotate.notes import log
-from counterfoil.annotate.returns import set_aside
-from counterfoil.annotate.situation import Who, unknown_token
-from counterfoil.annotate.statements import PreparedStatement
-from counterfoil.annotate.tables import answers, leases, people, sa, tokens
+from counterfoil.annotate.leases import invalidate
+from counterfoil.annotate.tables import answers, leases, log_event, meta, people, sa, tokens
 from counterfoil.errors import InputError
 
 #: Tokens of a person that are valid at once: pages left open in other tabs go on.
 _TOKENS = 8
+#: What the owner of an unknown token is told.
+UNKNOWN_TOKEN = "no such page; open the link that you were given once more"
 #: Longest id of a worker, and characters of all parameters.
 _LONGEST, _PARAMETERS = 200, 4_000
 
@@ -30,7 +28,10 @@ _LONGEST, _PARAMETERS = 200, 4_000
 class Person:
     """Who takes part; `state` is consent, onboarding, work, disqualified, withdrawn or ended.
 
-    `id` is a keyed hash. `warned` counts errors in the test before the work that were pointed out.
+    `id` is a keyed hash. `warned` counts errors in the test before the work that were pointed out, `wrong`
+    golden items that were answered wrong, `pages` items that were shown and `done` those that were answered;
+    `wanted` is how many blocks the person came for, and `finished` when they were done. `running` is what the
+    researcher has set for the campaign, None for nothing.
     """
 
     id: str
@@ -38,6 +39,12 @@ class Person:
     warned: int
     language: str
     platform: str
+    wrong: int
+    pages: int
+    done: int
+    wanted: int
+    finished: float | None
+    running: str | None
 
 
 @dataclass(frozen=True)
@@ -52,16 +59,19 @@ class OtherBrowserError(InputError):
     """Somebody came with this id before, and with another browser."""
 
 
-#: Built once, since every request runs it.
-_BY_TOKEN = PreparedStatement(
-    sa.select(*(people.c[name] for name in Person.__dataclass_fields__))
+_RUNNING = sa.select(meta.c.value).where(meta.c.key == sa.literal_column("'running'")).scalar_subquery()
+_COLUMNS = (*(people.c[name] for name in Person.__dataclass_fields__ if name != "running"), _RUNNING)
+# Built once, since every request runs them.
+BY_ID = sa.select(*_COLUMNS).where(people.c.id == sa.bindparam("person_id"))
+BY_TOKEN = (
+    sa.select(*_COLUMNS)
     .join(tokens, tokens.c.person == people.c.id)
-    .where(tokens.c.hash == sa.bindparam("the_hash"))
+    .where(tokens.c.hash == sa.bindparam("token_hash"))
 )
 
 
 def enter(
-    db: Database,
+    connection: sa.Connection,
     campaign: Campaign,
     *,
     worker: str,
@@ -94,102 +104,89 @@ def enter(
     kept = {name: value for name, value in sorted(parameters.items()) if value != worker and name != "code"}
     text = json.dumps(kept)
     token = secrets.token_urlsafe(32)
-    with db.writing() as connection:
-        row = connection.execute(sa.select(people).where(people.c.id == id)).first()
-        if row is None:
-            values = {"state": "consent", "platform": platform, "language": language, "parameters": text}
-            values["browser"] = _hash(browser)
-            connection.execute(sa.insert(people).values(id=id, entered=now, **values))
-            log(connection, now, "entered", id)
-        elif platform not in ("link", "open") and not vouched:
-            own = row.browser or _hash(browser)
-            if not hmac.compare_digest(own, _hash(browser)):
-                raise OtherBrowserError(
-                    "you began this study in another browser or on another device",
-                    hint="go on there, or ask the researcher to let you in here",
-                )
-            bound = sa.update(people).where(people.c.id == id)
-            connection.execute(bound.values(browser=own))
-        if row is not None and row.state != "withdrawn" and text != row.parameters:
-            change = sa.update(people).where(people.c.id == id)
-            another = row.finished is not None and campaign.recipe.design == "blocks"
-            connection.execute(
-                change.values(
-                    parameters=text,
-                    wanted=people.c.wanted + int(another),
-                    finished=None if another else row.finished,
-                    state="work" if another and row.state == "ended" else row.state,
-                )
+    row = connection.execute(sa.select(people).where(people.c.id == id)).first()
+    if row is None:
+        values = {"state": "consent", "platform": platform, "language": language, "parameters": text}
+        values["browser"] = _hash(browser)
+        connection.execute(sa.insert(people).values(id=id, entered=now, **values))
+        log_event(connection, now, "entered", id)
+    elif platform not in ("link", "open") and not vouched:
+        own = row.browser or _hash(browser)
+        if not hmac.compare_digest(own, _hash(browser)):
+            raise OtherBrowserError(
+                "you began this study in another browser or on another device",
+                hint="go on there, or ask the researcher to let you in here",
             )
-        connection.execute(sa.insert(tokens).values(hash=_hash(token), person=id, issued=now))
-        valid = sa.select(tokens.c.hash).where(tokens.c.person == id)
-        newest = valid.order_by(tokens.c.issued.desc(), tokens.c.hash).limit(_TOKENS)
-        old = sa.delete(tokens).where(
-            tokens.c.person == id, tokens.c.hash.not_in(newest), tokens.c.hash != _hash(token)
+        bound = sa.update(people).where(people.c.id == id)
+        connection.execute(bound.values(browser=own))
+    if row is not None and row.state != "withdrawn" and text != row.parameters:
+        change = sa.update(people).where(people.c.id == id)
+        another = row.finished is not None and campaign.recipe.design == "blocks"
+        connection.execute(
+            change.values(
+                parameters=text,
+                wanted=people.c.wanted + int(another),
+                finished=None if another else row.finished,
+                state="work" if another and row.state == "ended" else row.state,
+            )
         )
-        connection.execute(old)
-        return Entered(_person(connection, id), token)
+    connection.execute(sa.insert(tokens).values(hash=_hash(token), person=id, issued=now))
+    valid = sa.select(tokens.c.hash).where(tokens.c.person == id)
+    newest = valid.order_by(tokens.c.issued.desc(), tokens.c.hash).limit(_TOKENS)
+    old = sa.delete(tokens).where(
+        tokens.c.person == id, tokens.c.hash.not_in(newest), tokens.c.hash != _hash(token)
+    )
+    connection.execute(old)
+    return Entered(person_by_id(connection, id), token)
 
 
-def person_of(db: Database, token: str) -> Person:
-    """The person whose token it is; raises `InputError` for an unknown token.
+def person_of(connection: sa.Connection, token: str) -> Person | None:
+    """The person whose token it is, None where it is nobody's.
 
     Only hashes are compared, so that the time it takes says nothing about tokens that are near.
     """
-    with db.reading() as connection:
-        row = _BY_TOKEN.first(connection, the_hash=_hash(token))
-    if row is None:
-        raise unknown_token()
-    return Person(*row)
+    row = connection.execute(BY_TOKEN, {"token_hash": _hash(token)}).first()
+    return None if row is None else Person(*row)
 
 
-def who_has(token: str) -> Who:
-    """The person whose token it is, for a transaction that finds out whether there is one."""
-    return Who(token=_hash(token))
-
-
-def consent(db: Database, person: Person, now: float, *, text: str = "") -> Person:
+def consent(connection: sa.Connection, person: Person, now: float, *, text: str = "") -> Person:
     """Note that a person agreed to take part, and to which text; who agreed already has."""
-    with db.writing() as connection:
-        agreed = sa.update(people).where(people.c.id == person.id, people.c.state == "consent")
-        if connection.execute(agreed.values(state="onboarding", consented=now)).rowcount:
-            log(
-                connection,
-                now,
-                "consented",
-                person.id,
-                hashlib.blake2b(text.encode(), digest_size=16).hexdigest(),
-            )
-        return _person(connection, person.id)
+    agreed = sa.update(people).where(people.c.id == person.id, people.c.state == "consent")
+    if connection.execute(agreed.values(state="onboarding", consented=now)).rowcount:
+        read = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        log_event(connection, now, "consented", person.id, read)
+    return person_by_id(connection, person.id)
 
 
-def withdraw(db: Database, campaign: Campaign, person: Person, now: float) -> Person:
+def withdraw(connection: sa.Connection, campaign: Campaign, person: Person, now: float) -> Person:
     """Delete a person's answers and all that was shown to them; others get the items. It cannot be undone."""
-    with db.writing() as connection:
-        before = _person(connection, person.id)
-        if before.state != "withdrawn":
-            set_aside(connection, campaign, person.id)
-            connection.execute(sa.delete(answers).where(answers.c.person == person.id))
-            connection.execute(sa.delete(leases).where(leases.c.person == person.id))
-            change = sa.update(people).where(people.c.id == person.id)
-            connection.execute(
-                change.values(state="withdrawn", parameters="{}", right=0, wrong=0, pages=0, done=0)
-            )
-            log(connection, now, "withdrew", person.id)
-        return _person(connection, person.id)
+    if person.state != "withdrawn":
+        invalidate(connection, campaign, person.id)
+        connection.execute(sa.delete(answers).where(answers.c.person == person.id))
+        connection.execute(sa.delete(leases).where(leases.c.person == person.id))
+        change = sa.update(people).where(people.c.id == person.id)
+        connection.execute(
+            change.values(state="withdrawn", parameters="{}", right=0, wrong=0, pages=0, done=0)
+        )
+        log_event(connection, now, "withdrew", person.id)
+    return person_by_id(connection, person.id)
 
 
-def readmit(db: Database, person: str, now: float, *, named: str = "") -> None:
+def readmit(connection: sa.Connection, person: str, now: float, *, named: str = "") -> None:
     """Let a person in again with the next browser that comes with their id; pages that are open end.
 
     Raises `InputError` for a person who is not there, which says how they were `named`.
     """
-    with db.writing() as connection:
-        known = sa.update(people).where(people.c.id == person).values(browser=None)
-        if not connection.execute(known).rowcount:
-            raise InputError("no such person in this campaign", given=named or person)
-        connection.execute(sa.delete(tokens).where(tokens.c.person == person))
-        log(connection, now, "readmitted", person)
+    known = sa.update(people).where(people.c.id == person).values(browser=None)
+    if not connection.execute(known).rowcount:
+        raise InputError("no such person in this campaign", given=named or person)
+    connection.execute(sa.delete(tokens).where(tokens.c.person == person))
+    log_event(connection, now, "readmitted", person)
+
+
+def person_by_id(connection: sa.Connection, id: str) -> Person:
+    """The person with an id."""
+    return Person(*connection.execute(BY_ID, {"person_id": id}).one())
 
 
 def person_id(campaign: Campaign, platform: str, worker: str) -> str:
@@ -228,8 +225,3 @@ def _keyed(campaign: Campaign, *names: str) -> str:
 
 def _hash(token: str) -> str:
     return hashlib.blake2b(token.encode(), digest_size=32).hexdigest()
-
-
-def _person(connection: sa.Connection, id: str) -> Person:
-    columns = [people.c[name] for name in Person.__dataclass_fields__]
-    return Person(*connection.execute(sa.select(*columns).where(people.c.id == id)).one())

@@ -16,9 +16,19 @@ from counterfoil.annotate.campaign import ITEMS, SOURCE, Campaign, items_table
 from counterfoil.annotate.data_sheet import data_sheet
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign
-from counterfoil.annotate.notes import log
 from counterfoil.annotate.status import kept_too_long
-from counterfoil.annotate.tables import ROUND, answers, blocks, events, items, leases, people, sa, tokens
+from counterfoil.annotate.tables import (
+    ROUND,
+    answers,
+    blocks,
+    events,
+    items,
+    leases,
+    log_event,
+    people,
+    sa,
+    tokens,
+)
 from counterfoil.annotate.work import set_running
 from counterfoil.errors import InputError
 from counterfoil.store import write_csv, write_parquet, write_text
@@ -47,15 +57,12 @@ def withdraw_person(db: Database, campaign: Campaign, person: str, now: float, *
     Returns how many answers were deleted. Raises `InputError` for an id that no person has, which says how
     the person was `named`.
     """
-    with db.reading() as connection:
-        row = connection.execute(sa.select(people).where(people.c.id == person)).first()
-        count = connection.execute(
-            sa.select(sa.func.count()).select_from(answers).where(answers.c.person == person)
-        ).scalar_one()
-    if row is None:
-        raise InputError("no such person in this campaign", given=named or person)
-    known = entry.Person(row.id, row.state, row.warned, row.language, row.platform)
-    entry.withdraw(db, campaign, known, now)
+    with db.writing() as connection:
+        query = sa.select(sa.func.count()).select_from(answers).where(answers.c.person == person)
+        count = connection.execute(query).scalar_one()
+        if connection.execute(sa.select(people.c.id).where(people.c.id == person)).first() is None:
+            raise InputError("no such person in this campaign", given=named or person)
+        entry.withdraw(connection, campaign, entry.person_by_id(connection, person), now)
     return int(count)
 
 
@@ -92,7 +99,7 @@ def delete_people(db: Database, campaign: Campaign, now: float, *, early: bool =
         connection.execute(sa.delete(tokens))
         connection.execute(sa.delete(events).where(events.c.person.is_not(None)))
         connection.execute(sa.delete(people))
-        log(connection, now, "deleted", detail=f"{count.people} people, {count.answers} answers")
+        log_event(connection, now, "deleted", detail=f"{count.people} people, {count.answers} answers")
     _delete_copies(campaign)
     if db.is_sqlite:
         # Deleted rows were overwritten where they lay; what they left in the log goes with it.

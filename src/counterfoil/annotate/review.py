@@ -12,10 +12,9 @@ from typing import Any, Literal
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
-from counterfoil.annotate.notes import log
+from counterfoil.annotate.leases import invalidate
 from counterfoil.annotate.platforms.prolific_submissions import Rejection
-from counterfoil.annotate.returns import set_aside
-from counterfoil.annotate.tables import events, people, sa
+from counterfoil.annotate.tables import events, log_event, people, sa
 from counterfoil.errors import InputError
 
 Decision = Literal["approved", "rejected"]
@@ -136,7 +135,7 @@ def reject(
         if platform == "prolific":
             # Its rules are checked where its client checks them.
             Rejection(person[:SHORT_ID], reason, category)
-        aside = set_aside(connection, campaign, person)
+        aside = invalidate(connection, campaign, person)
         connection.execute(sa.update(people).where(people.c.id == person).values(state="disqualified"))
         _note(connection, person, "rejected", reason, category, by, now)
     return aside
@@ -170,4 +169,4 @@ def _note(
     now: float,
 ) -> None:
     detail = json.dumps({"reason": reason, "category": category, "by": by}, ensure_ascii=False)
-    log(connection, now, decision, person, detail)
+    log_event(connection, now, decision, person, detail)

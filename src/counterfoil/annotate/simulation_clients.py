@@ -11,7 +11,7 @@ from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.forms.base import WorkItem, WorkPage
 from counterfoil.annotate.languages import language_for, page_in
-from counterfoil.annotate.lease import find_lease
+from counterfoil.annotate.leases import find_lease
 from counterfoil.errors import InputError, MissingExtraError
 
 
@@ -43,25 +43,30 @@ class CampaignClient(Protocol):
 class _Direct:
     campaign: Campaign
     db: Database
-    inside: dict[str, entry.Person] = field(default_factory=dict)
 
     def enter(self, link: str, now: float) -> None:
-        entered = entry.enter(self.db, self.campaign, worker=link, platform="link", parameters={}, now=now)
-        person = entry.consent(self.db, entered.person, now, text=self.campaign.consent_in())
-        self.inside[person.id] = person
+        with self.db.writing() as connection:
+            entered = entry.enter(
+                connection, self.campaign, worker=link, platform="link", parameters={}, now=now
+            )
+            entry.consent(connection, entered.person, now, text=self.campaign.consent_in())
 
     def look(self, person: str, now: float) -> SeenPage:
-        return self._seen(work.standing(self.db, self.campaign, self.inside[person], now))
+        with self.db.writing() as connection:
+            known = entry.person_by_id(connection, person)
+            return self._seen(work.work_state(connection, self.campaign, known, now))
 
     def answer(self, person: str, lease: str, raw: Mapping[str, Any], seconds: float, now: float) -> SeenPage:
-        submission = work.Submission(lease, lease, raw, seconds)
-        return self._seen(work.submit(self.db, self.campaign, self.inside[person], submission, now).standing)
+        sent = work.AnswerIn(lease=lease, key=lease, answer=dict(raw), seconds=seconds)
+        with self.db.writing() as connection:
+            known = entry.person_by_id(connection, person)
+            return self._seen(work.record_answer(connection, self.campaign, known, sent, now).work)
 
-    def _seen(self, found: work.Standing) -> SeenPage:
-        if not found.assigned:
-            return SeenPage(found.state)
-        first = found.assigned[0]
-        return SeenPage(found.state, first.lease, first.item, first.page)
+    def _seen(self, state: work.WorkState) -> SeenPage:
+        if not state.assignments:
+            return SeenPage(state.state)
+        first = state.assignments[0]
+        return SeenPage(state.state, first.lease, first.item, first.page)
 
 
 @contextmanager

@@ -22,9 +22,12 @@ __all__ = [
     "events",
     "items",
     "leases",
+    "log_event",
     "meta",
+    "meta_value",
     "people",
     "sa",
+    "set_meta_value",
     "tokens",
 ]
 
@@ -183,3 +186,22 @@ events = sa.Table(
     sa.Column("person", sa.Text),
     sa.Column("detail", sa.Text, nullable=False, server_default=""),
 )
+
+
+def meta_value(connection: sa.Connection, key: str, default: str = "") -> str:
+    """What `meta` holds under a key."""
+    value = connection.execute(sa.select(meta.c.value).where(meta.c.key == key)).scalar()
+    return default if value is None else value
+
+
+def set_meta_value(connection: sa.Connection, key: str, value: str) -> None:
+    """Let `meta` hold a value under a key."""
+    if not connection.execute(sa.update(meta).where(meta.c.key == key).values(value=value)).rowcount:
+        connection.execute(sa.insert(meta).values(key=key, value=value))
+
+
+def log_event(
+    connection: sa.Connection, now: float, kind: str, person: str | None = None, detail: str = ""
+) -> None:
+    """Note what happened."""
+    connection.execute(sa.insert(events).values(at=now, kind=kind, person=person, detail=detail))

@@ -155,10 +155,10 @@ class CreatedCampaign(Tabular):
     def _people_needed(self) -> str:
         """How many items one person can do, and so how many people the work takes at least."""
         # The queue needs the database's packages, which making a campaign does not.
-        from counterfoil.annotate.leasing import reach
+        from counterfoil.annotate.next_items import items_per_person
 
         work = [item for item in self.campaign.items if item.role == "work"]
-        each, overlap = min(reach(self.campaign), len(work)), self.campaign.recipe.overlap
+        each, overlap = min(items_per_person(self.campaign), len(work)), self.campaign.recipe.overlap
         together = max(Counter(item.apart for item in work).values(), default=1)
         people = max(ceil(len(work) * overlap / max(1, each)), together * overlap)
         why = ", and never two of one question" if together > 1 else ""

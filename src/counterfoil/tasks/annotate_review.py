@@ -318,7 +318,8 @@ def annotate_readmit(
         from counterfoil.annotate.entry import readmit
 
         known = _who(found, connected, worker, person)
-        readmit(connected, known, time.time(), named=worker)
+        with connected.writing() as connection:
+            readmit(connection, known, time.time(), named=worker)
         return known
 
 

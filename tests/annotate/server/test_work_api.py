@@ -172,15 +172,13 @@ def test_a_paused_campaign_shows_nothing_new(site: Any) -> None:
 def test_what_cannot_be_stored_is_not_acknowledged(
     site: Any, monkeypatch: pytest.MonkeyPatch, what: str, status: int
 ) -> None:
-    from counterfoil.annotate import work
-
     def fail(*given: object, **more: object) -> None:
         raise StorageError(what, where="postgresql://counterfoil@db.example/answers")
 
     token = site.token()
     lease = site.work(token)["items"][0]["lease"]
     with monkeypatch.context() as patch:
-        patch.setattr(work, "take", fail)
+        patch.setattr(work, "record_answer", fail)
         reply = site.answer(token, lease, {"match": 0})
     assert (reply.status_code, what in reply.json()["error"]) == (status, True)
     assert "db.example" not in reply.text
@@ -266,7 +264,7 @@ def said_by_forms() -> set[str]:
 
 
 def test_every_language_has_every_phrase_of_forms_and_notices() -> None:
-    notices = {*work._NOTICES.values(), work._ERROR, work._UNSEEN_TEST}
+    notices = {*work.NOTICES.values(), work._ERROR, work._UNSEEN_TEST}
     source = Path(work.__file__).read_text()
     notices |= set(re.findall(r'Receipt\(False, \w+, "([^"]+)"', source))
     assert len(notices) >= 7
@@ -298,7 +296,7 @@ def test_a_page_of_any_form_has_no_english_left_in_it(site_of: Any, language: st
     set_running(site.database, "paused", 1.0)
     token = site.token(2)
     paused = site.client.get(f"/api/work/{token}", headers=accepts).json()["notice"]
-    assert paused == phrases_of(language)[work._NOTICES["paused"]]
+    assert paused == phrases_of(language)[work.NOTICES["paused"]]
     lost = site.client.get("/work/nowhere", headers=accepts).text
     assert (
         html.escape(phrases_of(language)["no such page; open the link that you were given once more"]) in lost

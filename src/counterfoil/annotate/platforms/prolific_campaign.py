@@ -10,15 +10,14 @@ from typing import Any
 from counterfoil.annotate.campaign import RECIPE, Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.entry import person_id
-from counterfoil.annotate.notes import log
+from counterfoil.annotate.leases import invalidate
 from counterfoil.annotate.platforms.base import OUTCOMES, Outcome
 from counterfoil.annotate.platforms.prolific import ProlificPlatform
 from counterfoil.annotate.platforms.prolific_study import DEVICES, StudyPlan
 from counterfoil.annotate.platforms.prolific_submissions import ProlificSubmission, Reconciled, reconcile
 from counterfoil.annotate.platforms.registry import campaign_platform
 from counterfoil.annotate.platforms.signatures import read_keys
-from counterfoil.annotate.returns import set_aside
-from counterfoil.annotate.tables import people, sa
+from counterfoil.annotate.tables import log_event, people, sa
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import Stored, read_model, read_text
 from counterfoil.store import write_json, write_text
@@ -161,8 +160,8 @@ def give_back(db: Database, campaign: Campaign, free: Iterable[str], now: float)
     answers = 0
     with db.writing() as connection:
         for person in free:
-            aside = set_aside(connection, campaign, person)
+            aside = invalidate(connection, campaign, person)
             if aside:
-                log(connection, now, "place given back", person, f"{aside} answers set aside")
+                log_event(connection, now, "place given back", person, f"{aside} answers set aside")
             answers += aside
     return answers

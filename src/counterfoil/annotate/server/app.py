@@ -26,8 +26,8 @@ except ModuleNotFoundError as error:
 
 from counterfoil.annotate.server import research_page, work_api, work_pages
 from counterfoil.annotate.server.connections import BoundedConnection
+from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import Guard, check_public_url, for_scripts, host_of
-from counterfoil.annotate.server.work_door import WorkDoor
 from counterfoil.annotate.server.work_views import Views, check_views
 
 #: What visitors are told where an answer cannot be stored: that the disk is full, or another of these.
@@ -67,8 +67,9 @@ def make_app(
     pages = work_pages.WorkPages(campaign, views)
     _ = pages.keys, pages.figures  # Damaged ones are found out now.
     _answer_errors(app, pages, trouble)
-    app.include_router(work_api.routes(campaign, database, views, clock))
-    app.include_router(work_pages.routes(campaign, database, pages, clock, public_url))
+    commits = GroupCommit(database)
+    app.include_router(work_api.routes(campaign, commits, views, clock))
+    app.include_router(work_pages.routes(campaign, commits, pages, clock, public_url))
     app.include_router(research_page.routes(campaign, database, clock))
     app.mount("/static", StaticFiles(directory=work_pages.our_file("static")))
     hosts = {socket.gethostname().lower()}
@@ -76,7 +77,6 @@ def make_app(
         hosts.add(host_of(public_url.partition("//")[2]))
     frames = views.platform.frames if views.platform is not None and views.platform.framed else ()
     # The one that is added last comes first.
-    app.add_middleware(WorkDoor, campaign=campaign, database=database, views=views, clock=clock)
     app.add_middleware(
         Guard,
         clock=clock,

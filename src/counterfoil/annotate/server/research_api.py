@@ -135,7 +135,8 @@ def routes(
         """Let a person in from another browser; pages of theirs that are open elsewhere end."""
         worker = given.worker.strip()
         person = person_id(campaign, campaign.recipe.entry, worker)
-        readmit(database, person, clock(), named=worker)
+        with database.writing() as connection:
+            readmit(connection, person, clock(), named=worker)
         return DoneView(done=f"{person[:SHORT_ID]} may come with another browser, by the platform's link")
 
     @router.post("/adjudications", dependencies=[deciding])

@@ -1,30 +1,19 @@
 """Routes of the annotators' page that speak JSON; each is about the person whose token its path holds."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, HTTPException, Path, Query, Response
+from fastapi import APIRouter, Depends, Header, HTTPException, Path, Query, Response
 from pydantic import BaseModel
 
 from counterfoil.annotate import entry, work
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.database import Database
-from counterfoil.annotate.languages import phrase_in
-from counterfoil.annotate.platforms.base import Visit
-from counterfoil.annotate.server.work_views import (
-    AnswerGiven,
-    NothingGiven,
-    ProblemView,
-    ReceiptView,
-    Views,
-    WorkView,
-)
-from counterfoil.errors import DataError, InputError
+from counterfoil.annotate.server.group_commit import GroupCommit
+from counterfoil.annotate.server.work_views import NothingGiven, ProblemView, ReceiptView, Views, WorkView
+from counterfoil.annotate.tables import sa
 
 Token = Annotated[str, Path(max_length=200)]
-SignedVisit = Annotated[str, Query(max_length=2_000)]
-#: Languages that a browser accepts, as it says with every request.
-Accepted = Annotated[str, Header(alias="accept-language", max_length=2_000)]
 
 #: What every route may answer besides what it is for.
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -42,84 +31,89 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def person_named(database: Database, token: str) -> entry.Person:
-    """Who a token belongs to; raises a 404 where no one has it."""
-    try:
-        return entry.person_of(database, token)
-    except DataError:
-        raise
-    except InputError as error:
-        raise HTTPException(404, str(error)) from None
+@dataclass(frozen=True)
+class Caller:
+    """Whose page asks, by its token, with the platform's signed visit and the languages of the browser."""
+
+    token: str
+    visit: str
+    accepted: str
 
 
-def receipt_view(views: Views, receipt: work.Receipt, visit: Visit | None, language: str) -> ReceiptView:
-    """A receipt in a language, with what is next."""
-    return ReceiptView(
-        accepted=receipt.accepted,
-        repeated=receipt.repeated,
-        notice=phrase_in(language, receipt.notice),
-        work=views.work(receipt.standing, visit, language),
-    )
+async def caller(
+    token: Token,
+    visit: Annotated[str, Query(max_length=2_000)] = "",
+    accepted: Annotated[str, Header(alias="accept-language", max_length=2_000)] = "",
+) -> Caller:
+    """Who asks; it waits for nothing, so that no thread has to be found for it."""
+    return Caller(token, visit, accepted)
 
 
-def _reply(view: BaseModel) -> Response:
-    # Written here, within the thread: FastAPI would check the view once more, in another turn of a thread.
-    return Response(view.model_dump_json(), media_type="application/json")
+CallerDep = Annotated[Caller, Depends(caller)]
+#: What a route does for a person within a writing transaction.
+Job = Callable[[sa.Connection, entry.Person, float], Any]
 
 
-def routes(campaign: Campaign, database: Database, views: Views, clock: Callable[[], float]) -> APIRouter:
-    """The routes under /api/work, each in a thread of its own, since the database waits for the disk."""
+def routes(campaign: Campaign, commits: GroupCommit, views: Views, clock: Callable[[], float]) -> APIRouter:
+    """The routes under /api/work: each is one transaction, and its reply is sent when that is on the disk."""
     router = APIRouter(prefix="/api", responses=PROBLEMS)
 
-    def standing(token: str, visit: str, accepted: str) -> Response:
-        person = person_named(database, token)
-        found = work.standing(database, campaign, person, clock())
-        return _reply(views.work(found, views.visit(visit, token), views.language(accepted)))
+    async def reply(caller: Caller, job: Job, view: Callable[..., BaseModel] = views.work) -> Response:
+        def transaction(connection: sa.Connection) -> Any:
+            person = entry.person_of(connection, caller.token)
+            return None if person is None else job(connection, person, clock())
+
+        done = await commits.write(transaction)
+        if done is None:
+            raise HTTPException(404, entry.UNKNOWN_TOKEN)
+        shown = view(done, views.visit(caller.visit, caller.token), views.language(caller.accepted))
+        # Written here: FastAPI would check the view once more.
+        return Response(shown.model_dump_json(), media_type="application/json")
 
     @router.get("/work/{token}", response_model=WorkView)
-    def stand(token: Token, visit: SignedVisit = "", accepted: Accepted = "") -> Response:
+    async def get_work(caller: CallerDep) -> Response:
         """Where the person stands, with the items to do now and next."""
-        return standing(token, visit, accepted)
+        return await reply(caller, lambda db, person, now: work.work_state(db, campaign, person, now))
 
     @router.post("/work/{token}/consent", response_model=WorkView)
-    def consent(
-        token: Token, given: NothingGiven, visit: SignedVisit = "", accepted: Accepted = ""
-    ) -> Response:
+    async def consent(caller: CallerDep, given: NothingGiven) -> Response:
         """Store that the person agrees to take part."""
-        entry.consent(
-            database,
-            person_named(database, token),
-            clock(),
-            text=campaign.consent_in(views.language(accepted)),
-        )
-        return standing(token, visit, accepted)
+
+        def agree(db: sa.Connection, person: entry.Person, now: float) -> work.WorkState:
+            text = campaign.consent_in(views.language(caller.accepted))
+            return work.work_state(db, campaign, entry.consent(db, person, now, text=text), now)
+
+        return await reply(caller, agree)
 
     @router.post("/work/{token}/answers", response_model=ReceiptView)
-    def submit(
-        token: Token, given: AnswerGiven, visit: SignedVisit = "", accepted: Accepted = ""
-    ) -> Response:
+    async def post_answer(caller: CallerDep, sent: work.AnswerIn) -> Response:
         """Store an answer, or change the last one; sent again with the same key it is stored once."""
-        person = person_named(database, token)
-        receipt = work.submit(database, campaign, person, given.submission(), clock())
-        language = views.language(accepted)
-        return _reply(receipt_view(views, receipt, views.visit(visit, token), language))
+
+        def record(db: sa.Connection, person: entry.Person, now: float) -> work.Receipt:
+            return work.record_answer(db, campaign, person, sent, now)
+
+        return await reply(caller, record, views.receipt)
 
     @router.post("/work/{token}/end", response_model=WorkView)
-    def end(token: Token, given: NothingGiven, visit: SignedVisit = "", accepted: Accepted = "") -> Response:
+    async def end(caller: CallerDep, given: NothingGiven) -> Response:
         """End with what the person did: it counts, and others get the rest."""
-        work.end_here(database, person_named(database, token), clock())
-        return standing(token, visit, accepted)
+
+        def finish(db: sa.Connection, person: entry.Person, now: float) -> work.WorkState:
+            return work.work_state(db, campaign, work.end_work(db, person, now), now)
+
+        return await reply(caller, finish)
 
     @router.post("/work/{token}/withdraw", response_model=WorkView)
-    def withdraw(
-        token: Token, given: NothingGiven, visit: SignedVisit = "", accepted: Accepted = ""
-    ) -> Response:
+    async def withdraw(caller: CallerDep, given: NothingGiven) -> Response:
         """Delete the person's answers for good."""
-        entry.withdraw(database, campaign, person_named(database, token), clock())
-        return standing(token, visit, accepted)
+
+        def delete(db: sa.Connection, person: entry.Person, now: float) -> work.WorkState:
+            return work.work_state(db, campaign, entry.withdraw(db, campaign, person, now), now)
+
+        return await reply(caller, delete)
 
     @router.get("/preview")
-    def preview(accepted: Accepted = "") -> WorkView:
+    def preview(accepted: Annotated[str, Header(alias="accept-language", max_length=2_000)] = "") -> WorkView:
         """An example for people of a platform who look before they accept."""
         if views.platform is None or not views.platform.framed:
             raise HTTPException(404, "this campaign has no preview")

@@ -11,18 +11,17 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from fastapi import APIRouter, HTTPException, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from counterfoil.annotate import entry
 from counterfoil.annotate.campaign import Campaign
-from counterfoil.annotate.database import Database
 from counterfoil.annotate.figures import FIGURES, figures_in, inner, read_figure, tokens_of
 from counterfoil.annotate.languages import language_for, phrase_in
 from counterfoil.annotate.platforms.base import Visit
 from counterfoil.annotate.platforms.signatures import KEYS, read_keys, signed_claims
+from counterfoil.annotate.server.group_commit import GroupCommit
 from counterfoil.annotate.server.security import FORM_PAGE, host_of
-from counterfoil.annotate.server.work_api import Token, person_named
+from counterfoil.annotate.server.work_api import Token
 from counterfoil.annotate.server.work_views import Views
 from counterfoil.errors import DataError, InputError
 
@@ -189,7 +188,7 @@ def _keep(response: Response, browser: str, *, framed: bool, secure: bool) -> No
 
 def routes(
     campaign: Campaign,
-    database: Database,
+    commits: GroupCommit,
     pages: WorkPages,
     clock: Callable[[], float],
     public_url: str | None = None,
@@ -198,7 +197,7 @@ def routes(
     router = APIRouter(include_in_schema=False)
     views = pages.views
 
-    def admit(
+    async def admit(
         worker: str,
         platform: str,
         visit: Visit | None = None,
@@ -207,16 +206,17 @@ def routes(
         vouched: bool = False,
     ) -> Response:
         about = {"code": code} if visit is None else {"study": visit.study, "submission": visit.submission}
-        parameters = {name: value for name, value in about.items() if value}
-        entered = entry.enter(
-            database,
-            campaign,
-            worker=worker,
-            platform=platform,
-            parameters=parameters,
-            now=clock(),
-            browser=browser,
-            vouched=vouched,
+        entered = await commits.write(
+            lambda connection: entry.enter(
+                connection,
+                campaign,
+                worker=worker,
+                platform=platform,
+                parameters={name: value for name, value in about.items() if value},
+                now=clock(),
+                browser=browser,
+                vouched=vouched,
+            )
         )
         query = "" if visit is None else f"?visit={views.signed(visit, entered.token)}"
         return RedirectResponse(f"/work/{entered.token}{query}", 303)
@@ -228,16 +228,16 @@ def routes(
         return pages.message(request, "Open the link that you were given.", status=404)
 
     @router.get("/enter/{link}")
-    def enter_by_link(request: Request, link: Token) -> Response:
+    async def enter_by_link(request: Request, link: Token) -> Response:
         try:
-            return admit(link, "link")
+            return await admit(link, "link")
         except DataError:
             raise
         except InputError as error:
             return pages.message(request, str(error), status=404)
 
     @router.get("/enter")
-    def enter_from_platform(request: Request) -> Response:
+    async def enter_from_platform(request: Request) -> Response:
         if views.platform is None:
             return pages.message(request, "Open the link that you were given.", status=404)
         given = request.query_params.multi_items()
@@ -252,7 +252,7 @@ def routes(
             if visit.preview:
                 return pages.work(request)
             browser = request.cookies.get(BROWSER) or secrets.token_urlsafe(32)
-            response = admit(
+            response = await admit(
                 visit.person, campaign.recipe.entry, visit, browser=browser, vouched=bool(pages.keys)
             )
             _keep(response, browser, framed=views.platform.framed, secure=request.url.scheme == "https")
@@ -276,7 +276,7 @@ def routes(
             raise HTTPException(404, "this campaign has no open link")
         code = parse_qs((await request.body()).decode("utf-8", "replace")).get("code", [""])[0]
         try:
-            return await run_in_threadpool(admit, "", "open", code=code.strip())
+            return await admit("", "open", code=code.strip())
         except DataError:
             raise
         except InputError as error:
@@ -284,10 +284,9 @@ def routes(
 
     @router.get("/work/{token}")
     def work_page(request: Request, token: Token) -> Response:
-        try:
-            person_named(database, token)
-        except HTTPException as error:
-            return pages.message(request, error.detail, status=404)
+        with commits.database.reading() as connection:
+            if entry.person_of(connection, token) is None:
+                raise HTTPException(404, entry.UNKNOWN_TOKEN)
         return pages.work(request, token)
 
     @router.get("/media/{number}")

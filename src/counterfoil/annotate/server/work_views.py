@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import BaseModel, ConfigDict
 
 from counterfoil.annotate.campaign import Campaign, images_of
-from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField, WorkPage
+from counterfoil.annotate.forms.base import FormField, WorkPage
 from counterfoil.annotate.languages import language_for, page_in, phrase_in
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import campaign_platform
-from counterfoil.annotate.work import LONGEST_COMMENT, Assigned, Standing, Submission, shown_page
+from counterfoil.annotate.work import Assignment, Receipt, WorkState, shown_page
 from counterfoil.errors import InputError
 
 #: Ways into a campaign that are no platform's.
@@ -98,39 +98,6 @@ class WorkView(BaseModel):
     code: str
     leave: LeaveView | None
     items: list[ItemView]
-
-
-class SpanGiven(BaseModel):
-    """Characters [start, end) of the text and the place of their label."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    start: StrictInt
-    end: StrictInt
-    label: StrictInt
-
-
-class AnswerGiven(BaseModel):
-    """An answer to a leased item: options as places on the page, `key` the same however often it is sent.
-
-    `unseen` stands in place of an answer where the person cannot see the item; `replaces` is the key of their
-    last answer where this one takes its place.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    lease: str = Field(min_length=1, max_length=200)
-    key: str = Field(min_length=8, max_length=100)
-    answer: dict[str, StrictInt | str | list[StrictInt] | list[SpanGiven]] = Field(max_length=50)
-    seconds: float = Field(ge=0, le=1e7, allow_inf_nan=False)
-    unseen: StrictBool = False
-    comment: str = Field("", max_length=LONGEST_COMMENT)
-    replaces: str = Field("", max_length=100)
-
-    def submission(self) -> Submission:
-        """The answer as it is taken."""
-        answer = NOT_VISIBLE if self.unseen else self.model_dump()["answer"]
-        return Submission(self.lease, self.key, answer, self.seconds, self.comment, self.replaces)
 
 
 class ReceiptView(BaseModel):
@@ -217,19 +184,28 @@ class Views:
         """The language of a browser that accepts these (`Accept-Language`)."""
         return language_for(accepted, self.campaign.recipe.languages)
 
-    def work(self, standing: Standing, visit: Visit | None, language: str) -> WorkView:
+    def work(self, state: WorkState, visit: Visit | None, language: str) -> WorkView:
         """Where a person stands, in a language."""
-        leave = self._leave(standing, visit)
+        leave = self._leave(state, visit)
         return WorkView(
-            state=standing.state,
-            done=standing.done,
-            of=standing.of,
-            notice=phrase_in(language, standing.notice),
-            code=(leave.code or standing.code) if standing.state in ("done", "ended") else "",
+            state=state.state,
+            done=state.done,
+            of=state.of,
+            notice=phrase_in(language, state.notice),
+            code=(leave.code or state.code) if state.state in ("done", "ended") else "",
             leave=LeaveView(address=leave.address, method=leave.method, fields=dict(leave.fields))
             if leave.address
             else None,
-            items=[self._item(each, language) for each in standing.assigned],
+            items=[self._item(assignment, language) for assignment in state.assignments],
+        )
+
+    def receipt(self, receipt: Receipt, visit: Visit | None, language: str) -> ReceiptView:
+        """A receipt in a language, with what is next."""
+        return ReceiptView(
+            accepted=receipt.accepted,
+            repeated=receipt.repeated,
+            notice=phrase_in(language, receipt.notice),
+            work=self.work(receipt.work, visit, language),
         )
 
     def preview(self, language: str) -> WorkView:
@@ -241,23 +217,26 @@ class Views:
         view = self._page(page, lease="preview", position=1, practice=False)
         return WorkView(state="preview", done=0, of=1, notice="", code="", leave=None, items=[view])
 
-    def _leave(self, standing: Standing, visit: Visit | None) -> Leave:
+    def _leave(self, state: WorkState, visit: Visit | None) -> Leave:
         outcomes: dict[str, Outcome] = {
             "done": "completed",
             "consent": "no_consent",
             "withdrawn": "no_consent",
             "ended": "screened_out",
-            "disqualified": "failed_checks" if standing.done else "screened_out",
-            "full": "completed" if standing.done else "screened_out",
+            "disqualified": "failed_checks" if state.done else "screened_out",
+            "full": "completed" if state.done else "screened_out",
         }
-        if self.platform is None or visit is None or standing.state not in outcomes:
+        if self.platform is None or visit is None or state.state not in outcomes:
             return Leave()
-        return self.platform.leave(visit, outcomes[standing.state])
+        return self.platform.leave(visit, outcomes[state.state])
 
-    def _item(self, each: Assigned, language: str) -> ItemView:
-        practice = each.role == "onboarding"
-        page = page_in(language, each.page)
-        return self._page(page, lease=each.lease, position=each.position, practice=practice)
+    def _item(self, assignment: Assignment, language: str) -> ItemView:
+        return self._page(
+            page_in(language, assignment.page),
+            lease=assignment.lease,
+            position=assignment.position,
+            practice=assignment.role == "onboarding",
+        )
 
     def _page(self, page: WorkPage, *, lease: str, position: int, practice: bool) -> ItemView:
         shown = [

@@ -1,0 +1,227 @@
+"""Leases: items that people have before them, from the issue of a lease to its answer or its release.
+
+All functions work within a writing transaction, which holds the whole database, so that what was read stays
+true. An item's counts (`answered`, `leased`) change here and nowhere else.
+"""
+
+import json
+import secrets
+from dataclasses import dataclass, replace
+from typing import Any
+
+from counterfoil.annotate import assignment
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.forms.base import NOT_VISIBLE, Role
+from counterfoil.annotate.tables import ROUND, answers, blocks, items, leases, people, sa
+
+
+@dataclass(frozen=True)
+class Lease:
+    """An item before a person; `item` is its place in the campaign, `place` counts the person's pages."""
+
+    id: str
+    person: str
+    item: int
+    attempt: int
+    role: Role
+    place: int
+    block: int | None
+    issued: float
+    expires: float
+    state: str
+
+
+#: The columns of a lease, in the order of its fields.
+COLUMNS = tuple(leases.c[name] for name in Lease.__dataclass_fields__)
+
+
+class Writes:
+    """Writes to different rows, which are one statement in PostgreSQL: the way there and back takes longest.
+
+    Their values come by name; no name is a column's, which SQLAlchemy would set.
+    """
+
+    def __init__(self, *statements: Any) -> None:
+        *first, last = statements
+        self.statements = statements
+        parts = (statement.cte(f"write_{number}") for number, statement in enumerate(first))
+        self.together = last.add_cte(*parts)
+
+    def run(self, connection: sa.Connection, **values: Any) -> None:
+        """Write all of them."""
+        in_turn = connection.dialect.name == "sqlite"
+        for statement in self.statements if in_turn else (self.together,):
+            connection.execute(statement, values)
+
+
+# Statements that every answer runs are built once: to build one takes longer than to run it.
+LEASE_ID, PERSON_ID = sa.bindparam("lease_id", type_=sa.Text), sa.bindparam("person_id", type_=sa.Text)
+_POSITION = sa.bindparam("item_position", type_=sa.Integer)
+_MORE = sa.bindparam("more", type_=sa.Integer)
+FIND = sa.select(*COLUMNS).where(leases.c.id == LEASE_ID, leases.c.person == PERSON_ID)
+_SET_STATE = sa.update(leases).where(leases.c.id == LEASE_ID).values(state=sa.bindparam("new_state"))
+_EXTEND = sa.update(leases).where(leases.c.id == LEASE_ID).values(state="live", expires=sa.bindparam("until"))
+_INSTANCE = sa.select(items.c.instance).where(items.c.position == _POSITION).scalar_subquery()
+_INSERT = sa.insert(leases).values(
+    {column: sa.bindparam(f"lease_{column.name}", type_=column.type) for column in COLUMNS}
+    | {leases.c.instance: _INSTANCE}
+)
+_OF_ITEM, _OF_PERSON = (
+    sa.update(items).where(items.c.position == _POSITION),
+    sa.update(people).where(people.c.id == PERSON_ID),
+)
+_COUNT_LEASED = _OF_ITEM.values(leased=items.c.leased + _MORE, rank=items.c.rank + ROUND * _MORE)
+_COUNT_PAGE = _OF_PERSON.values(pages=people.c.pages + 1)
+_COUNT_ANSWERED = _OF_ITEM.values(leased=items.c.leased - 1, answered=items.c.answered + 1)
+_COUNT_DONE = _OF_PERSON.values(
+    done=people.c.done + 1,
+    right=people.c.right + sa.bindparam("is_right", type_=sa.Integer),
+    wrong=people.c.wrong + sa.bindparam("is_wrong", type_=sa.Integer),
+)
+_STORE = sa.insert(answers).values(
+    {
+        column: sa.bindparam(f"answer_{column.name}", type_=column.type)
+        for column in answers.c
+        if column.name not in ("number", "counted")
+    }
+)
+#: What is written of a new lease, and of the answer to one, by the role of its item.
+_ISSUE = {
+    "work": Writes(_COUNT_LEASED, _COUNT_PAGE, _INSERT.inline()),
+    "golden": Writes(_COUNT_PAGE, _INSERT.inline()),
+    "onboarding": Writes(_INSERT.inline()),
+}
+_ANSWER = {
+    "work": Writes(_SET_STATE, _COUNT_DONE, _COUNT_ANSWERED, _STORE.inline()),
+    "golden": Writes(_SET_STATE, _COUNT_DONE, _STORE.inline()),
+    "onboarding": Writes(_SET_STATE, _STORE.inline()),
+}
+# A word in the text of the statement, so that the index of live leases serves it.
+_LIVE = leases.c.state == sa.literal_column("'live'")
+EXPIRED = sa.select(leases.c.id, leases.c.item, leases.c.role).where(
+    _LIVE, leases.c.expires < sa.bindparam("now", type_=sa.Float), leases.c.block.is_(None)
+)
+
+
+def find_lease(connection: sa.Connection, person: str, lease: str) -> Lease | None:
+    """A person's lease by its id; None for an unknown id and for another person's."""
+    row = connection.execute(FIND, {"lease_id": lease, "person_id": person}).first()
+    return None if row is None else Lease(*row)
+
+
+def new_lease(campaign: Campaign, person: str, item: int, place: int, now: float, expires: float) -> Lease:
+    """A lease that is yet to be issued."""
+    role = campaign.items[item].role
+    return Lease(secrets.token_hex(16), person, item, 0, role, place, None, now, expires, "live")
+
+
+def issue(connection: sa.Connection, lease: Lease) -> Lease:
+    """Store a new lease, and count it where its item and its person are counted."""
+    values = {f"lease_{name}": value for name, value in vars(lease).items()}
+    _ISSUE[lease.role].run(connection, person_id=lease.person, item_position=lease.item, more=1, **values)
+    return lease
+
+
+def extend(connection: sa.Connection, lease: Lease, now: float, expires: float) -> Lease:
+    """The lease with a new limit, written only where the old one is past its half."""
+    if lease.expires - now > (expires - now) / 2:
+        return lease
+    connection.execute(_EXTEND, {"lease_id": lease.id, "until": expires})
+    return replace(lease, state="live", expires=expires)
+
+
+def store_answer(connection: sa.Connection, campaign: Campaign, lease: Lease, row: dict[str, Any]) -> None:
+    """Store the answer to a lease, and count it where its item and its person are counted.
+
+    An item of an adaptive design may want more answers after it.
+    """
+    own = {name: getattr(lease, name) for name in ("person", "item", "attempt", "role")}
+    columns = {**row, **own, "lease": lease.id}
+    _ANSWER[lease.role].run(
+        connection,
+        lease_id=lease.id,
+        new_state="answered",
+        person_id=lease.person,
+        item_position=lease.item,
+        is_right=int(row["right"] is True),
+        is_wrong=int(row["right"] is False),
+        **{f"answer_{name}": value for name, value in columns.items()},
+    )
+    if lease.role == "work" and campaign.recipe.design == "adaptive":
+        set_target(connection, campaign, lease.item)
+
+
+def release(connection: sa.Connection, *where: Any) -> int:
+    """Let others have the items of live leases, all of them or those `where` conditions hold; how many."""
+    live = sa.select(leases.c.id, leases.c.item, leases.c.role).where(_LIVE, *where)
+    return _release(connection, live, {})
+
+
+def release_expired(connection: sa.Connection, now: float) -> int:
+    """Let others have the items of expired leases; how many. Blocks go back when another person needs one."""
+    return _release(connection, EXPIRED, {"now": now})
+
+
+def _release(connection: sa.Connection, query: sa.Select[Any], values: dict[str, Any]) -> int:
+    rows = connection.execute(query, values).all()
+    for row in rows:
+        connection.execute(_SET_STATE, {"lease_id": row.id, "new_state": "returned"})
+        if row.role == "work":
+            connection.execute(_COUNT_LEASED, {"item_position": row.item, "more": -1})
+    return len(rows)
+
+
+def reclaim(connection: sa.Connection, lease: Lease) -> bool:
+    """Make a lease that was released live again; False where others have taken its item."""
+    if lease.role == "work":
+        free = sa.update(items).where(items.c.position == lease.item, items.c.open == 1)
+        if not connection.execute(free.values(leased=items.c.leased + 1, rank=items.c.rank + ROUND)).rowcount:
+            return False
+    connection.execute(_SET_STATE, {"lease_id": lease.id, "new_state": "live"})
+    return True
+
+
+def invalidate(
+    connection: sa.Connection, campaign: Campaign, person: str, *, block: int | None = None
+) -> int:
+    """Count a person's answers no more, of one block or all, and let others have the items; how many."""
+    mine = [leases.c.person == person]
+    if block is not None:
+        mine.append(leases.c.block == block)
+    release(connection, *mine)
+    own = answers.c.lease.in_(sa.select(leases.c.id).where(*mine))
+    counted = sa.select(answers.c.number, answers.c.item, answers.c.role)
+    rows = connection.execute(counted.where(answers.c.person == person, answers.c.counted, own)).all()
+    for row in rows:
+        connection.execute(sa.update(answers).where(answers.c.number == row.number).values(counted=False))
+        if row.role == "work":
+            fewer = sa.update(items).where(items.c.position == row.item)
+            connection.execute(fewer.values(answered=items.c.answered - 1, rank=items.c.rank - ROUND))
+            if campaign.recipe.design == "adaptive":
+                set_target(connection, campaign, row.item)
+    own_blocks = blocks.c.person == person if block is None else blocks.c.id == block
+    connection.execute(sa.update(blocks).where(own_blocks).values(person=None, expires=None, done=False))
+    return len(rows)
+
+
+def set_target(connection: sa.Connection, campaign: Campaign, item: int) -> None:
+    """Set how many answers an item of an adaptive design is to get, by those that it has."""
+    rows = connection.execute(
+        sa.select(answers.c.answer, people.c.right, people.c.wrong)
+        .join(people, people.c.id == answers.c.person)
+        .where(answers.c.item == item, answers.c.counted)
+    )
+    main = campaign.form.main
+    votes: list[tuple[str, int, int]] = []
+    for text, right, wrong in rows:
+        value = json.loads(text).get(main)
+        if value != NOT_VISIBLE:
+            votes.append((value if isinstance(value, str) else json.dumps(value), right, wrong))
+    fields: Any = campaign.form.page(campaign.items[item]).fields
+    n_options = next(
+        (len(field.options) for field in fields if field.name == main and field.kind == "one"), 0
+    )
+    wanted = assignment.still_needed(votes, n_options, campaign.recipe)
+    taken = items.c.answered + items.c.leased
+    target = sa.case((taken > wanted, taken), else_=wanted)
+    connection.execute(sa.update(items).where(items.c.position == item).values(target=target))

@@ -1,0 +1,149 @@
+"""The next items of a person: from the queue, from their block, or from the test before the work.
+
+All functions work within a writing transaction, which holds the whole database, so that what they read stays
+true.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from counterfoil.annotate import assignment
+from counterfoil.annotate.blocks import items_of_block
+from counterfoil.annotate.campaign import Campaign
+from counterfoil.annotate.entry import Person
+from counterfoil.annotate.forms.base import Role
+from counterfoil.annotate.leases import (
+    COLUMNS,
+    EXPIRED,
+    PERSON_ID,
+    Lease,
+    extend,
+    issue,
+    new_lease,
+    reclaim,
+    release_expired,
+)
+from counterfoil.annotate.tables import answers, items, leases, people, sa
+
+_had = leases.alias("had")
+_NEW = (
+    ~sa.select(_had.c.id).where(_had.c.person == PERSON_ID, _had.c.instance == items.c.instance).exists(),
+    sa.or_(items.c.author.is_(None), items.c.author != PERSON_ID),
+)
+#: The next item of the queue that is new to a person, and the golden items that are.
+NEXT = sa.select(items.c.position).where(items.c.open == 1, *_NEW).order_by(items.c.rank).limit(1)
+GOLDEN = sa.select(items.c.position).where(items.c.role == "golden", *_NEW)
+_OPEN = (
+    (leases.c.person == people.c.id)
+    & (leases.c.state != sa.literal_column("'answered'"))
+    & (leases.c.role != sa.literal_column("'onboarding'"))
+)
+
+
+def _before(next_item: Any) -> Any:
+    """One statement, since the way to PostgreSQL and back takes longer than most statements."""
+    return (
+        sa.select(sa.exists(EXPIRED).label("expired"), next_item.label("next_item"), *COLUMNS)
+        .select_from(people)
+        .outerjoin(leases, _OPEN)
+        .where(people.c.id == PERSON_ID)
+        .order_by(leases.c.place)
+    )
+
+
+#: A person's leases without an answer (one row of nulls for none), in the order of their pages; whether any
+#: lease has expired that was not released; and the next item of the queue, where people do no blocks.
+QUEUE, BLOCKS = _before(NEXT.scalar_subquery()), _before(sa.null())
+
+
+def next_items(
+    connection: sa.Connection, campaign: Campaign, person: Person, now: float, ahead: int
+) -> tuple[Lease, ...]:
+    """The items that a person has before them, at most `ahead`, new ones leased where there are fewer."""
+    query = BLOCKS if campaign.recipe.design == "blocks" else QUEUE
+    rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
+    if rows[0].expired:
+        release_expired(connection, now)
+        rows = connection.execute(query, {"person_id": person.id, "now": now}).all()
+    unanswered = [Lease(*row[2:]) for row in rows if row.id is not None]
+    if campaign.recipe.design == "blocks":
+        return items_of_block(connection, campaign, person, unanswered, now, ahead)
+    before: list[Lease] = []
+    expires = now + 60 * campaign.recipe.lease_minutes
+    # What the person has before them already, and released items that are still wanted.
+    for lease in unanswered:
+        if len(before) < ahead and (lease.state == "live" or reclaim(connection, lease)):
+            before.append(extend(connection, lease, now, expires))
+    item, pages, most = rows[0].next_item, person.pages, campaign.recipe.per_person or float("inf")
+    while item is not None and len(before) < ahead and person.done + len(before) < most:
+        # Golden items stand among the work, and are not shown for their own sake.
+        golden = _golden_item(connection, campaign, person.id, pages)
+        lease = new_lease(campaign, person.id, item if golden is None else golden, pages, now, expires)
+        before.append(issue(connection, lease))
+        pages += 1
+        if len(before) < ahead:
+            item = connection.execute(NEXT, {"person_id": person.id}).scalar()
+    return tuple(before)
+
+
+def qualification_items(
+    connection: sa.Connection, campaign: Campaign, person: str, now: float, ahead: int
+) -> tuple[Lease, ...]:
+    """The items of the test that a person has not answered rightly yet, at most `ahead`; none: passed.
+
+    An item that was answered wrongly is leased once more, as the next attempt.
+    """
+    recipe, known = campaign.recipe, positions_of(campaign, "onboarding")
+    order = assignment.own_order([campaign.items[at] for at in known], recipe.seed, person, "onboarding")
+    rows = connection.execute(
+        sa.select(*COLUMNS).where(leases.c.person == person, leases.c.role == "onboarding")
+    )
+    latest = {
+        lease.item: lease for lease in sorted((Lease(*row) for row in rows), key=lambda lease: lease.attempt)
+    }
+    of_test = answers.c.person == person, answers.c.role == "onboarding", answers.c.right
+    right = set(connection.execute(sa.select(answers.c.item).where(*of_test)).scalars())
+    before: list[Lease] = []
+    expires = now + 60 * recipe.lease_minutes
+    for place, at in enumerate(order[: recipe.onboarding]):
+        item = known[at]
+        if item in right or len(before) == ahead:
+            continue
+        lease = latest.get(item)
+        if lease is not None and lease.state != "answered":
+            before.append(extend(connection, lease, now, expires))
+        else:
+            attempt = 0 if lease is None else lease.attempt + 1
+            again = replace(new_lease(campaign, person, item, place, now, expires), attempt=attempt)
+            before.append(issue(connection, again))
+    return tuple(before)
+
+
+@lru_cache(maxsize=64)
+def positions_of(campaign: Campaign, role: Role) -> tuple[int, ...]:
+    """The positions of the campaign's items of a role."""
+    return tuple(at for at, item in enumerate(campaign.items) if item.role == role)
+
+
+@lru_cache(maxsize=64)
+def items_per_person(campaign: Campaign) -> int:
+    """About how many items one person can do, golden ones among them: a block, or one of each instance."""
+    recipe = campaign.recipe
+    if recipe.design == "blocks":
+        return recipe.per_person
+    apart = len({campaign.items[at].apart for at in positions_of(campaign, "work")})
+    golden = round(apart * recipe.golden_share / (1 - recipe.golden_share))
+    most = apart + min(golden, len(positions_of(campaign, "golden")))
+    return min(recipe.per_person or most, most)
+
+
+def _golden_item(connection: sa.Connection, campaign: Campaign, person: str, place: int) -> int | None:
+    """The golden item of a person's page, None where the page is for work or no golden one is left."""
+    recipe = campaign.recipe
+    if not assignment.is_golden_place(recipe.seed, person, place, recipe.golden_share):
+        return None
+    known = positions_of(campaign, "golden")
+    order = assignment.own_order([campaign.items[at] for at in known], recipe.seed, person, "golden")
+    free: set[Any] = set(connection.execute(GOLDEN, {"person_id": person}).scalars())
+    return next((known[at] for at in order if known[at] in free), None)

@@ -1,0 +1,58 @@
+"""Group commit: all who wait to write do so together, in one transaction of one thread.
+
+A transaction has a price of its own (its beginning, the commit, the wait for the disk) that is the same for
+one answer and for twenty. While one is under way others come in, and the next takes them all.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from counterfoil.annotate.database import Database
+from counterfoil.annotate.tables import sa
+
+#: The most that are written together, so that none of them waits for long.
+_MOST = 32
+T = TypeVar("T")
+
+
+class GroupCommit:
+    """Writes of a server's requests, done in the order in which they came."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._waiting: deque[tuple[Callable[[sa.Connection], Any], Future[Any]]] = deque()
+        self._thread = ThreadPoolExecutor(1, "counterfoil-writes")
+
+    async def write(self, function: Callable[[sa.Connection], T]) -> T:
+        """What `function` returns, once all that it wrote is on the disk; raises what it raises.
+
+        It may run twice, the first time for nothing, so it changes the database alone.
+        """
+        future: Future[T] = Future()
+        self._waiting.append((function, future))
+        self._thread.submit(self._write_waiting)
+        return await asyncio.wrap_future(future)
+
+    def _write_waiting(self) -> None:
+        taken = [self._waiting.popleft() for _ in range(min(_MOST, len(self._waiting)))]
+        taken = [(function, future) for function, future in taken if future.set_running_or_notify_cancel()]
+        outcomes = self._commit([function for function, _ in taken])
+        for (_, future), outcome in zip(taken, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+    def _commit(self, functions: list[Callable[[sa.Connection], Any]]) -> list[Any]:
+        """What each function returns or raises; where one raises, each has a transaction of its own."""
+        if not functions:
+            return []
+        try:
+            with self.database.writing() as connection:
+                return [function(connection) for function in functions]
+        except Exception as error:
+            # Of a commit that failed, too: what became of it each finds out for itself.
+            return [error] if len(functions) == 1 else [self._commit([each])[0] for each in functions]
