@@ -1,13 +1,15 @@
 """Parquet files of a release: rows with their images inside, in splits and shards, as `datasets` reads them.
 
 An image is a struct of its encoded bytes and a name; the schema's metadata says so under `huggingface`, and
-`datasets.load_dataset` gives pictures. A crop is cut out and written as PNG, which loses nothing.
+`datasets.load_dataset` gives pictures. A crop is cut out and written as PNG, which loses nothing. A video is
+such a struct too (`datasets.Video`, which it decodes with torchcodec; `Video(decode=False)` gives the bytes):
+its file as it is, with the seconds of it that a question looks at.
 """
 
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,10 +19,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms.release import ReleaseColumn, ReleaseTable
-from counterfoil.data.records import FileSource, Image, decode
+from counterfoil.data.forms.release import FormRelease, ReleaseColumn, ReleaseTable
+from counterfoil.data.records import BytesSource, FileSource, Image, decode
 from counterfoil.data.stored_items import ending_of
 from counterfoil.data.videos import Video
+from counterfoil.errors import DataError
 from counterfoil.store import writing
 
 #: A file holds images of about so many bytes at most, and a row group so many rows.
@@ -173,3 +176,56 @@ def _size(image: Image) -> int:
     if isinstance(image.source, FileSource):
         return image.source.path.stat().st_size
     return len(image.read()) if image.source is not None else 0
+
+
+def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:
+    """The release with its columns of images as videos; itself where the benchmark has no video.
+
+    A column X of videos that are parts of their files gets columns X_start and X_end, in seconds, null where
+    a part begins or ends as its file. Raises `DataError` for videos that are no files (frames, features),
+    for parts of the frame, and where there are pictures as well.
+    """
+    videos = [image for image in benchmark.images if isinstance(image, Video)]
+    if not videos:
+        return release
+    _check_videos(benchmark, videos)
+    tables = tuple(replace(each, columns=_video_columns(benchmark.images, each)) for each in release.tables)
+    return replace(release, tables=tables)
+
+
+def _check_videos(benchmark: Benchmark, videos: Sequence[Video]) -> None:
+    if len(videos) < len(benchmark.images):
+        raise DataError(
+            "pictures and videos cannot be published in one column",
+            where=benchmark.name,
+            given=f"{len(videos):,} videos, {len(benchmark.images) - len(videos):,} pictures",
+            hint="'counterfoil save' writes a folder with both",
+        )
+    for video in videos:
+        wrong = ""
+        if video.source is not None and not isinstance(video.source, FileSource | BytesSource):
+            wrong = "a video that is no file cannot be published"
+        elif video.crop is not None:
+            wrong = "a video that is a part of its frames cannot be published"
+        if wrong:
+            raise DataError(
+                wrong,
+                where=f"{benchmark.name}, video '{video.id}'",
+                allowed="files of videos, whole or from one second to another",
+                hint="'counterfoil save' writes a folder of any videos",
+            )
+
+
+def _video_columns(images: Sequence[Image], table: ReleaseTable) -> dict[str, ReleaseColumn]:
+    found: dict[str, ReleaseColumn] = {}
+    for name, column in table.columns.items():
+        if column.kind != "image":
+            found[name] = column
+            continue
+        found[name] = ReleaseColumn("video", column.values, column.about.replace("image", "video"))
+        for end in ("start", "end"):
+            seconds = [None if at < 0 else getattr(images[at], end) for at in column.values.tolist()]
+            if any(each is not None for each in seconds):
+                about = f"The second of the file at which `{name}` {end}s; null where the file does."
+                found[f"{name}_{end}"] = ReleaseColumn("value", pa.array(seconds, pa.float64()), about)
+    return found

@@ -25,15 +25,13 @@ from numpy.typing import NDArray
 
 from counterfoil.data import folder as own
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms.gallery_split import divided
 from counterfoil.data.forms.release import SPLIT, FormRelease, ReleaseColumn, ReleaseTable
 from counterfoil.data.publishing.croissant import croissant
 from counterfoil.data.publishing.dataset_card import dataset_card, describe
 from counterfoil.data.publishing.facts import MADE, Publication
-from counterfoil.data.publishing.tables import WrittenFile, write_tables
-from counterfoil.data.publishing.videos import with_videos
+from counterfoil.data.publishing.splits import with_split
+from counterfoil.data.publishing.tables import WrittenFile, with_videos, write_tables
 from counterfoil.errors import DataError, InputError, StorageError
-from counterfoil.stats.sharing import Sharing
 from counterfoil.store import write_json, write_text
 
 README, CROISSANT, CHECKSUMS = "README.md", "croissant.json", "checksums.sha256"
@@ -119,70 +117,6 @@ def _licensed(benchmark: Benchmark, about: Publication) -> dict[str, str]:
     """The licence in the card of the copy: that of the publication, and what the card said before."""
     before, licence = benchmark.card.licence, about.licence.spdx or about.licence.url
     return {"licence": f"{licence}; of its source: {before}" if before and before != licence else licence}
-
-
-def with_split(benchmark: Benchmark, release: FormRelease, share: float, seed: int) -> tuple[Benchmark, str]:
-    """The benchmark with a grouping "split", and what that left out; raises `DataError` where it cannot be.
-
-    Questions that show one photograph stay together (`split_by_image`). A gallery becomes two parts, of
-    images with the captions that were written for them: a query sees the items of its own split, and right
-    answers in the other one are left out.
-    """
-    if SPLIT in benchmark.questions.groupings:
-        raise DataError(
-            "the questions are in splits already",
-            where=benchmark.name,
-            given=", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])),
-            hint="leave --split out",
-        )
-    if not release.tables[0].questions:
-        photos = np.unique(np.array(benchmark.photos), return_inverse=True)[1].reshape(-1)
-        tested = _drawn(photos, share, seed, benchmark.name)
-        gallery, lost = divided(benchmark.gallery, tested)
-        return replace(benchmark, questions=gallery), str(lost)
-    tested = split_by_image(benchmark, share, seed)
-    labels = tuple("test" if each else "train" for each in tested)
-    questions = replace(benchmark.questions, groupings={**benchmark.questions.groupings, SPLIT: labels})
-    return replace(benchmark, questions=questions), ""
-
-
-def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.bool_]:
-    """(n,) which questions are tested: about `share` of them, none of which has an image that others have.
-
-    Questions that show one photograph, directly or through others, stay together; such sets are drawn in an
-    order from `seed` for as long as the share is not passed. Raises `InputError` for a share that is not
-    between 0 and 1, and `DataError` where all questions hang together, or a split would be empty.
-
-    >>> from counterfoil.world.benchmarks import read
-    >>> from counterfoil.data.benchmark import cards_of
-    >>> quads = next(card for card in cards_of("counterfoil.world") if card.name == "world-quads")
-    >>> float(split_by_image(read(quads, None, None), 0.2, seed=0).mean())
-    0.2
-    """
-    images = benchmark.sharing.images
-    parts = Sharing(images, np.zeros((len(images), 0), dtype=np.int64)).components
-    return _drawn(parts, share, seed, benchmark.name)
-
-
-def _drawn(parts: NDArray[np.int64], share: float, seed: int, where: str) -> NDArray[np.bool_]:
-    """(n,) which are tested: whole parts, in an order from `seed`, for as long as the share is not passed."""
-    if not 0 < share < 1:
-        raise InputError("not a share", where="--split", given=share, allowed="above 0 and below 1")
-    sizes = np.bincount(parts)
-    wanted, taken = share * len(parts), np.zeros(len(sizes), dtype=bool)
-    held = 0
-    for part in np.random.default_rng(seed).permutation(len(sizes)):
-        if held + sizes[part] <= wanted + 0.5:
-            taken[part] = True
-            held += int(sizes[part])
-    if not taken.any() or taken.all():
-        raise DataError(
-            "the questions cannot be split by image",
-            where=where,
-            given=f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}",
-            hint="leave --split out, or give another share",
-        )
-    return np.asarray(taken[parts])
 
 
 def _splits(benchmark: Benchmark, release: FormRelease) -> tuple[dict[str, NDArray[np.int64]], FormRelease]:

@@ -1,16 +1,18 @@
-"""A gallery divided in two by its images, and the right answers that this leaves out."""
+"""Splits of a benchmark by image, for training and for testing, and what that of a gallery leaves out."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms.base import Ids
 from counterfoil.data.forms.gallery import Gallery, Search
-from counterfoil.data.forms.release import SPLIT
-from counterfoil.errors import DataError
+from counterfoil.data.forms.release import SPLIT, FormRelease
+from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
+from counterfoil.stats.sharing import Sharing
 
 #: Queries whose right answers by rule are counted at once.
 _AT_ONCE = 1024
@@ -105,3 +107,67 @@ def _right(search: Search, of_query: Ids | None = None, of_item: Ids | None = No
             right &= of_query[search.queries[at : at + _AT_ONCE]][:, None] == of_item
         count += int(right.sum())
     return count
+
+
+def with_split(benchmark: Benchmark, release: FormRelease, share: float, seed: int) -> tuple[Benchmark, str]:
+    """The benchmark with a grouping "split", and what that left out; raises `DataError` where it cannot be.
+
+    Questions that show one photograph stay together (`split_by_image`). A gallery becomes two parts, of
+    images with the captions that were written for them: a query sees the items of its own split, and right
+    answers in the other one are left out.
+    """
+    if SPLIT in benchmark.questions.groupings:
+        raise DataError(
+            "the questions are in splits already",
+            where=benchmark.name,
+            given=", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])),
+            hint="leave --split out",
+        )
+    if not release.tables[0].questions:
+        photos = np.unique(np.array(benchmark.photos), return_inverse=True)[1].reshape(-1)
+        tested = _drawn(photos, share, seed, benchmark.name)
+        gallery, lost = divided(benchmark.gallery, tested)
+        return replace(benchmark, questions=gallery), str(lost)
+    tested = split_by_image(benchmark, share, seed)
+    labels = tuple("test" if each else "train" for each in tested)
+    questions = replace(benchmark.questions, groupings={**benchmark.questions.groupings, SPLIT: labels})
+    return replace(benchmark, questions=questions), ""
+
+
+def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.bool_]:
+    """(n,) which questions are tested: about `share` of them, none of which has an image that others have.
+
+    Questions that show one photograph, directly or through others, stay together; such sets are drawn in an
+    order from `seed` for as long as the share is not passed. Raises `InputError` for a share that is not
+    between 0 and 1, and `DataError` where all questions hang together, or a split would be empty.
+
+    >>> from counterfoil.world.benchmarks import read
+    >>> from counterfoil.data.benchmark import cards_of
+    >>> quads = next(card for card in cards_of("counterfoil.world") if card.name == "world-quads")
+    >>> float(split_by_image(read(quads, None, None), 0.2, seed=0).mean())
+    0.2
+    """
+    images = benchmark.sharing.images
+    parts = Sharing(images, np.zeros((len(images), 0), dtype=np.int64)).components
+    return _drawn(parts, share, seed, benchmark.name)
+
+
+def _drawn(parts: NDArray[np.int64], share: float, seed: int, where: str) -> NDArray[np.bool_]:
+    """(n,) which are tested: whole parts, in an order from `seed`, for as long as the share is not passed."""
+    if not 0 < share < 1:
+        raise InputError("not a share", where="--split", given=share, allowed="above 0 and below 1")
+    sizes = np.bincount(parts)
+    wanted, taken = share * len(parts), np.zeros(len(sizes), dtype=bool)
+    held = 0
+    for part in np.random.default_rng(seed).permutation(len(sizes)):
+        if held + sizes[part] <= wanted + 0.5:
+            taken[part] = True
+            held += int(sizes[part])
+    if not taken.any() or taken.all():
+        raise DataError(
+            "the questions cannot be split by image",
+            where=where,
+            given=f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}",
+            hint="leave --split out, or give another share",
+        )
+    return np.asarray(taken[parts])
