@@ -13,7 +13,7 @@ from counterfoil.data.forms.registry import ENTRIES
 from counterfoil.data.image_files import is_image_folder
 from counterfoil.data.readers.own import OWN_TABLES, kind_of
 from counterfoil.data.readers.rows import open_rows
-from counterfoil.data.tables import EXTENSIONS, DataTable
+from counterfoil.data.tables import EXTENSIONS, DataTable, memory_table
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
@@ -209,8 +209,6 @@ def _in_memory(name: str, data: Any, images: str | Path | None) -> Benchmark:
     """The benchmark of a table of one's own that is in memory; raises `InputError` for any other."""
     if name not in OWN_TABLES:
         raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
-    from counterfoil.data.memory_tables import memory_table
-
     card = benchmark_card(name)
     found: Benchmark = resolve(card.reader)(
         card, memory_table(data), None if images is None else as_path(images)

@@ -1,7 +1,8 @@
 """Tables that people hand in: CSV, TSV, JSON, JSON Lines, Parquet, one file or a folder of them, as columns.
 
 Cells stay as the file has them (everything in a CSV is text); parsers turn a column into texts, labels,
-numbers, or right and wrong, and say which file, row and column does not fit.
+numbers, or right and wrong, and say which file, row and column does not fit. A table in memory (a frame, an
+Arrow table, records, columns) is made one by `memory_table`.
 """
 
 import csv
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.errors import DataError, ScoreError
+from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.inputs.columns import read_parquet, values
 from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_text, regular, unreadable
 from counterfoil.inputs.limits import check_room
@@ -508,3 +510,47 @@ def _from_objects(objects: Sequence[Any], part: TablePart, kind: str) -> DataTab
     check_room(8 * len(names) * len(objects), where=part.file, what=f"a table of {len(names):,} columns")
     columns = {name: tuple(item.get(name) for item in objects) for name in names}
     return DataTable(columns, part.file, kind, (part,))
+
+
+#: What messages call such a table.
+_IN_MEMORY = "data in memory"
+_MEMORY_KINDS = "a path, a pandas or polars frame, a pyarrow table, a list of dicts, or a dict of columns"
+
+
+def memory_table(data: Any) -> DataTable:
+    """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records, which are dicts.
+
+    Cells stay as they are; NaN and null of a frame, and what a record lacks, are None. Raises `InputError`
+    for what is no table, `DataError` for one without rows or with two columns of one name.
+
+    >>> memory_table([{"image": "a.jpg", "caption": "a cat"}, {"image": "b.jpg"}])["caption"]
+    ['a cat', None]
+    """
+    if isinstance(data, DataTable):
+        return data
+    try:
+        columns = _memory_columns(data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        words = " ".join(str(error).split())
+        raise InputError(f"not a table: {words}", where=_IN_MEMORY, allowed=_MEMORY_KINDS) from None
+    if not columns:
+        raise DataError("the table has no rows", where=_IN_MEMORY)
+    return DataTable(columns, _IN_MEMORY)
+
+
+def _memory_columns(data: Any) -> dict[str, list[Any]]:
+    if hasattr(data, "notna"):  # pandas, whose cells may be pictures, which Arrow does not hold
+        if not data.columns.is_unique:
+            raise ValueError("a column name occurs twice")
+        return {str(k): v for k, v in data.astype(object).where(data.notna(), None).to_dict("list").items()}
+    if hasattr(data, "__arrow_c_stream__"):
+        table = pa.table(data)
+        return {name: values(table, name, where=_IN_MEMORY) for name in table.column_names}
+    if isinstance(data, Mapping):
+        return {str(name): list(cells) for name, cells in data.items()}
+    records = list(data) if isinstance(data, Iterable) else [data]
+    for record in records:
+        if not isinstance(record, Mapping):
+            raise TypeError(f"a {type(record).__name__} is no row")
+    names = dict.fromkeys(name for record in records for name in record)
+    return {str(name): [record.get(name) for record in records] for name in names}
