@@ -13,7 +13,7 @@ from benchmark_layouts import LAYOUTS, Released
 from counterfoil.catalog import benchmark
 from counterfoil.data.answers import Outcomes, Scores
 from counterfoil.data.benchmark import card
-from counterfoil.data.readers import caption_choices, spatial, svo_probes
+from counterfoil.data.readers import caption_choices, image_choices, spatial
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.evaluate import chance, evaluate, per_item
 from counterfoil.metrics.ties import Ties
@@ -312,8 +312,20 @@ _SVO = "sentence,pos_image_id,neg_image_id,subj_neg,verb_neg,obj_neg\n"
             "not a whole number; given: x",
         ),
         ("whatsup-vg-one", spatial.read_questions, "a.json", [[1, "a"]], "row 1: not a row of this layout"),
-        ("svo-probes", svo_probes.read, "a.csv", _SVO + "a,1,2,True,True,False\n", "row 1: not of one type"),
-        ("svo-probes", svo_probes.read, "a.csv", _SVO + "a,1,2,True,?,False\n", "neither true nor false"),
+        (
+            "svo-probes",
+            image_choices.read_svo_probes,
+            "a.csv",
+            _SVO + "a,1,2,True,True,False\n",
+            "row 1: not of one type",
+        ),
+        (
+            "svo-probes",
+            image_choices.read_svo_probes,
+            "a.csv",
+            _SVO + "a,1,2,True,?,False\n",
+            "neither true nor false",
+        ),
     ],
 )
 def test_odd_files_are_named(

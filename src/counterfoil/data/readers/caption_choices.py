@@ -1,14 +1,15 @@
-"""Choices between captions of one image: VALSE, VL-CheckList and NegBench's questions of four options."""
+"""Choices between captions: VALSE, VL-CheckList, NegBench's questions and NaturalBench's answers."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, choices
+from counterfoil.data.readers.questions import choices
 from counterfoil.data.readers.released_files import listed_rows, pictures, right_first
-from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.readers.rows import not_on_hub, released_rows
 from counterfoil.data.readers.sugarcrepe import subset_files
-from counterfoil.data.tables import DataTable, integers, labels, read_table, shown, stack, texts
+from counterfoil.data.tables import DataTable, integers, labels, names, read_table, shown, stack, texts
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json
 
@@ -37,8 +38,8 @@ _NEGBENCH = ("image_path", "caption_0", "caption_1", "caption_2", "caption_3")
 _TEMPLATES = ("positive", "negative", "hybrid")
 
 
-def read_valse(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """VALSE's items that at least two of three people found right (the official filter).
+def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) -> Benchmark:
+    """VALSE's items that at least `least` of three people found right.
 
     `data` is the folder of its eleven JSON files, or one of them; without counts, those that are there. The
     caption comes first, the foil second. Question "actant-swap/actions_test_0" is the item of that key: keys
@@ -46,15 +47,6 @@ def read_valse(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     looked for in one folder. Groupings: `subset` (the file) and `phenomenon`. Raises `DataError` naming the
     file that is missing or miscounted, or the item that does not fit.
     """
-    return _valse(card, data, images, least=2)
-
-
-def read_valse_unanimous(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """VALSE's items that all three people found right; else as `read_valse`."""
-    return _valse(card, data, images, least=3)
-
-
-def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) -> Benchmark:
     if data is None:
         raise not_on_hub(card)
     there = [name for name in VALSE if (data / f"{name}.json").is_file()] if card.size is None else []
@@ -81,6 +73,11 @@ def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) ->
     )
 
 
+#: The official filter.
+read_valse = partial(_valse, least=2)
+read_valse_unanimous = partial(_valse, least=3)
+
+
 def _votes(table: DataTable, row: int) -> int:
     """How many people chose the caption alone."""
     cell = table["mturk"][row]
@@ -92,8 +89,8 @@ def _votes(table: DataTable, row: int) -> int:
     return votes
 
 
-def read_vl_checklist(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """VL-CheckList: the first 1,000 rows of each file, as its released configurations have it.
+def _vl_checklist(card: Card, data: Path | None, images: Path | None, *, most: int | None) -> Benchmark:
+    """VL-CheckList: the first `most` rows of each file.
 
     `data` is the folder `data` of the repository, with Attribute, Object and Relation. A row is [path of the
     image, {"POS": texts, "NEG": texts}], of which the official code takes the first text each. Question
@@ -102,15 +99,6 @@ def read_vl_checklist(card: Card, data: Path | None, images: Path | None) -> Ben
     files), `kind` ("Attribute/color", "Object/Location/center") and `aspect`. Raises `DataError` naming the
     row that does not fit.
     """
-    return _vl_checklist(card, data, images, FIRST_ROWS)
-
-
-def read_vl_checklist_all(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """VL-CheckList with all rows; else as `read_vl_checklist`."""
-    return _vl_checklist(card, data, images, None)
-
-
-def _vl_checklist(card: Card, data: Path | None, images: Path | None, most: int | None) -> Benchmark:
     if data is None:
         raise not_on_hub(card)
     files = sorted(file for aspect in ASPECTS for file in (data / aspect).rglob("*.json"))
@@ -136,6 +124,11 @@ def _vl_checklist(card: Card, data: Path | None, images: Path | None, most: int 
         "aspect": tuple(name.split("/")[0] for name in subsets),
     }
     return _two(card, DataTable(found, str(data)), groupings, data, images)
+
+
+#: As the released configurations have it.
+read_vl_checklist = partial(_vl_checklist, most=FIRST_ROWS)
+read_vl_checklist_all = partial(_vl_checklist, most=None)
 
 
 def _first_texts(cell: object, where: str) -> tuple[str, str]:
@@ -180,8 +173,7 @@ def _two(
     ids = [str(name) for name in rows["id"]]
     (shown_images,) = pictures(rows, ("image",), ids, data, images)
     candidates = [texts(rows, "caption"), texts(rows, "foil")]
-    found = choices(card, ids, candidates, shown_images, groupings, source=rows.source, path=data)
-    return check_counts(found, part=part)
+    return choices(card, ids, candidates, shown_images, groupings, source=rows.source, path=data, part=part)
 
 
 def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -213,7 +205,7 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
             )
     options = list(zip(*(texts(rows, column) for column in _NEGBENCH[1:]), strict=True))
     ordered = [right_first(each, answer) for each, answer in zip(options, right.tolist(), strict=True)]
-    found = choices(
+    return choices(
         card,
         ids,
         list(zip(*ordered, strict=True)),
@@ -225,9 +217,64 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
         source=rows.source,
         path=data,
     )
-    return check_counts(found)
 
 
 def _columns(table: DataTable, kept: Sequence[str]) -> DataTable:
     """The chosen columns; raises `DataError` for one that is not there."""
     return DataTable({name: table[name] for name in kept}, table.source, table.kind, table.parts)
+
+
+_PAIR = ("Image_0", "Image_1")
+#: The answers of each type of question, and what the official code puts behind a question, without a blank.
+_ANSWERS = {
+    "yes_no": (("Yes", "No"), "Please answer Yes or No."),
+    "multiple_choice": (("A", "B"), "Please output the letter corresponding to the correct option."),
+}
+
+
+def read_naturalbench(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """NaturalBench from the hub, its Parquet files, or a table of the same columns with paths of images.
+
+    Columns: Index, Image_0, Image_1, Question_0, Question_1, Image_0_Question_0 (the answer of image 0 to
+    question 0) and so on, Question_Type (yes_no or multiple_choice), Source. Choice "17_q0_i1" is question 0
+    of row 17 about image 1. Groupings: `type`, `source`, and those that the measures q_acc, i_acc and g_acc
+    are over: `same_question` (both images), `same_image` (both questions) and `quartet` (all four).
+    Raises `DataError` for missing columns, types and answers that are none of these, naming the row.
+    """
+    table = released_rows(card, data, _PAIR)
+    kind = "Question_Type" if "Question_Type" in table else "Question Type"
+    types = labels(table, kind, tuple(_ANSWERS))
+    rows = names(table, "Index") if "Index" in table else tuple(str(row) for row in range(len(table)))
+    sides = pictures(table, _PAIR, rows, data, images)
+    asked = [texts(table, f"Question_{q}") for q in (0, 1)]
+    cells = [(row, q, i) for row in range(len(table)) for q in (0, 1) for i in (0, 1)]
+    pairs = [_answers(table, types[row], row, f"Image_{i}_Question_{q}") for row, q, i in cells]
+    prompts = [f"{asked[q][row]}{_ANSWERS[types[row]][1]}" for row, q, _ in cells]
+    groupings = {
+        "type": tuple(types[row] for row, _, _ in cells),
+        "same_question": tuple(f"{rows[row]}_q{q}" for row, q, _ in cells),
+        "same_image": tuple(f"{rows[row]}_i{i}" for row, _, i in cells),
+        "quartet": tuple(rows[row] for row, _, _ in cells),
+    }
+    if "Source" in table:
+        sources = labels(table, "Source")
+        groupings["source"] = tuple(sources[row] for row, _, _ in cells)
+    return choices(
+        card,
+        [f"{rows[row]}_q{q}_i{i}" for row, q, i in cells],
+        [[f"{prompt} {pair[k]}" for prompt, pair in zip(prompts, pairs, strict=True)] for k in (0, 1)],
+        [sides[i][row] for row, _, i in cells],
+        groupings,
+        source=table.source,
+        path=data,
+    )
+
+
+def _answers(table: DataTable, kind: str, row: int, column: str) -> tuple[str, str]:
+    """The right answer of a cell, and the other one."""
+    known = _ANSWERS[kind][0]
+    cell = table[column][row] if column in table else None
+    words = cell.strip().lower() if isinstance(cell, str) else ""
+    if words not in [each.lower() for each in known]:
+        raise DataError("no answer", where=table.where(row, column), given=shown(cell), allowed=known)
+    return known if words == known[0].lower() else (known[1], known[0])

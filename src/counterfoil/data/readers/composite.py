@@ -12,6 +12,7 @@ import csv
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -65,8 +66,9 @@ class _Candidates:
     ratings: list[float] = field(default_factory=list)
 
 
-def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Composite by how correct the captions are: 11,985 points of 3,995 images.
+def _read(card: Card, data: Path | None, images: Path | None, *, scale: str) -> Benchmark:
+    """Composite by how correct the captions are, or how much of the image they say: 11,985 points of 3,995
+    images.
 
     References are the captions of each image without the one that is nearest to its first candidate, where
     the folder has Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and
@@ -74,18 +76,9 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     "coco/17/2": the second candidate of the 17th row of that file. Groupings: `source`, `candidate`. Raises
     `DataError` naming file and row of what does not fit.
     """
-    return _read(card, data, images, "correctness")
-
-
-def read_throughness(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Composite by how much of the image the captions say; otherwise as `read`."""
-    return _read(card, data, images, "throughness")
-
-
-def _read(card: Card, data: Path | None, images: Path | None, asked: str) -> Benchmark:
     if data is None:
         raise not_on_hub(card)
-    files = {name: data / f"{name}_{asked}.csv" for name in TEXTS}
+    files = {name: data / f"{name}_{scale}.csv" for name in TEXTS}
     missing = [file.name for file in files.values() if not file.is_file()]
     if missing:
         raise DataError(
@@ -135,6 +128,10 @@ def _read(card: Card, data: Path | None, images: Path | None, asked: str) -> Ben
         notes=[note],
         path=data,
     )
+
+
+read = partial(_read, scale="correctness")
+read_throughness = partial(_read, scale="throughness")
 
 
 def _add(rows: _Candidates, name: str, path: Path) -> int:

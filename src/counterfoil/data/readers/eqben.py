@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import PIL.Image
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, quads
+from counterfoil.data.readers.questions import quads
 from counterfoil.data.readers.released_files import list_of, pictures, released_file
 from counterfoil.data.records import FileSource, Image, PixelSource
 from counterfoil.data.tables import DataTable, TablePart, shown, texts
@@ -62,16 +63,14 @@ class BgrFrame:
         return str(self.path)
 
 
-def read_mini(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """EqBen-mini: the list `all_select.json` of 280 quads, and its images. As `read`."""
-    path = released_file(card, data, (MINI,))
-    return _quads(card, _listed(path), data, images)
+def _read_list(card: Card, data: Path | None, images: Path | None, *, name: str) -> Benchmark:
+    """A list of quads of that name, and its images. As `read`."""
+    return _quads(card, _listed(released_file(card, data, (name,))), data, images)
 
 
-def read_tenth(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """EqBen's subset of 10 %: the list `eqben_subset_10percent_final.json`, and its images. As `read`."""
-    path = released_file(card, data, (TENTH,))
-    return _quads(card, _listed(path), data, images)
+#: 280 quads, and 10 % of all.
+read_mini = partial(_read_list, name=MINI)
+read_tenth = partial(_read_list, name=TENTH)
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -181,7 +180,7 @@ def _quads(
     sides = pictures(table, ("image0", "image1"), ids, data, images, suffixes=(".jpg",))
     first, second = ([_frame(image) for image in side] for side in sides)
     sources = [name.split("/", 1)[0] for name in texts(table, "image0")]
-    found = quads(
+    return quads(
         card,
         ids,
         (texts(table, "caption0"), texts(table, "caption1")),
@@ -192,8 +191,8 @@ def _quads(
         },
         source=table.source,
         path=data,
+        part=part,
     )
-    return check_counts(found, part=part)
 
 
 def _frame(image: Image) -> Image:

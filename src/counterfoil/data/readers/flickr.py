@@ -14,6 +14,7 @@ or what CLIPScore's and PAC-S's code make of them, flickr8k.json and crowdflower
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -168,34 +169,20 @@ class _Row:
     ratings: Sequence[float]
 
 
-def read_expert(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Flickr8k-Expert: three ratings of every candidate, each a point of its own.
-
-    A candidate that is among the references of its image is not asked about (158 of 5,822 rows). `data` is
-    the folder with the text files, or flickr8k.json, in which that was done. Raises `DataError` naming file
-    and row of what does not fit.
-    """
-    return _read(card, data, images, _EXPERT, raters=3, policy="drop-item")
-
-
-def read_crowd(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Flickr8k-CF: the share of people who found that a caption describes the image.
-
-    A candidate that is among the references of its image is taken out of them, for all candidates of the
-    image. `data` is as for the experts. Raises `DataError` naming file and row of what does not fit.
-    """
-    return _read(card, data, images, _CROWD, raters=1, policy="drop-reference")
-
-
 def _read(
     card: Card,
     data: Path | None,
     images: Path | None,
-    names: tuple[str, str],
     *,
+    names: tuple[str, str],
     raters: int,
     policy: Literal["drop-item", "drop-reference"],
 ) -> Benchmark:
+    """Ratings of candidates, each rating a point; a candidate among its image's references is dealt with.
+
+    `data` is the folder with the text files, or the JSON file that the released code made of them. Raises
+    `DataError` naming file and row of what does not fit.
+    """
     if data is None:
         raise not_on_hub(card)
     path = _rating_file(data, names)
@@ -236,6 +223,13 @@ def _read(
         notes=notes,
         path=data,
     )
+
+
+#: Three ratings of every candidate; one that is a reference is not asked about (158 of 5,822 rows).
+read_expert = partial(_read, names=_EXPERT, raters=3, policy="drop-item")
+#: The share of people who found that a caption describes the image; a candidate that is a reference is taken
+#: out of the references of its image, for all candidates.
+read_crowd = partial(_read, names=_CROWD, raters=1, policy="drop-reference")
 
 
 def _rating_file(data: Path, names: Sequence[str]) -> Path:

@@ -10,6 +10,7 @@ image (CLIPScore); one pair of each image that is not in the part of COCO that P
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,46 +52,6 @@ class _Pair:
     word: str
 
 
-def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Every original with each of its foils, all other captions of the image as references.
-
-    The first candidate is the original, and the label. References equal to it are taken out. `data` is the
-    folder, or the file with the captions of COCO beside it; without these there are no references.
-    Questions are called "GROUP/FOIL" by their ids in the file; grouping `word` is the word that was replaced.
-    Raises `DataError` naming the group that has no or several originals, or no foil, and what else does not
-    fit.
-    """
-    return _read(card, data, images, every=True)
-
-
-def read_one_reference(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read`, with the first of those references alone; raises `DataError` where there are none."""
-    return _read(card, data, images, every=True, one=True)
-
-
-def read_clipscore(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """One pair of each image, drawn with a fixed seed; references as in `read`."""
-    return _read(card, data, images)
-
-
-def read_clipscore_one_reference(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read_clipscore`, with the first of those references alone."""
-    return _read(card, data, images, one=True)
-
-
-def read_pac_s(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Those pairs of `read_clipscore` whose image is in Karpathy's validation or test part.
-
-    Raises `DataError` where the folder has no dataset_coco.json to tell.
-    """
-    return _read(card, data, images, unseen=True)
-
-
-def read_pac_s_one_reference(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read_pac_s`, with the first of those references alone."""
-    return _read(card, data, images, unseen=True, one=True)
-
-
 def _read(
     card: Card,
     data: Path | None,
@@ -100,6 +61,16 @@ def _read(
     unseen: bool = False,
     one: bool = False,
 ) -> Benchmark:
+    """Pairs of an original and a foil, all other captions of the image as references.
+
+    All pairs with `every`, else one of each image, drawn with a fixed seed; with `unseen` those whose image
+    is in Karpathy's validation or test part, for which the folder has a dataset_coco.json; with `one` the
+    first reference alone. The first candidate is the original, and the label. References equal to it are
+    taken out. `data` is the folder, or the file with the captions of COCO beside it; without these there are
+    no references. Questions are called "GROUP/FOIL" by their ids in the file; grouping `word` is the word
+    that was replaced. Raises `DataError` naming the group that has no or several originals, or no foil, and
+    what else does not fit.
+    """
     if data is None:
         raise not_on_hub(card)
     path = data if data.is_file() else data / FILE
@@ -121,6 +92,14 @@ def _read(
         if not pairs:
             raise DataError("no image is in Karpathy's validation or test part", where=source)
     return _benchmark(card, pairs, files, path, data, images, source, one=one, drawn=not every)
+
+
+read = partial(_read, every=True)
+read_one_reference = partial(_read, every=True, one=True)
+read_clipscore = partial(_read)
+read_clipscore_one_reference = partial(_read, one=True)
+read_pac_s = partial(_read, unseen=True)
+read_pac_s_one_reference = partial(_read, unseen=True, one=True)
 
 
 def _benchmark(

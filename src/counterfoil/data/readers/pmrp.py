@@ -6,6 +6,7 @@ most. PCME's averages R-Precision over codes that differ in at most 0, 1 and 2 p
 among images that have an object at all.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,17 +53,11 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     return _gallery(card, data, pictures, captions, owners, codes, source, _MODIFIED, None)
 
 
-def read_original(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """PCME's protocol over all images; those without any object, and their captions, are left out."""
-    return _original(card, data, images, folds=False)
-
-
-def read_original_1k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """PCME's protocol in parts of a thousand images, in order; what has no object is left out afterwards."""
-    return _original(card, data, images, folds=True)
-
-
 def _original(card: Card, data: Path | None, images: Path | None, *, folds: bool) -> Benchmark:
+    """PCME's protocol; images without any object, and their captions, are left out.
+
+    With `folds` in parts of a thousand images, in order; what has no object is left out afterwards.
+    """
     card, pictures, captions, owners, codes, source = _read(card, data, images)
     of_image, of_caption = (
         parts(owners, len(pictures), source) if folds else (np.zeros_like(owners[:0]), owners[:0])
@@ -82,6 +77,10 @@ def _original(card: Card, data: Path | None, images: Path | None, *, folds: bool
         _ORIGINAL,
         (of_image[kept], of_caption[kept_captions]) if folds else None,
     )
+
+
+read_original = partial(_original, folds=False)
+read_original_1k = partial(_original, folds=True)
 
 
 def _gallery(

@@ -27,15 +27,16 @@ def quads(
     *,
     source: str,
     path: Path | None = None,
+    part: bool = False,
 ) -> Benchmark:
     """Two captions and two images per question; caption j of question "17" is called "17_c{j}".
 
-    Images of one id are one item.
+    Images of one id are one item. As all builders here it checks the card's counts (`check_counts`).
     """
     texts = [text for pair in zip(*captions, strict=True) for text in pair]
     names = [f"{name}_c{j}" for name in ids for j in (0, 1)]
     items, positions = _listed([image for pair in zip(*images, strict=True) for image in pair])
-    return Benchmark(
+    benchmark = Benchmark(
         card=card,
         images=items,
         captions=tuple(Caption(name, text) for name, text in zip(names, texts, strict=True)),
@@ -48,6 +49,7 @@ def quads(
         source=source,
         path=path,
     )
+    return check_counts(benchmark, part=part)
 
 
 def choices(
@@ -60,6 +62,7 @@ def choices(
     correct: int = 1,
     source: str,
     path: Path | None = None,
+    part: bool = False,
 ) -> Benchmark:
     """One image and k captions per question, the first `correct` of them right.
 
@@ -69,7 +72,7 @@ def choices(
     rows = list(zip(*candidates, strict=True))
     items, positions = _listed(images)
     there = _there(candidates)
-    return Benchmark(
+    benchmark = Benchmark(
         card=card,
         images=items,
         captions=tuple(
@@ -88,6 +91,7 @@ def choices(
         source=source,
         path=path,
     )
+    return check_counts(benchmark, part=part)
 
 
 def paraphrases(
@@ -99,20 +103,17 @@ def paraphrases(
     *,
     source: str,
     path: Path | None = None,
+    part: bool = False,
 ) -> Benchmark:
     """Three captions per question, the first two of one meaning, and the image that they were written of.
 
     `captions` holds three columns of n texts; caption j of question "17" is called "17_c{j}". Images of one
     id are one item.
     """
-    found = choices(card, ids, captions, images, groupings, source=source, path=path)
-    questions = Paraphrase(
-        tuple(ids),
-        groupings=groupings,
-        captions=found.choices.candidates,
-        images=found.choices.query,
-    )
-    return replace(found, questions=questions)
+    benchmark = choices(card, ids, captions, images, groupings, source=source, path=path, part=part)
+    choice = benchmark.choices
+    questions = Paraphrase(choice.ids, groupings=groupings, captions=choice.candidates, images=choice.query)
+    return replace(benchmark, questions=questions)
 
 
 def image_choices(
@@ -132,7 +133,7 @@ def image_choices(
     """
     shown = [image for row in zip(*candidates, strict=True) for image in row if image is not None]
     items, positions = _listed(shown)
-    return Benchmark(
+    benchmark = Benchmark(
         card=card,
         images=items,
         captions=tuple(Caption(f"{name}_c0", text) for name, text in zip(ids, captions, strict=True)),
@@ -146,6 +147,7 @@ def image_choices(
         source=source,
         path=path,
     )
+    return check_counts(benchmark)
 
 
 def _there(candidates: Sequence[Sequence[object]]) -> NDArray[np.bool_]:

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, choices, image_choices
+from counterfoil.data.readers.questions import choices, image_choices
 from counterfoil.data.readers.released_files import (
     listed_rows,
     located,
@@ -61,7 +61,7 @@ def read_controlled(card: Card, data: Path | None, images: Path | None) -> Bench
         objects = f"{first} {second}"
         pairs.append(f"{objects}: {'/'.join(both)}" if complete(first, both, second) else "")
         sets.append(f"{objects}: all" if complete(first, [*opposites[0], *opposites[1]], second) else "")
-    found = choices(
+    return choices(
         card,
         ids,
         list(zip(*options, strict=True)),
@@ -74,7 +74,6 @@ def read_controlled(card: Card, data: Path | None, images: Path | None) -> Bench
         source=table.source,
         path=data,
     )
-    return check_counts(found)
 
 
 def _parts(table: DataTable, row: int, name: str, opposites: Sequence[Sequence[str]]) -> tuple[str, str, str]:
@@ -127,8 +126,7 @@ def read_questions(card: Card, data: Path | None, images: Path | None) -> Benchm
     rows = DataTable({**table.columns, "image": names}, table.source, table.kind, table.parts)
     (shown_images,) = pictures(rows, ("image",), ids, data, images)
     relations = {"relation": tuple(relation_of(text) for text in captions[0])}
-    found = choices(card, ids, captions, shown_images, relations, source=table.source, path=data)
-    return check_counts(found)
+    return choices(card, ids, captions, shown_images, relations, source=table.source, path=data)
 
 
 #: SPEC's folders, one for each thing that is told apart.
@@ -148,7 +146,7 @@ def read_spec_captions(card: Card, data: Path | None, images: Path | None) -> Be
     """
     rows = _spec_rows(card, data, "image2text.json")
     queries = [each for (each,) in _spec_images(rows, [[row.query] for row in rows], data, images)]
-    found = choices(
+    return choices(
         card,
         [row.id for row in rows],
         list(zip_longest(*(row.keys for row in rows))),
@@ -157,14 +155,13 @@ def read_spec_captions(card: Card, data: Path | None, images: Path | None) -> Be
         source=str(data),
         path=data,
     )
-    return check_counts(found)
 
 
 def read_spec_images(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """SPEC from texts to images: `text2image.json`; else as `read_spec_captions`."""
     rows = _spec_rows(card, data, "text2image.json")
     options = _spec_images(rows, [row.keys for row in rows], data, images)
-    found = image_choices(
+    return image_choices(
         card,
         [row.id for row in rows],
         [row.query for row in rows],
@@ -173,7 +170,6 @@ def read_spec_images(card: Card, data: Path | None, images: Path | None) -> Benc
         source=str(data),
         path=data,
     )
-    return check_counts(found)
 
 
 @dataclass(frozen=True)

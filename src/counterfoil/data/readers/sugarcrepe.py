@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.bivlc import kinds
-from counterfoil.data.readers.questions import check_counts, choices, paraphrases
+from counterfoil.data.readers.paired_rows import kinds
+from counterfoil.data.readers.questions import choices, paraphrases
 from counterfoil.data.readers.rows import Photos, hub_rows, not_on_hub
 from counterfoil.data.records import Image, words
 from counterfoil.data.tables import DataTable, names, read_table, stack, texts
@@ -92,8 +92,7 @@ def of_rows(
         same = (sorted(words(a)) == sorted(words(b)) for a, b in zip(*columns, strict=True))
         groupings["words"] = tuple("same words" if each else "" for each in same)
     pictures = [Image(name, sources[name]) for name in names]
-    found = build(card, ids, columns, pictures, groupings, source=rows.source, path=path)
-    return check_counts(found, part=part)
+    return build(card, ids, columns, pictures, groupings, source=rows.source, path=path, part=part)
 
 
 def captions_only(card: Card, table: DataTable, images: Path | None = None) -> Benchmark:
@@ -121,23 +120,14 @@ PP_SUBSETS = ("replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att
 _CANDIDATES = ("caption", "caption2", "negative_caption")
 
 
-def read_pp(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+def _pp(card: Card, data: Path | None, images: Path | None, *, build: Callable[..., Benchmark]) -> Benchmark:
     """SugarCrepe++ from the hub, from the folder of its five JSON files, or one of them alone.
 
-    The image-text task: three candidates, the first two of them right. Question "swap_obj/17" is the item of
-    id 17 in swap_obj.json. Images (COCO val2017) are called by their file names; those not in the folder
-    `images` (all, where it is None) are left out. Groupings: `subset` and `type` ("replace", "swap").
-    Raises `DataError` naming a file that is missing or miscounted, or the item that does not fit.
+    Three candidates, the first two of them right. Question "swap_obj/17" is the item of id 17 in
+    swap_obj.json. Images (COCO val2017) are called by their file names; those not in the folder `images`
+    (all, where it is None) are left out. Groupings: `subset` and `type` ("replace", "swap"). Raises
+    `DataError` naming a file that is missing or miscounted, or the item that does not fit.
     """
-    return _pp(card, data, images, partial(choices, correct=2))
-
-
-def read_pp_texts(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """SugarCrepe++'s text-only task, from the same files as `read_pp`; no image is needed."""
-    return _pp(card, data, images, paraphrases)
-
-
-def _pp(card: Card, data: Path | None, images: Path | None, build: Callable[..., Benchmark]) -> Benchmark:
     if data is None:
         subsets: list[str] = list(PP_SUBSETS)
         tables = [hub_rows(card, (), config=card.configs[name]) for name in subsets]
@@ -151,3 +141,8 @@ def _pp(card: Card, data: Path | None, images: Path | None, build: Callable[...,
     return of_rows(
         card, ids, rows, _CANDIDATES, images, build=build, part=data is not None and data.is_file(), path=data
     )
+
+
+read_pp = partial(_pp, build=partial(choices, correct=2))
+#: The text-only task, for which no image is needed.
+read_pp_texts = partial(_pp, build=paraphrases)

@@ -23,6 +23,7 @@ train.json, beside them, is what EMScore takes the weights of its tokens from.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,22 +59,13 @@ FRAMES = 10
 _RATERS, _DECIMALS = 3, 4
 
 
-def read_vatex(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """18,000 captions of 3,000 videos with their first nine references.
+def _vatex(card: Card, data: Path | None, images: Path | None, *, references: int) -> Benchmark:
+    """18,000 captions of 3,000 videos with their first references.
 
     Correlations are taken with each of the three raters and averaged; scores are rounded to four decimals
     first. Videos are found in `images`, else their features in the folder of that name. Raises `DataError`
     for a pickle that is more than data, and naming file and row of what does not fit.
     """
-    return _read(card, data, images, 9)
-
-
-def read_vatex_one_reference(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read_vatex`, with the first reference alone."""
-    return _read(card, data, images, 1)
-
-
-def _read(card: Card, data: Path | None, images: Path | None, references: int) -> Benchmark:
     if data is None:
         raise not_on_hub(card)
     names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
@@ -127,6 +119,10 @@ def _read(card: Card, data: Path | None, images: Path | None, references: int) -
         raters="apart",
         decimals=_DECIMALS,
     )
+
+
+read_vatex = partial(_vatex, references=9)
+read_vatex_one_reference = partial(_vatex, references=1)
 
 
 def _listed(value: Any, where: object) -> Sequence[Any]:

@@ -8,8 +8,8 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, quads
-from counterfoil.data.readers.rows import Photos, cell_source, hub_rows, image_folder, open_rows
+from counterfoil.data.readers.questions import quads
+from counterfoil.data.readers.rows import Photos, cell_source, image_folder, open_rows, released_rows
 from counterfoil.data.records import Image
 from counterfoil.data.tables import DataTable, integers, labels, names, shown, texts
 from counterfoil.errors import DataError
@@ -47,7 +47,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     `second_any_complex_reasoning` and so on (items whose second tags contain it: what that paper counts).
     Raises `DataError` for missing columns, cells that do not fit, and counts that are not the card's.
     """
-    table = _rows(card, data)
+    table = released_rows(card, data, _SIDES, names=_FILES)
     ids = names(table, "id")
     if _SIDES[0] in table and not isinstance(table[_SIDES[0]][0], str):
         sides = [
@@ -59,16 +59,14 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     missing: Sequence[str | None] = (None,) * len(table)
     has_captions = _CAPTIONS[0] in table
     second = _second_tags(ids, data)
-    return check_counts(
-        quads(
-            _expected(card, table, second),
-            ids,
-            (texts(table, _CAPTIONS[0]), texts(table, _CAPTIONS[1])) if has_captions else (missing, missing),
-            (sides[0], sides[1]),
-            {**_groupings(table), **second},
-            source=table.source,
-            path=data,
-        )
+    return quads(
+        _expected(card, table, second),
+        ids,
+        (texts(table, _CAPTIONS[0]), texts(table, _CAPTIONS[1])) if has_captions else (missing, missing),
+        (sides[0], sides[1]),
+        {**_groupings(table), **second},
+        source=table.source,
+        path=data,
     )
 
 
@@ -94,21 +92,8 @@ def labelled(card: Card, ids: Sequence[str], *, source: str) -> Benchmark:
     """The items that a table of scores names, without captions, images or tags."""
     missing: Sequence[str | None] = (None,) * len(ids)
     sides = _from_folder(ids, None)
-    found = quads(card, ids, (missing, missing), (sides[0], sides[1]), {}, source=source)
-    if card.size is not None and len(found) != card.size:
-        raise DataError(
-            f"not the number of questions {card.title} has",
-            where=source,
-            given=len(found),
-            allowed=f"{card.size}",
-        )
-    return found
-
-
-def _rows(card: Card, data: Path | None) -> DataTable:
-    if data is None:
-        return hub_rows(card, _SIDES)
-    return open_rows(data, _SIDES, split=card.split, names=_FILES)
+    card = card.model_copy(update={"counts": {}})
+    return quads(card, ids, (missing, missing), (sides[0], sides[1]), {}, source=source)
 
 
 def _from_folder(ids: Sequence[str], folder: Path | None) -> list[list[Image]]:
