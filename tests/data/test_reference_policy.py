@@ -21,17 +21,17 @@ def test_policies() -> None:
     candidates = np.array([0, 2, 3])
     references = References.of([[1, 2, 4], [2, 3], [0, 2]])
     kept = contained(TEXTS, candidates, references, "keep")
-    assert (kept.found, kept.dropped, kept.kept.all(), kept.said()) == (2, 0, True, "")
+    assert (kept.equal, kept.dropped, kept.included.all(), kept.said()) == (2, 0, True, "")
     assert _rows(kept.references) == [[1, 2, 4], [2, 3], [0, 2]]
     first = contained(TEXTS, candidates, references, "drop-reference")
     assert _rows(first.references) == [[2, 4], [3], [0, 2]]
-    assert (first.found, first.dropped, first.kept.all()) == (2, 2, True)
+    assert (first.equal, first.dropped, first.included.all()) == (2, 2, True)
     assert first.said() == "2 references equal to a candidate taken out"
     every = contained(TEXTS, candidates, references, "drop-reference", every=True)
     assert _rows(every.references) == [[2], [3], [0, 2]]
     assert every.dropped == 3
     item = contained(TEXTS, candidates, references, "drop-item")
-    assert item.kept.tolist() == [False, False, True]
+    assert item.included.tolist() == [False, False, True]
     assert _rows(item.references) == [[1, 2, 4], [2, 3], [0, 2]]
     assert item.said() == "2 rows whose candidate is a reference left out"
     with pytest.raises(DataError, match="given: drop; allowed: keep, drop-reference, drop-item"):

@@ -141,7 +141,7 @@ class Benchmark:
             name: self._cells(column, range(len(self))) for name, column in self._table.columns.items()
         }
         shown = {
-            name: [each.id if isinstance(each, Image) else each for each in cells]
+            name: [cell.id if isinstance(cell, Image) else cell for cell in cells]
             for name, cells in columns.items()
         }
         return pa.table(shown)

@@ -207,7 +207,7 @@ def _check_target(folder: Path) -> None:
     """Raise `InputError` where `save` would refuse to write: the folder holds other files, or is none."""
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
-    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     # What a machine that stopped while saving leaves behind is ours too.
     names = [name for name in names if not (name.startswith(".") and name.endswith(".part"))]
     # Forms of other packages may have tables of other names.
@@ -270,16 +270,16 @@ def _read_manifest(folder: Path) -> _Manifest:
             allowed=f"up to {SCHEMA_VERSION}",
             hint="update counterfoil to read it",
         )
-    found = check_model(manifest, _Manifest, where=path)
-    check_model(manifest, FORMS[found.form].known, where=path)
-    expected = _files(found.form, corpus=found.corpus and _CORPUS in found.files)
-    odd = sorted(set(found.files).symmetric_difference(expected))
+    known = check_model(manifest, _Manifest, where=path)
+    check_model(manifest, FORMS[known.form].known, where=path)
+    expected = _files(known.form, corpus=known.corpus and _CORPUS in known.files)
+    odd = sorted(set(known.files).symmetric_difference(expected))
     if odd:
         raise DataError(
             "the manifest is incomplete",
             where=f"{path}, field 'files'",
-            given=", ".join(found.files) or "nothing",
+            given=", ".join(known.files) or "nothing",
             allowed=expected,
             hint="was it edited?",
         )
-    return found
+    return known

@@ -125,7 +125,7 @@ def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[
 
     With `allowed`, raises `DataError` naming the row whose label is not one of them.
     """
-    found = []
+    labels_read = []
     for row, cell in enumerate(table[column]):
         if cell is not None and (isinstance(cell, bool) or not isinstance(cell, str | int)):
             raise DataError("not a label", where=table.where(row, column), given=shown(cell))
@@ -134,8 +134,8 @@ def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[
             raise DataError(
                 "unknown label", where=table.where(row, column), given=label or "(empty)", allowed=allowed
             )
-        found.append(label)
-    return tuple(found)
+        labels_read.append(label)
+    return tuple(labels_read)
 
 
 def names(table: DataTable, column: str) -> tuple[str, ...]:
@@ -145,9 +145,9 @@ def names(table: DataTable, column: str) -> tuple[str, ...]:
     Traceback (most recent call last):
     counterfoil.errors.DataError: mine.csv, row 3, column 'id': id occurs twice; given: a; ids must be unique
     """
-    found = labels(table, column)
+    names_read = labels(table, column)
     seen: set[str] = set()
-    for row, name in enumerate(found):
+    for row, name in enumerate(names_read):
         if not name:
             raise DataError("empty id", where=table.where(row, column))
         if name in seen:
@@ -155,7 +155,7 @@ def names(table: DataTable, column: str) -> tuple[str, ...]:
                 "id occurs twice", where=table.where(row, column), given=name, hint="ids must be unique"
             )
         seen.add(name)
-    return found
+    return names_read
 
 
 def floats(table: DataTable, column: str) -> NDArray[np.float64]:
@@ -346,7 +346,7 @@ def _read_delimited(path: Path) -> DataTable:
 
 def _other_delimiter(header: str) -> str:
     """Semicolons, as spreadsheets write where the comma is in numbers, or tabs; "" where there is neither."""
-    return next((each for each in ";\t" if each in header), "")
+    return next((delimiter for delimiter in ";\t" if delimiter in header), "")
 
 
 def _read_json(path: Path, summaries: bool = False) -> DataTable:

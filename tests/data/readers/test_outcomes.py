@@ -22,7 +22,8 @@ def test_tables_that_carry_no_questions() -> None:
 def test_too_few_labels_are_not_winoground() -> None:
     table = DataTable({"label": [f"0_c{c}_i{i}" for c in (0, 1) for i in (0, 1)]}, "a.jsonl")
     with pytest.raises(
-        DataError, match=r"a\.jsonl: not the number of questions Winoground has in all; given: 1; allowed: 400"
+        DataError,
+        match=r"a\.jsonl: not the number of questions Winoground has in all; given: 1; allowed: 400",
     ):
         from_table(card("winoground"), table)
 

@@ -220,8 +220,8 @@ class Choice(Listed):
     @property
     def counts(self) -> Ids:
         """(n,) how many candidates each question has."""
-        found: Ids = (self.candidates >= 0).sum(axis=1)
-        return found
+        per_question: Ids = (self.candidates >= 0).sum(axis=1)
+        return per_question
 
     @property
     def filled(self) -> Mask | None:
@@ -308,8 +308,8 @@ class Choice(Listed):
                 columns[f"image_{at}"] = ReleaseColumn("image", candidates[:, at], f"An image that {what}.")
         table = question_table(self.ids, columns, self.groupings, about=f"A choice among {k} {other}s.")
         fit = "the first one fits" if correct == 1 else f"the first {correct} fit"
-        said = f"Each question holds one {asks} and {k} {other}s, of which {fit}."
-        return FormRelease((table,), said, CONTRAST_TASKS, {"asks": asks, "correct": correct})
+        sentence = f"Each question holds one {asks} and {k} {other}s, of which {fit}."
+        return FormRelease((table,), sentence, CONTRAST_TASKS, {"asks": asks, "correct": correct})
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         columns = {"query": pa.array(self.query)} | cells("candidate_", self.candidates, filled=self.filled)

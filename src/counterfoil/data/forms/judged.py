@@ -247,7 +247,7 @@ class Preference(Judged):
         """
         n = len(ids)
         check_shape("captions", captions, (n, 2))
-        found = more.pop("references", None)
+        references = more.pop("references", None)
         return cls(
             ids,
             captions=captions.reshape(-1),
@@ -256,7 +256,9 @@ class Preference(Judged):
             sides=np.tile(np.array([0, 1]), n),
             votes=votes,
             label=label,
-            references=found.take(np.repeat(np.arange(n), 2)) if isinstance(found, References) else None,
+            references=references.take(np.repeat(np.arange(n), 2))
+            if isinstance(references, References)
+            else None,
             **more,  # type: ignore[arg-type]
         )
 
@@ -312,8 +314,8 @@ class Preference(Judged):
         self, texts: NDArray[np.bool_], sources: NDArray[np.bool_], *, where: str
     ) -> NDArray[np.bool_]:
         lacking = ~(texts[self.captions] & sources[self.images])
-        found: Mask = np.bincount(self.owners, weights=lacking, minlength=len(self)) == 0
-        return found
+        complete: Mask = np.bincount(self.owners, weights=lacking, minlength=len(self)) == 0
+        return complete
 
     def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
         sums = np.bincount(self.owners, weights=values[self.captions], minlength=len(self))
@@ -332,8 +334,8 @@ class Preference(Judged):
 
     def collect_draws(self, values: Sequence[ndarray]) -> ndarray:
         """As `collect`; where references are drawn (n, 2, draws)."""
-        found = [self.collect(each) for each in values]
-        return found[0] if self.sample is None else np.stack(found, axis=2)
+        draws = [self.collect(scores) for scores in values]
+        return draws[0] if self.sample is None else np.stack(draws, axis=2)
 
     def drawn(self) -> tuple[References, ...]:
         if self.references is None:
@@ -373,13 +375,13 @@ class Preference(Judged):
         """The chosen questions."""
         starts = np.searchsorted(self.owners, np.arange(len(self) + 1))
         of_rows = [np.arange(starts[row], starts[row + 1]) for row in rows]
-        kept = np.concatenate([*of_rows, np.empty(0, np.int64)])
+        chosen_rows = np.concatenate([*of_rows, np.empty(0, np.int64)])
         return replace(
             self,
             **self.chosen(rows),
-            **self.rows(kept),
+            **self.rows(chosen_rows),
             owners=np.repeat(np.arange(len(rows)), [len(part) for part in of_rows]),
-            sides=self.sides[kept],
+            sides=self.sides[chosen_rows],
             votes=self.votes[rows],
             label=self.label[rows],
         )

@@ -143,10 +143,10 @@ def _feature(feature: Mapping[str, Any]) -> dict[str, Any]:
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """Lines of YAML; texts are quoted as in JSON, which YAML reads alike."""
-    for key, each in value.items():
-        if isinstance(each, list):
+    for key, entry in value.items():
+        if isinstance(entry, list):
             yield f"{indent}{key}:"
-            for item in each:
+            for item in entry:
                 if isinstance(item, Mapping):
                     first, *rest = _yaml(item, indent + "    ")
                     yield f"{indent}  - {first.strip()}"
@@ -154,7 +154,7 @@ def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
                 else:
                     yield f"{indent}  - {json.dumps(item, ensure_ascii=False)}"
         else:
-            yield f"{indent}{key}: {json.dumps(each, ensure_ascii=False)}"
+            yield f"{indent}{key}: {json.dumps(entry, ensure_ascii=False)}"
 
 
 def _composition(benchmark: Benchmark, release: FormRelease, files: Sequence[WrittenFile]) -> Iterator[str]:
@@ -188,41 +188,41 @@ def _composition(benchmark: Benchmark, release: FormRelease, files: Sequence[Wri
 
 
 def _rows_of(files: Sequence[WrittenFile], table: str) -> dict[str, int]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for file in files:
         if file.table == table:
-            found[file.split] += file.rows
-    return dict(found)
+            counts[file.split] += file.rows
+    return dict(counts)
 
 
 def _process(benchmark: Benchmark, about: Publication) -> Iterator[str]:
-    made, card = about.provenance, benchmark.card
+    provenance, card = about.provenance, benchmark.card
     yield ""
-    if made.method:
-        yield _plain(made.method)
+    if provenance.method:
+        yield _plain(provenance.method)
     elif card.homepage or card.hub:
         place = card.homepage or f"https://huggingface.co/datasets/{card.hub}"
         at = f", revision {card.revision}" if card.revision else ""
         yield f"The questions are those of the release at {place}{at}, as counterfoil reads them."
-    elif not made.steps:
+    elif not provenance.steps:
         yield "How the questions were made is not recorded."
     yield ""
-    if made.steps:
+    if provenance.steps:
         yield from _table(
             ("step", "what it does", "settings", "rows in", "rows out", "dropped"),
             [
                 (
-                    each.name,
-                    each.summary,
-                    ", ".join(f"{key} = {json.dumps(value)}" for key, value in each.settings.items()),
-                    "" if each.rows_in is None else f"{each.rows_in:,}",
-                    "" if each.rows_out is None else f"{each.rows_out:,}",
-                    ", ".join(f"{reason}: {n:,}" for reason, n in each.dropped.items()),
+                    step.name,
+                    step.summary,
+                    ", ".join(f"{key} = {json.dumps(value)}" for key, value in step.settings.items()),
+                    "" if step.rows_in is None else f"{step.rows_in:,}",
+                    "" if step.rows_out is None else f"{step.rows_out:,}",
+                    ", ".join(f"{reason}: {n:,}" for reason, n in step.dropped.items()),
                 )
-                for each in made.steps
+                for step in provenance.steps
             ],
         )
-    if made.rows is not None:
+    if provenance.rows is not None:
         yield "Who made what of each question, from what and with which seed, is in the columns that end in"
         yield "`_by`, `_from` and `_seed`."
         yield ""
@@ -230,14 +230,14 @@ def _process(benchmark: Benchmark, about: Publication) -> Iterator[str]:
 
 def _people(benchmark: Benchmark, about: Publication) -> Iterator[str]:
     yield ""
-    found = list(about.provenance.people)
+    people = list(about.provenance.people)
     opinions = benchmark.questions.opinions()
     if opinions is not None:
         kind, answers = opinions
         what = f"{answers.shape[1]} ratings" if kind == "ratings" else "votes"
-        found.append(f"People gave {what} per question; they are in the tables as numbers, without names.")
-    yield from (f"* {_plain(each)}" for each in found)
-    if not found:
+        people.append(f"People gave {what} per question; they are in the tables as numbers, without names.")
+    yield from (f"* {_plain(person)}" for person in people)
+    if not people:
         yield "Nothing is recorded of the people who wrote captions, checked questions or are seen in images."
     yield ""
 
@@ -247,21 +247,21 @@ def _licences(benchmark: Benchmark, about: Publication) -> Iterator[str]:
     yield ""
     yield f"This data set: [{licence.spdx or licence.url}]({licence.url})."
     yield ""
-    rows = [(each.name, each.licence or "not recorded", each.url) for each in about.provenance.sources]
+    rows = [(entry.name, entry.licence or "not recorded", entry.url) for entry in about.provenance.sources]
     if card.licence:
         rows.insert(0, (card.title or card.name, card.licence, card.homepage))
     if rows:
         yield from _table(("source", "licence", "where"), rows)
-    for each in about.overridden:
-        yield f"**Published although {_plain(each)}.**"
+    for entry in about.overridden:
+        yield f"**Published although {_plain(entry)}.**"
         yield ""
 
 
 def _limits(benchmark: Benchmark, about: Publication) -> Iterator[str]:
     yield ""
-    found = [*benchmark.card.pitfalls, *about.provenance.limits]
-    yield from (f"* {_plain(each)}" for each in found)
-    if not found:
+    limits = [*benchmark.card.pitfalls, *about.provenance.limits]
+    yield from (f"* {_plain(limit)}" for limit in limits)
+    if not limits:
         yield "Nobody has recorded any, which does not mean that there are none. `counterfoil audit` looks"
         yield "for answers that captions give away, for duplicates and for leakage."
     yield ""
@@ -269,7 +269,7 @@ def _limits(benchmark: Benchmark, about: Publication) -> Iterator[str]:
 
 def _uses(about: Publication) -> Iterator[str]:
     yield ""
-    yield from (f"* {_plain(each)}" for each in about.provenance.uses)
+    yield from (f"* {_plain(use)}" for use in about.provenance.uses)
     if not about.provenance.uses:
         yield "Measuring models that compare images and captions. A model that was trained on these questions"
         yield "cannot be measured with them."

@@ -62,7 +62,7 @@ class Provenance:
     rows: pa.Table | None = None
 
     @classmethod
-    def of(cls, made: object, *, where: object = "provenance") -> "Provenance":
+    def of(cls, facts: object, *, where: object = "provenance") -> "Provenance":
         """From a plain mapping with these keys, all of which may be missing.
 
         `steps` and `sources` list mappings with the fields of `StepOfMaking` and `SourceOfData`; texts may
@@ -74,7 +74,7 @@ class Provenance:
         Traceback (most recent call last):
         counterfoil.errors.DataError: provenance: unknown key; given: poeple; allowed: method, steps, ...
         """
-        given = _checked(made, cls, where)
+        given = _checked(facts, cls, where)
         rows = given.get("rows")
         if rows is not None and not isinstance(rows, pa.Table):
             raise DataError("the rows are no table", where=f"{where}, rows", given=type(rows).__name__)
@@ -84,12 +84,13 @@ class Provenance:
         return cls(
             method,
             tuple(
-                _step(each, f"{where}, steps[{at}]") for at, each in enumerate(_listed(given, "steps", where))
+                _step(entry, f"{where}, steps[{at}]")
+                for at, entry in enumerate(_listed(given, "steps", where))
             ),
             _texts(given, "people", where),
             tuple(
-                _source(each, f"{where}, sources[{at}]")
-                for at, each in enumerate(_listed(given, "sources", where))
+                _source(entry, f"{where}, sources[{at}]")
+                for at, entry in enumerate(_listed(given, "sources", where))
             ),
             _texts(given, "limits", where),
             _texts(given, "uses", where),
@@ -99,7 +100,7 @@ class Provenance:
 
 def _checked(given: object, kind: Any, where: object) -> Mapping[str, Any]:
     """The object, where it has the fields of a dataclass and no others."""
-    names = [each.name for each in fields(kind)]
+    names = [field_of_kind.name for field_of_kind in fields(kind)]
     if not isinstance(given, Mapping):
         raise DataError("not an object with named values", where=where, given=type(given).__name__)
     for key in given:
@@ -109,22 +110,22 @@ def _checked(given: object, kind: Any, where: object) -> Mapping[str, Any]:
 
 
 def _listed(given: Mapping[str, Any], key: str, where: object) -> Sequence[Any]:
-    found = given.get(key, ())
-    if isinstance(found, str) or not isinstance(found, Sequence):
-        raise DataError("not a list", where=f"{where}, {key}", given=found)
-    return found
+    entries = given.get(key, ())
+    if isinstance(entries, str) or not isinstance(entries, Sequence):
+        raise DataError("not a list", where=f"{where}, {key}", given=entries)
+    return entries
 
 
 def _texts(given: Mapping[str, Any], key: str, where: object) -> tuple[str, ...]:
-    found = given.get(key, ())
-    found = (found,) if isinstance(found, str) else found
-    if not isinstance(found, Sequence) or not all(isinstance(each, str) for each in found):
-        raise DataError("not a list of texts", where=f"{where}, {key}", given=found)
-    return tuple(found)
+    texts = given.get(key, ())
+    texts = (texts,) if isinstance(texts, str) else texts
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise DataError("not a list of texts", where=f"{where}, {key}", given=texts)
+    return tuple(texts)
 
 
-def _step(made: object, where: str) -> StepOfMaking:
-    given = _checked(made, StepOfMaking, where)
+def _step(facts: object, where: str) -> StepOfMaking:
+    given = _checked(facts, StepOfMaking, where)
     kinds = {
         "name": str,
         "summary": str,
@@ -138,16 +139,16 @@ def _step(made: object, where: str) -> StepOfMaking:
             raise DataError("wrong type", where=f"{where}, {key}", given=value)
     if "name" not in given:
         raise DataError("a step without a name", where=where)
-    if not all(isinstance(each, int) for each in given.get("dropped", {}).values()):
+    if not all(isinstance(count, int) for count in given.get("dropped", {}).values()):
         raise DataError("counts are not whole numbers", where=f"{where}, dropped", given=given["dropped"])
     return StepOfMaking(**given)
 
 
-def _source(made: object, where: str) -> SourceOfData:
-    if isinstance(made, str):
-        return SourceOfData(made)
-    given = _checked(made, SourceOfData, where)
-    if not given.get("name") or not all(isinstance(each, str) for each in given.values()):
+def _source(facts: object, where: str) -> SourceOfData:
+    if isinstance(facts, str):
+        return SourceOfData(facts)
+    given = _checked(facts, SourceOfData, where)
+    if not given.get("name") or not all(isinstance(text, str) for text in given.values()):
         raise DataError("a source has a name, a licence and an address, all texts", where=where, given=given)
     return SourceOfData(**given)
 
@@ -155,12 +156,12 @@ def _source(made: object, where: str) -> SourceOfData:
 def _checked_rows(rows: pa.Table, where: str) -> pa.Table:
     if "id" not in rows.column_names:
         raise DataError("no column 'id'", where=where, given=rows.column_names)
-    kept = [name for name in rows.column_names if name.endswith(MADE)]
+    columns_of_makers = [name for name in rows.column_names if name.endswith(MADE)]
     ids = rows.column("id").cast(pa.string())
     if len(ids.unique()) != len(ids) or ids.null_count:
         raise DataError("an id is missing or there twice", where=where)
     columns: dict[str, pa.ChunkedArray] = {"id": ids}
-    for name in kept:
+    for name in columns_of_makers:
         kind = pa.int64() if name.endswith("_seed") else pa.string()
         try:
             columns[name] = rows.column(name).cast(kind)
@@ -196,7 +197,7 @@ class Publication:
             raise InputError("not a language", where="--language", given=self.language, allowed="such as en")
         if self.url and not re.fullmatch(r"https?://[^\s\"<>]+", self.url):
             raise InputError("not an address", where="--url", given=self.url, allowed="https://...")
-        if not all(each.strip() for each in self.creators):
+        if not all(creator.strip() for creator in self.creators):
             raise InputError("a creator without a name", where="--creator")
 
     def date_of(self, card: Card) -> str:
@@ -220,8 +221,8 @@ class Publication:
 
 def _check_date(text: str) -> None:
     try:
-        found = date.fromisoformat(text)
+        parsed = date.fromisoformat(text)
     except ValueError:
-        found = None
-    if found is None or text != found.isoformat():
+        parsed = None
+    if parsed is None or text != parsed.isoformat():
         raise InputError("not a date", where="--date", given=text, allowed="YYYY-MM-DD")

@@ -58,7 +58,7 @@ def divided(gallery: Gallery, tested: NDArray[np.bool_]) -> tuple[Gallery, Split
     i2t, t2i = _within(gallery.i2t, images, captions), _within(gallery.t2i, captions, images)
     parts = np.concatenate([images[i2t.queries], captions[t2i.queries]])
     labels = tuple("test" if part else "train" for part in parts.tolist())
-    found = replace(
+    split = replace(
         gallery,
         i2t=i2t,
         t2i=t2i,
@@ -67,21 +67,23 @@ def divided(gallery: Gallery, tested: NDArray[np.bool_]) -> tuple[Gallery, Split
         groupings={**gallery.groupings, SPLIT: labels},
     )
     answers = _right(gallery.i2t) + _right(gallery.t2i)
-    left = sum(_right(each, *parts) for each, *parts in ((i2t, images, captions), (t2i, captions, images)))
-    return found, SplitLoss(answers, answers - left, int((gallery.defined & ~found.defined).sum()))
+    left = sum(
+        _right(search, *parts) for search, *parts in ((i2t, images, captions), (t2i, captions, images))
+    )
+    return split, SplitLoss(answers, answers - left, int((gallery.defined & ~split.defined).sum()))
 
 
 def _first_right(gallery: Gallery) -> Ids:
     """The first image that is right of each caption, -1 where none is, or a rule says what is right."""
-    found = np.full(gallery.n_captions, -1)
+    images = np.full(gallery.n_captions, -1)
     for search, asks_images in ((gallery.i2t, True), (gallery.t2i, False)):
         if isinstance(search.positives, Positives):
             held = search.positives.items >= 0
             asking, item = search.queries[search.positives.queries[held]], search.positives.items[held]
             image, caption = (asking, item) if asks_images else (item, asking)
             # Of several the first is written last.
-            found[caption[::-1]] = image[::-1]
-    return found
+            images[caption[::-1]] = image[::-1]
+    return images
 
 
 def _within(search: Search, of_query: Ids, of_item: Ids) -> Search:
@@ -89,20 +91,20 @@ def _within(search: Search, of_query: Ids, of_item: Ids) -> Search:
     listed = search.positives
     if isinstance(listed, Plausible):
         return search
-    kept = (listed.items < 0) | (of_item[listed.items] == of_query[search.queries][listed.queries])
-    counts = np.bincount(listed.queries[kept], minlength=len(search))
+    same_part = (listed.items < 0) | (of_item[listed.items] == of_query[search.queries][listed.queries])
+    counts = np.bincount(listed.queries[same_part], minlength=len(search))
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Search(search.queries, Positives(starts, listed.items[kept], listed.gains[kept]))
+    return Search(search.queries, Positives(starts, listed.items[same_part], listed.gains[same_part]))
 
 
 def _right(search: Search, of_query: Ids | None = None, of_item: Ids | None = None) -> int:
     """How many right answers its queries have in the gallery, or in their parts."""
-    found = search.positives
-    if isinstance(found, Positives):
-        return int((found.items >= 0).sum())
+    positives = search.positives
+    if isinstance(positives, Positives):
+        return int((positives.items >= 0).sum())
     count = 0
     for at in range(0, len(search), _AT_ONCE):
-        right = found.distances(slice(at, at + _AT_ONCE)) <= max(found.thresholds)
+        right = positives.distances(slice(at, at + _AT_ONCE)) <= max(positives.thresholds)
         if of_query is not None:
             right &= of_query[search.queries[at : at + _AT_ONCE]][:, None] == of_item
         count += int(right.sum())
@@ -129,7 +131,7 @@ def with_split(benchmark: Benchmark, release: FormRelease, share: float, seed: i
         gallery, lost = divided(benchmark.gallery, tested)
         return replace(benchmark, questions=gallery), str(lost)
     tested = split_by_image(benchmark, share, seed)
-    labels = tuple("test" if each else "train" for each in tested)
+    labels = tuple("test" if is_test else "train" for is_test in tested)
     questions = replace(benchmark.questions, groupings={**benchmark.questions.groupings, SPLIT: labels})
     return replace(benchmark, questions=questions), ""
 

@@ -87,7 +87,7 @@ def write_tables(
     """
     sizes = np.array([_size(image) for image in benchmark.images], dtype=np.int64)
     total, done = sum(len(table) for table in tables), 0
-    found: list[WrittenFile] = []
+    files: list[WrittenFile] = []
     for table in tables:
         place = PurePosixPath("data") if len(tables) == 1 else PurePosixPath("data", table.name)
         last = list(splits)[-1]
@@ -97,10 +97,10 @@ def write_tables(
             for number, part in enumerate(shards):
                 path = str(place / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")
                 size = _write(benchmark, table, part, folder / path)
-                found.append(WrittenFile(path, table.name, split, len(part), size))
+                files.append(WrittenFile(path, table.name, split, len(part), size))
                 done += len(part)
                 progress("writing tables", done, total)
-    return found
+    return files
 
 
 def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> int:
@@ -189,7 +189,9 @@ def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:
     if not videos:
         return release
     _check_videos(benchmark, videos)
-    tables = tuple(replace(each, columns=_video_columns(benchmark.images, each)) for each in release.tables)
+    tables = tuple(
+        replace(table, columns=_video_columns(benchmark.images, table)) for table in release.tables
+    )
     return replace(release, tables=tables)
 
 
@@ -217,15 +219,15 @@ def _check_videos(benchmark: Benchmark, videos: Sequence[Video]) -> None:
 
 
 def _video_columns(images: Sequence[Image], table: ReleaseTable) -> dict[str, ReleaseColumn]:
-    found: dict[str, ReleaseColumn] = {}
+    columns: dict[str, ReleaseColumn] = {}
     for name, column in table.columns.items():
         if column.kind != "image":
-            found[name] = column
+            columns[name] = column
             continue
-        found[name] = ReleaseColumn("video", column.values, column.about.replace("image", "video"))
+        columns[name] = ReleaseColumn("video", column.values, column.about.replace("image", "video"))
         for end in ("start", "end"):
             seconds = [None if at < 0 else getattr(images[at], end) for at in column.values.tolist()]
-            if any(each is not None for each in seconds):
+            if any(second is not None for second in seconds):
                 about = f"The second of the file at which `{name}` {end}s; null where the file does."
-                found[f"{name}_{end}"] = ReleaseColumn("value", pa.array(seconds, pa.float64()), about)
-    return found
+                columns[f"{name}_{end}"] = ReleaseColumn("value", pa.array(seconds, pa.float64()), about)
+    return columns

@@ -106,8 +106,10 @@ def _write(
     write_text(folder / README, dataset_card(name, benchmark, release, files, sizes, about))
     title = f"{card.title or name}. {describe(benchmark, release)}"
     write_json(folder / CROISSANT, croissant(name, card, release, files, digests, about, title))
-    found = {path: digests.get(path) or _digest(folder / path) for path in _paths(folder)}
-    write_text(folder / CHECKSUMS, "".join(f"{each}  {path}\n" for path, each in found.items()))
+    digest_of = {path: digests.get(path) or _digest(folder / path) for path in _paths(folder)}
+    write_text(
+        folder / CHECKSUMS, "".join(f"{file_digest}  {path}\n" for path, file_digest in digest_of.items())
+    )
     return PublishedFolder(
         name, tuple(files), {path: (folder / path).stat().st_size for path in _paths(folder)}
     )
@@ -128,8 +130,8 @@ def _splits(benchmark: Benchmark, release: FormRelease) -> tuple[dict[str, NDArr
         return {"test": np.arange(n, dtype=np.int64)}, release
     column = np.array(labels, dtype=object)
     tables = tuple(
-        replace(each, columns={name: c for name, c in each.columns.items() if name != SPLIT})
-        for each in release.tables
+        replace(table, columns={name: c for name, c in table.columns.items() if name != SPLIT})
+        for table in release.tables
     )
     return {name: np.flatnonzero(column == name) for name in names}, replace(release, tables=tables)
 
@@ -139,8 +141,8 @@ def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication)
     rows = about.provenance.rows
     if rows is None:
         return release
-    at = {each: row for row, each in enumerate(rows.column("id").to_pylist())}
-    known = [at.get(each) for each in benchmark.questions.ids]
+    at = {name: row for row, name in enumerate(rows.column("id").to_pylist())}
+    known = [at.get(name) for name in benchmark.questions.ids]
     if not any(row is not None for row in known):
         raise DataError(
             "the rows are of other questions",
@@ -165,10 +167,10 @@ def _made(table: ReleaseTable, rows: pa.Table, places: pa.Array) -> ReleaseTable
     columns = dict(table.columns)
     for name in rows.column_names:
         role = next((role for role in MADE if name.endswith(role)), "")
-        made = name.removesuffix(role)
-        if role and made in table.columns and name not in columns:
+        column = name.removesuffix(role)
+        if role and column in table.columns and name not in columns:
             values = rows.column(name).combine_chunks().take(places)
-            columns[name] = ReleaseColumn("value", values, _MEANING[role].format(made))
+            columns[name] = ReleaseColumn("value", values, _MEANING[role].format(column))
     return replace(table, columns=columns)
 
 
@@ -193,13 +195,13 @@ def check_target(out: Path) -> None:
 def _checksums(folder: Path) -> dict[str, str]:
     """The digests that were written, by path."""
     lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
-    return {path: each for each, _, path in (line.partition("  ") for line in lines)}
+    return {path: file_digest for file_digest, _, path in (line.partition("  ") for line in lines)}
 
 
 def _paths(folder: Path) -> list[str]:
     """All files below a folder but the checksums, sorted."""
-    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return sorted(path for path in found if path != CHECKSUMS)
+    paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in paths if path != CHECKSUMS)
 
 
 def _digest(path: Path) -> str:
@@ -212,29 +214,29 @@ def _in_place(out: Path) -> Iterator[Path]:
     """A new folder beside `out` that takes its place when the block ends, and goes where it fails."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
+        staging = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
     except OSError as error:
         raise StorageError(
             f"cannot be written: {error.strerror or error}", where=out, hint="choose another folder"
         ) from None
-    before = made.with_suffix(".old.part")
+    replaced = staging.with_suffix(".old.part")
     try:
-        yield made
+        yield staging
         try:
             # mkdtemp makes folders private; what a user writes should have the rights of other folders.
-            made.chmod(out.parent.stat().st_mode & 0o777 | 0o700)
+            staging.chmod(out.parent.stat().st_mode & 0o777 | 0o700)
             if out.exists():
-                os.replace(out, before)
-            os.replace(made, out)
+                os.replace(out, replaced)
+            os.replace(staging, out)
         except OSError as error:
-            if before.exists() and not out.exists():
-                os.replace(before, out)
+            if replaced.exists() and not out.exists():
+                os.replace(replaced, out)
             raise StorageError(
                 f"cannot be put in its place: {error.strerror or error}",
                 where=out,
                 hint="choose another folder",
             ) from None
     finally:
-        for left in (made, before):
+        for left in (staging, replaced):
             with suppress(OSError):
                 shutil.rmtree(left)

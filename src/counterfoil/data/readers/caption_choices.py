@@ -51,7 +51,7 @@ def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) ->
         raise not_on_hub(card)
     there = [name for name in VALSE if (data / f"{name}.json").is_file()] if card.size is None else []
     files = subset_files(data, there or list(VALSE))
-    found: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
+    cells_of: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
     for file in files:
         table = read_table(file)
         if table.kind != "keyed":
@@ -60,13 +60,16 @@ def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) ->
         for row, (key, image, caption, foil) in enumerate(zip(*columns, strict=True)):
             if _votes(table, row) >= least:
                 cells = (f"{file.stem}/{key}", file.stem, image, caption, foil)
-                for name, cell in zip(found, cells, strict=True):
-                    found[name].append(cell)
-    rows = DataTable(found, str(data))
+                for name, cell in zip(cells_of, cells, strict=True):
+                    cells_of[name].append(cell)
+    rows = DataTable(cells_of, str(data))
     return _two(
         card,
         rows,
-        {"subset": tuple(found["subset"]), "phenomenon": tuple(VALSE[name] for name in found["subset"])},
+        {
+            "subset": tuple(cells_of["subset"]),
+            "phenomenon": tuple(VALSE[name] for name in cells_of["subset"]),
+        },
         data,
         images,
         part=len(files) < len(VALSE),
@@ -104,7 +107,7 @@ def _vl_checklist(card: Card, data: Path | None, images: Path | None, *, most: i
     files = sorted(file for aspect in ASPECTS for file in (data / aspect).rglob("*.json"))
     if not files:
         raise DataError(f"no file of {card.title} in this folder", where=data, allowed=ASPECTS)
-    found: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
+    cells_of: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
     for file in files:
         if read_json(file) == []:
             continue
@@ -114,16 +117,16 @@ def _vl_checklist(card: Card, data: Path | None, images: Path | None, *, most: i
             zip(texts(table, "image")[:most], table["texts"][:most], strict=True)
         ):
             cells = (f"{subset}/{row}", subset, image, *_first_texts(cell, table.where(row)))
-            for name, value in zip(found, cells, strict=True):
-                found[name].append(value)
-    subsets = tuple(found["subset"])
+            for name, value in zip(cells_of, cells, strict=True):
+                cells_of[name].append(value)
+    subsets = tuple(cells_of["subset"])
     groupings = {
         "subset": subsets,
         "source": tuple(f"{_kind(name)}: {_source(name)}" for name in subsets),
         "kind": tuple(map(_kind, subsets)),
         "aspect": tuple(name.split("/")[0] for name in subsets),
     }
-    return _two(card, DataTable(found, str(data)), groupings, data, images)
+    return _two(card, DataTable(cells_of, str(data)), groupings, data, images)
 
 
 #: As the released configurations have it.
@@ -134,7 +137,7 @@ read_vl_checklist_all = partial(_vl_checklist, most=None)
 def _first_texts(cell: object, where: str) -> tuple[str, str]:
     """The first right and the first wrong text of a row."""
     sides = [cell.get(side) if isinstance(cell, dict) else None for side in ("POS", "NEG")]
-    first = [each[0] if isinstance(each, list) and each else None for each in sides]
+    first = [listed[0] if isinstance(listed, list) and listed else None for listed in sides]
     if not isinstance(first[0], str) or not isinstance(first[1], str):
         raise DataError("no texts", where=where, given=shown(cell), allowed='{"POS": [...], "NEG": [...]}')
     return first[0], first[1]
@@ -191,11 +194,11 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
         raise DataError(
             f"no file of {card.title} in this folder", where=data, allowed="NAME_mcq_llama3.1_rephrased.csv"
         )
-    kept = (*_NEGBENCH, "correct_answer", "correct_answer_template")
-    tables = [_columns(read_table(file), kept) for file in files]
+    columns = (*_NEGBENCH, "correct_answer", "correct_answer_template")
+    tables = [_columns(read_table(file), columns) for file in files]
     subsets = [file.stem.partition("_mcq")[0] for file in files]
     rows = stack(tables, source=str(data), column="subset", values=subsets)
-    ids = [f"{name}/{row}" for name, each in zip(subsets, tables, strict=True) for row in range(len(each))]
+    ids = [f"{name}/{row}" for name, table in zip(subsets, tables, strict=True) for row in range(len(table))]
     (shown_images,) = pictures(rows, ("image_path",), ids, data, images)
     right = integers(rows, "correct_answer")
     for row, answer in enumerate(right.tolist()):
@@ -204,7 +207,7 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
                 "no such option", where=rows.where(row, "correct_answer"), given=answer, allowed="0 to 3"
             )
     options = list(zip(*(texts(rows, column) for column in _NEGBENCH[1:]), strict=True))
-    ordered = [right_first(each, answer) for each, answer in zip(options, right.tolist(), strict=True)]
+    ordered = [right_first(table, answer) for table, answer in zip(options, right.tolist(), strict=True)]
     return choices(
         card,
         ids,
@@ -219,9 +222,9 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
     )
 
 
-def _columns(table: DataTable, kept: Sequence[str]) -> DataTable:
+def _columns(table: DataTable, columns: Sequence[str]) -> DataTable:
     """The chosen columns; raises `DataError` for one that is not there."""
-    return DataTable({name: table[name] for name in kept}, table.source, table.kind, table.parts)
+    return DataTable({name: table[name] for name in columns}, table.source, table.kind, table.parts)
 
 
 _PAIR = ("Image_0", "Image_1")
@@ -246,10 +249,10 @@ def read_naturalbench(card: Card, data: Path | None, images: Path | None) -> Ben
     types = labels(table, kind, tuple(_ANSWERS))
     rows = names(table, "Index") if "Index" in table else tuple(str(row) for row in range(len(table)))
     sides = pictures(table, _PAIR, rows, data, images)
-    asked = [texts(table, f"Question_{q}") for q in (0, 1)]
+    questions = [texts(table, f"Question_{q}") for q in (0, 1)]
     cells = [(row, q, i) for row in range(len(table)) for q in (0, 1) for i in (0, 1)]
     pairs = [_answers(table, types[row], row, f"Image_{i}_Question_{q}") for row, q, i in cells]
-    prompts = [f"{asked[q][row]}{_ANSWERS[types[row]][1]}" for row, q, _ in cells]
+    prompts = [f"{questions[q][row]}{_ANSWERS[types[row]][1]}" for row, q, _ in cells]
     groupings = {
         "type": tuple(types[row] for row, _, _ in cells),
         "same_question": tuple(f"{rows[row]}_q{q}" for row, q, _ in cells),
@@ -275,6 +278,6 @@ def _answers(table: DataTable, kind: str, row: int, column: str) -> tuple[str, s
     known = _ANSWERS[kind][0]
     cell = table[column][row] if column in table else None
     words = cell.strip().lower() if isinstance(cell, str) else ""
-    if words not in [each.lower() for each in known]:
+    if words not in [answer.lower() for answer in known]:
         raise DataError("no answer", where=table.where(row, column), given=shown(cell), allowed=known)
     return known if words == known[0].lower() else (known[1], known[0])

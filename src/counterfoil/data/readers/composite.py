@@ -107,7 +107,11 @@ def _read(card: Card, data: Path | None, images: Path | None, *, scale: str) -> 
         references = References.of([lists[image] for image in rows.images])
         note = f"{len(lists):,} references nearest to the first candidate taken out"
     sources = photographs([(name,) for name in names], _FOLDERS, data, images)
-    said = [str(data), *(f.name for f in files.values()), *(str(path.name) for _, path in written.values())]
+    origins = [
+        str(data),
+        *(f.name for f in files.values()),
+        *(str(path.name) for _, path in written.values()),
+    ]
     return rated(
         card,
         RatingRows(
@@ -124,7 +128,7 @@ def _read(card: Card, data: Path | None, images: Path | None, *, scale: str) -> 
         captions.items,
         [Image(name, source) for name, source in zip(names, sources, strict=True)],
         left=left,
-        source=", ".join(said),
+        source=", ".join(origins),
         notes=[note],
         path=data,
     )
@@ -161,12 +165,12 @@ def _add(rows: _Candidates, name: str, path: Path) -> int:
                 given=f"{len(cells)} cells",
                 allowed=f"more than {at + 2 * texts}",
             )
-        for each in range(1, USED + 1):
-            rows.names.append(f"{_SOURCES[name]}/{number}/{each}")
+        for place in range(1, USED + 1):
+            rows.names.append(f"{_SOURCES[name]}/{number}/{place}")
             rows.sources.append(_SOURCES[name])
             rows.images.append(image)
-            rows.texts.append(clean_caption(cells[at + each], f"{where}, text {each}"))
-            rows.ratings.append(rating(cells[at + texts + each].strip(), f"{where}, rating {each}"))
+            rows.texts.append(clean_caption(cells[at + place], f"{where}, text {place}"))
+            rows.ratings.append(rating(cells[at + texts + place].strip(), f"{where}, rating {place}"))
     return len(table) - 1 - len(body)
 
 
@@ -186,15 +190,15 @@ def _cells(path: Path) -> list[list[str]]:
 
 def _written(data: Path) -> Mapping[str, Written]:
     """The captions of the three sources' images, or of none of them."""
-    found = {
+    captions_of = {
         "flickr8k": flickr8k_captions(data),
         "flickr30k": flickr30k_captions(data),
         "coco": coco_captions(data),
     }
-    there = {name: each for name, each in found.items() if each is not None}
-    if there and len(there) < len(found):
+    there = {name: written for name, written in captions_of.items() if written is not None}
+    if there and len(there) < len(captions_of):
         raise DataError(
-            f"no captions of {', '.join(name for name in found if name not in there)} here",
+            f"no captions of {', '.join(name for name in captions_of if name not in there)} here",
             where=data,
             allowed="Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and "
             "captions_val2014.json or dataset_coco.json",

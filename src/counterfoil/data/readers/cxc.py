@@ -78,16 +78,16 @@ def _positives(test: CocoTest, data: Path | None) -> tuple[Search, Search, str]:
         if table is None:
             raise
         files = []
-    found = []
+    results = []
     if files:
         i2t, t2i = test.searches(files[0], files[1], every=True)
         if not same_pairs(i2t, t2i):
             raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
-        found.append((i2t, t2i, f"{said(files[0])}, {files[1].name}"))
+        results.append((i2t, t2i, f"{said(files[0])}, {files[1].name}"))
     if table is not None:
         captions, images, scores, _ = ratings(read_table(table))
         right = scores >= RIGHT
-        found.append(
+        results.append(
             (
                 *_searches(
                     IdPositions(test.captions, "caption", test.source).of(captions),
@@ -100,21 +100,21 @@ def _positives(test: CocoTest, data: Path | None) -> tuple[Search, Search, str]:
                 str(table),
             )
         )
-    if len(found) == 2 and not same_pairs(found[0][0], found[1][1]):
+    if len(results) == 2 and not same_pairs(results[0][0], results[1][1]):
         raise DataError(
             f"the pairs rated {RIGHT:g} or more are not those of {files[0].name}",
             where=table,
             hint="take the one you do not trust out of the folder",
         )
-    i2t, t2i, _ = found[0]
-    return i2t, t2i, ", ".join(source for _, _, source in found)
+    i2t, t2i, _ = results[0]
+    return i2t, t2i, ", ".join(source for _, _, source in results)
 
 
 def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) -> Benchmark:
     """The gallery of what one table names, in its order of pairs as they were written."""
     table = read_table(path)
     captions, pictures, scores, original = ratings(table)
-    caption_ids, image_ids = (_first_use(each, original) for each in (captions, pictures))
+    caption_ids, image_ids = (_first_use(ids, original) for ids in (captions, pictures))
     caption, image = (
         IdPositions(caption_ids, "caption", path).of(captions),
         IdPositions(image_ids, "image", path).of(pictures),
@@ -154,13 +154,13 @@ def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np
 
 def _ids(table: DataTable, column: str, mark: str) -> Ids:
     """ "COCO_val2014:sentid:732091" and "COCO_val2014_000000365325.jpg" as numbers."""
-    found = np.empty(len(table), dtype=np.int64)
+    ids = np.empty(len(table), dtype=np.int64)
     for row, cell in enumerate(texts(table, column)):
         number = cell.rpartition(mark)[2].removesuffix(".jpg")
         if not number.isdecimal() or len(number) > 18:
             raise DataError("no id of COCO", where=table.where(row, column), given=shown(cell))
-        found[row] = int(number)
-    return found
+        ids[row] = int(number)
+    return ids
 
 
 def _searches(
@@ -207,13 +207,13 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     path = _table(data)
     table = read_table(path)
     captions, pictures, scores, _ = ratings(table)
-    caption_ids, image_ids = (np.unique(each) for each in (captions, pictures))
+    caption_ids, image_ids = (np.unique(ids) for ids in (captions, pictures))
     candidates = np.searchsorted(caption_ids, captions).astype(np.int64)
     shown = np.searchsorted(image_ids, pictures).astype(np.int64)
     texts, source = _texts(data, caption_ids)
     files = [(f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in image_ids.tolist()]
     sources = photographs(files, ("val2014", "train2017", "val2017"), data, images)
-    items, said = called_by_id(image_ids, sources, caption_ids, texts)
+    items, caption_items = called_by_id(image_ids, sources, caption_ids, texts)
     questions = Rated(
         unique_ids([f"{c}-{i}" for c, i in zip(captions.tolist(), pictures.tolist(), strict=True)]),
         groupings={"sampling": labels(table, "sampling_method")},
@@ -226,16 +226,16 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
         card = card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}})
     note = source or "without texts: COCO's captions are not in the folder"
     joined = f"{path}, {note}" if source else f"{path} ({note})"
-    return finished(card, said, items, questions, source=joined, path=data)
+    return finished(card, caption_items, items, questions, source=joined, path=data)
 
 
 def _table(data: Path) -> Path:
     if data.is_file():
         return data
-    found = next((path for name in (TABLE, VALIDATION) if (path := place(data, name))), None)
-    if found is None:
+    table = next((path for name in (TABLE, VALIDATION) if (path := place(data, name))), None)
+    if table is None:
         raise DataError("no ratings here", where=data, allowed=f"{TABLE} or {VALIDATION}")
-    return found
+    return table
 
 
 def _texts(data: Path, captions: Ids) -> tuple[list[str | None], str]:
@@ -255,7 +255,9 @@ def _texts(data: Path, captions: Ids) -> tuple[list[str | None], str]:
     elif karpathy is not None:
         entries = read_split(
             karpathy,
-            lambda image: [(int(each["sentid"]), str(each["raw"])) for each in image["sentences"]],
+            lambda image: [
+                (int(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]
+            ],
             SPLITS,
         )
         known, source = dict(pair for own in entries for pair in own), str(karpathy)

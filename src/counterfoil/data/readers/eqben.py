@@ -49,15 +49,15 @@ class BgrFrame:
         return self._pixels().picture()
 
     def _pixels(self) -> PixelSource:
-        found = read_npy(self.path, hint="check the image folder")
-        if found.ndim != 3 or found.shape[2] != 3 or found.dtype != np.uint8 or not found.size:
+        pixels = read_npy(self.path, hint="check the image folder")
+        if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or not pixels.size:
             raise DataError(
                 "not a frame",
                 where=self.path,
-                given=f"{found.dtype} {found.shape}",
+                given=f"{pixels.dtype} {pixels.shape}",
                 allowed="bytes (height, width, 3)",
             )
-        return PixelSource(np.ascontiguousarray(found[:, :, ::-1]), str(self.path))
+        return PixelSource(np.ascontiguousarray(pixels[:, :, ::-1]), str(self.path))
 
     def __str__(self) -> str:
         return str(self.path)
@@ -100,11 +100,11 @@ def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
     if isinstance(value, dict) and "image0" in value:
         yield value
     elif isinstance(value, dict):
-        for name, each in value.items():
-            yield from _objects(each, f"{where}, '{name}'")
+        for name, inner in value.items():
+            yield from _objects(inner, f"{where}, '{name}'")
     elif isinstance(value, list):
-        for row, each in enumerate(value, start=1):
-            yield from _objects(each, f"{where}, row {row}")
+        for row, inner in enumerate(value, start=1):
+            yield from _objects(inner, f"{where}, row {row}")
     else:
         raise DataError(
             "not a row of EqBen",
@@ -116,9 +116,9 @@ def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
 
 def _table(rows: list[dict[str, Any]], path: Path) -> DataTable:
     def cell(row: dict[str, Any], name: str) -> Any:
-        found = row.get(name)
+        value = row.get(name)
         # Action Genome has several captions; the official code takes the first.
-        return found[0] if isinstance(found, list) and found else found
+        return value[0] if isinstance(value, list) and value else value
 
     columns = {
         name: tuple(cell(row, name) for row in rows) for name in ("image0", "image1", "caption0", "caption1")
@@ -147,7 +147,7 @@ def _unblinded(path: Path) -> DataTable:
             given=f"{len(pairs):,} pairs, {len(key):,} of the key, {len(order):,} of the order",
             allowed="as many of each, and each position once",
         )
-    found: dict[int, dict[str, Any]] = {}
+    quads_by_sample: dict[int, dict[str, Any]] = {}
     for at, entry in zip(np.argsort(np.asarray(order, dtype=np.int64)).tolist(), key, strict=True):
         pair = pairs[at]
         if (
@@ -161,7 +161,7 @@ def _unblinded(path: Path) -> DataTable:
                 given=shown(entry),
                 allowed="{dataset, name: c0i0 to c1i1, sample_cnt}",
             )
-        quad = found.setdefault(entry["sample_cnt"], {})
+        quad = quads_by_sample.setdefault(entry["sample_cnt"], {})
         for part, name in (("caption", f"caption{entry['name'][1]}"), ("image", f"image{entry['name'][3]}")):
             if quad.setdefault(name, pair.get(part)) != pair.get(part):
                 raise DataError(
@@ -170,7 +170,7 @@ def _unblinded(path: Path) -> DataTable:
                     given=shown(pair.get(part)),
                     allowed=shown(quad[name]),
                 )
-    return _table([found[number] for number in sorted(found)], path)
+    return _table([quads_by_sample[number] for number in sorted(quads_by_sample)], path)
 
 
 def _quads(

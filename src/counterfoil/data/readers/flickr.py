@@ -90,12 +90,12 @@ def _captions_file(data: Path) -> Path:
     if data.is_file():
         return data
     known = [data / _KARPATHY, data / _HUB]
-    found = [path for path in known if path.is_file()] or sorted(
+    files = [path for path in known if path.is_file()] or sorted(
         [*data.glob("*.token*"), *data.glob("*token.txt")]
     )
-    if not found:
+    if not files:
         raise DataError("nothing of Flickr30k here", where=data, allowed=f"{_KARPATHY}, {_HUB}, *.token")
-    return found[0]
+    return files[0]
 
 
 def _of_json(path: Path) -> list[_Entry]:
@@ -103,7 +103,7 @@ def _of_json(path: Path) -> list[_Entry]:
         path,
         lambda image: (
             str(image["filename"]),
-            [(str(each["sentid"]), str(each["raw"])) for each in image["sentences"]],
+            [(str(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
         ),
     )
 
@@ -112,7 +112,7 @@ def _of_csv(path: Path) -> list[_Entry]:
     table = read_table(path)
     splits, names = labels(table, "split"), texts(table, "filename")
     raw, ids = texts(table, "raw"), texts(table, "sentids")
-    found: list[_Entry] = []
+    entries: list[_Entry] = []
     for row, split in enumerate(splits):
         if split == "test":
             captions, keys = (
@@ -125,12 +125,12 @@ def _of_csv(path: Path) -> list[_Entry]:
                     where=table.where(row),
                     given=f"{len(keys)} ids, {len(captions)} captions",
                 )
-            found.append(
+            entries.append(
                 (names[row], [(str(key), str(text)) for key, text in zip(keys, captions, strict=True)])
             )
-    if not found:
+    if not entries:
         raise DataError("no image of the split 'test'", where=path)
-    return found
+    return entries
 
 
 def _list(cell: str, where: str) -> list[Any]:
@@ -208,14 +208,20 @@ def _read(
         policy,
         shared=pictures,
     )
-    left.out("rows whose candidate is a reference", int((~after.kept).sum()))
+    left.out("rows whose candidate is a reference", int((~after.included).sum()))
     notes = [f"{after.dropped:,} references equal to a candidate taken out"] if after.dropped else []
-    kept = np.flatnonzero(after.kept)
-    ids = unique_ids([rows[at].name for at in kept])
+    chosen_rows = np.flatnonzero(after.included)
+    ids = unique_ids([rows[at].name for at in chosen_rows])
     sources = photographs([(name,) for name in files], FOLDERS, data, images)
     return rated(
         card,
-        RatingRows(ids, candidates[kept], pictures[kept], ratings[kept], after.references.take(kept)),
+        RatingRows(
+            ids,
+            candidates[chosen_rows],
+            pictures[chosen_rows],
+            ratings[chosen_rows],
+            after.references.take(chosen_rows),
+        ),
         captions.items,
         [Image(name, source) for name, source in zip(files, sources, strict=True)],
         left=left,
@@ -235,12 +241,12 @@ read_crowd = partial(_read, names=_CROWD, raters=1, policy="drop-reference")
 def _rating_file(data: Path, names: Sequence[str]) -> Path:
     if data.is_file():
         return data
-    found = next((data / name for name in names if (data / name).is_file()), None)
-    if found is None:
+    path = next((data / name for name in names if (data / name).is_file()), None)
+    if path is None:
         raise DataError(
             "no judgements of Flickr8k here", where=data, allowed=f"{TOKENS} and {names[0]}, or {names[1]}"
         )
-    return found
+    return path
 
 
 def _of_text(
@@ -299,14 +305,14 @@ def _rows_of_json(
         written[image] = captions.add_all(texts, image)
         # The released file has an entry per rating: those of one candidate follow each other.
         last = ""
-        for at, each in enumerate(judged):
+        for at, judgement in enumerate(judged):
             where = f"{place}, judgement {at + 1}"
-            if not isinstance(each, dict) or not {"caption", "rating"} <= set(each):
+            if not isinstance(judgement, dict) or not {"caption", "rating"} <= set(judgement):
                 raise DataError(
-                    "not a judgement", where=where, given=shown(each), allowed="caption and rating"
+                    "not a judgement", where=where, given=shown(judgement), allowed="caption and rating"
                 )
-            text = clean_caption(each["caption"], where)
-            number = rating(each["rating"], where, missing=True)
+            text = clean_caption(judgement["caption"], where)
+            number = rating(judgement["rating"], where, missing=True)
             left.out("ratings that are NaN", int(math.isnan(number)))
             if text == last and len(rows[-1].ratings) < raters:
                 rows[-1] = _Row(rows[-1].name, image, rows[-1].caption, [*rows[-1].ratings, number])
@@ -319,10 +325,10 @@ def _rows_of_json(
 
 
 def _judgements_list(entry: Any, name: str, where: str) -> list[Any]:
-    found = entry.get(name) if isinstance(entry, dict) else None
-    if not isinstance(found, list):
+    listed = entry.get(name) if isinstance(entry, dict) else None
+    if not isinstance(listed, list):
         raise DataError(f"no list '{name}'", where=where, given=shown(entry))
-    return found
+    return listed
 
 
 def _check_share(values: Sequence[float], where: str) -> None:

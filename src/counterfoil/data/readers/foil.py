@@ -141,10 +141,10 @@ def _benchmark(
             every=True,
         )
         references = _first(after.references) if one else after.references
-        kept: Ids = np.flatnonzero(references.counts).astype(np.int64)
-        left.out("pairs without a reference", len(pairs) - len(kept))
-        pairs, candidates = [pairs[at] for at in kept.tolist()], candidates[kept]
-        references = references.take(kept)
+        with_references: Ids = np.flatnonzero(references.counts).astype(np.int64)
+        left.out("pairs without a reference", len(pairs) - len(with_references))
+        pairs, candidates = [pairs[at] for at in with_references.tolist()], candidates[with_references]
+        references = references.take(with_references)
         source += f", {written[1].name}"
         notes.append(f"{after.dropped:,} references equal to the original taken out")
     elif one:
@@ -206,18 +206,18 @@ def _pairs(path: Path) -> tuple[dict[str, str], list[_Pair]]:
             _field(image, "file_name", where), where, "file name"
         )
     groups: dict[str, tuple[list[dict[str, str]], list[dict[str, str]]]] = {}
-    for at, each in enumerate(value["annotations"], start=1):
+    for at, annotation in enumerate(value["annotations"], start=1):
         where = f"{path}, annotations, entry {at}"
         entry = {
-            "image": _whole(each, "image_id", where),
-            "caption": clean_caption(_field(each, "caption", where), where),
-            "word": str(each.get("target_word") or ""),
-            "name": str(each.get("foil_id", at)),
+            "image": _whole(annotation, "image_id", where),
+            "caption": clean_caption(_field(annotation, "caption", where), where),
+            "word": str(annotation.get("target_word") or ""),
+            "name": str(annotation.get("foil_id", at)),
         }
         if entry["image"] not in files:
             raise DataError("a candidate without an image", where=where, given=f"image_id {entry['image']}")
-        own = groups.setdefault(_whole(each, "id", where), ([], []))
-        own[1 if _truth(_field(each, "foil", where), where) else 0].append(entry)
+        own = groups.setdefault(_whole(annotation, "id", where), ([], []))
+        own[1 if _truth(_field(annotation, "foil", where), where) else 0].append(entry)
     return files, [pair for name, own in groups.items() for pair in _of_group(name, own, path)]
 
 

@@ -41,7 +41,7 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
         raise DataError("no row says what is right", where=table.source, given="relevance 0 throughout")
     pairs = image[right], caption[right]
     owners = _owners(table, pictures, len(captions), caption, pairs)
-    of_image, of_caption = (np.arange(len(each), dtype=np.int64) for each in (pictures, captions))
+    of_image, of_caption = (np.arange(len(items), dtype=np.int64) for items in (pictures, captions))
     return gallery(
         card.model_copy(update={"title": title_of(path)}),
         pictures,
@@ -118,10 +118,10 @@ def _keys(table: DataTable, column: str) -> tuple[str, ...] | None:
     """A column of ids of which none is empty, if there is one."""
     if column not in table:
         return None
-    found = labels(table, column)
-    if "" in found:
-        raise DataError("empty id", where=table.where(found.index(""), column))
-    return found
+    keys = labels(table, column)
+    if "" in keys:
+        raise DataError("empty id", where=table.where(keys.index(""), column))
+    return keys
 
 
 def _gains(table: DataTable) -> NDArray[np.float64]:
@@ -161,7 +161,7 @@ def _owners(
         single = np.bincount(right, minlength=n_captions)[right] == 1
         owners[right[single]] = image[single]
         return owners
-    number = {each.id: i for i, each in enumerate(pictures)}
+    number = {picture.id: i for i, picture in enumerate(pictures)}
     for row, name in enumerate(labels(table, "written_for")):
         if not name:
             continue

@@ -54,7 +54,7 @@ def read_ranking(card: Card, data: Path | None, images: Path | None) -> Benchmar
     listed = (
         entries
         if isinstance(entries, list)
-        else [{"id": key, **_object(each, file)} for key, each in entries.items()]
+        else [{"id": key, **_object(entry_of_prompt, file)} for key, entry_of_prompt in entries.items()]
     )
     rows, prompts = [], {}
     for at, entry in enumerate(listed):
@@ -146,17 +146,17 @@ def _mean(cell: Any, where: str) -> float:
     listed = cell if isinstance(cell, list) else [cell]
     if not listed:
         raise DataError("no ratings", where=where)
-    return float(np.mean([rating(each, where) for each in listed]))
+    return float(np.mean([rating(one_rating, where) for one_rating in listed]))
 
 
 def _skills(file: Path, known: set[str]) -> dict[str, frozenset[str]]:
     """The prompts of each tag; none where there is no such file."""
     if not file.is_file():
         return {}
-    found = {}
+    prompts_of = {}
     plain = {_digits(number): number for number in known}
     for tag, numbers in _object(read_json(file), file).items():
         if not isinstance(numbers, list):
             raise DataError("not a list of prompts", where=f"{file}, '{tag}'", given=shown(numbers))
-        found[tag] = frozenset(plain[_digits(each)] for each in numbers if _digits(each) in plain)
-    return {tag: numbers for tag, numbers in found.items() if numbers}
+        prompts_of[tag] = frozenset(plain[_digits(prompt)] for prompt in numbers if _digits(prompt) in plain)
+    return {tag: numbers for tag, numbers in prompts_of.items() if numbers}

@@ -32,21 +32,21 @@ def read_svo_probes(card: Card, data: Path | None, images: Path | None) -> Bench
     table = read_table(released_file(card, data, ("svo_probes.csv", "svo-probes.csv")))
     sentences = table["sentence"]
     flags = {name: booleans(table, column) for column, name in _TYPES.items()}
-    kept = [row for row, text in enumerate(sentences) if isinstance(text, str) and text.strip()]
-    for row in kept:
-        if sum(bool(each[row]) for each in flags.values()) != 1:
+    rows = [row for row, text in enumerate(sentences) if isinstance(text, str) and text.strip()]
+    for row in rows:
+        if sum(bool(flag[row]) for flag in flags.values()) != 1:
             raise DataError(
                 "not of one type", where=table.where(row), allowed=f"one of {', '.join(_TYPES)} is True"
             )
     numbers = {side: labels(table, side) for side in _SIDES}
-    files = {side: tuple(f"{numbers[side][row]}.jpg" for row in kept) for side in _SIDES}
-    ids = [str(row) for row in kept]
+    files = {side: tuple(f"{numbers[side][row]}.jpg" for row in rows) for side in _SIDES}
+    ids = [str(row) for row in rows]
     sides = pictures(DataTable(files, table.source), _SIDES, ids, data, images, suffixes=(".png",))
-    kinds = tuple(next(name for name, each in flags.items() if each[row]) for row in kept)
+    kinds = tuple(next(name for name, flag in flags.items() if flag[row]) for row in rows)
     return image_choices(
         card,
         ids,
-        [str(sentences[row]) for row in kept],
+        [str(sentences[row]) for row in rows],
         sides,
         {"type": kinds},
         source=table.source,
@@ -61,13 +61,13 @@ def read_svo_statements(card: Card, data: Path | None, images: Path | None) -> B
     its first image, "7/false" with the other. Grouping: `type` (subject, verb, object) of false statements;
     true ones lack nothing. Files and errors as in `read_svo_probes`.
     """
-    made = read_svo_probes(card, data, images)
-    choices = made.choices
+    benchmark = read_svo_probes(card, data, images)
+    choices = benchmark.choices
     kinds = choices.groupings["type"]
     rows: dict[tuple[str | None, int], tuple[str, int, bool, str]] = {}
     for name, caption, both, kind in zip(choices.ids, choices.query, choices.candidates, kinds, strict=True):
         for image, truth in zip(both.tolist(), (True, False), strict=True):
-            key = made.captions[caption].text, image
+            key = benchmark.captions[caption].text, image
             rows.setdefault(key, (f"{name}/{str(truth).lower()}", int(caption), truth, "" if truth else kind))
     ids, captions, truths, types = zip(*rows.values(), strict=True)
     questions = Statement(
@@ -77,7 +77,7 @@ def read_svo_statements(card: Card, data: Path | None, images: Path | None) -> B
         truth=np.array(truths, dtype=bool),
         groupings={"type": types},
     )
-    whole = replace(made, questions=questions)
+    whole = replace(benchmark, questions=questions)
     return check_counts(whole.select(np.arange(len(questions))))
 
 

@@ -78,8 +78,8 @@ def read_docci(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     metadata = folder / "docci_metadata.jsonlines"
     if metadata.is_file():
         known = _lines(metadata)
-        found = zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True)
-        clusters = {name: f"cluster {cluster}" for name, cluster in found if cluster}
+        cluster_of = zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True)
+        clusters = {name: f"cluster {cluster}" for name, cluster in cluster_of if cluster}
     rows = [
         Described(file, (text,), clusters.get(name))
         for (name, file, text), of in zip(described, split, strict=True)
@@ -110,8 +110,8 @@ def read_iiw_preferences(card: Card, data: Path | None, images: Path | None) -> 
         if not isinstance(judged, dict):
             raise DataError("no side-by-side judgements", where=where, allowed="iiw-human-sxs-iiw-p5b")
         both = [
-            captions.add(clean_caption(each, where), f"{name}#{k}")
-            for k, each in enumerate((text, row.get("IIW-P5B")))
+            captions.add(clean_caption(candidate, where), f"{name}#{k}")
+            for k, candidate in enumerate((text, row.get("IIW-P5B")))
         ]
         for metric, answer in judged.items():
             aspect = metric.removeprefix("metrics/")
@@ -163,7 +163,7 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
             listed = ast.literal_eval(cell) if isinstance(cell, str) else cell
         except (ValueError, SyntaxError):
             listed = None
-        if not isinstance(listed, list) or not listed or not all(isinstance(each, str) for each in listed):
+        if not isinstance(listed, list) or not listed or not all(isinstance(text, str) for text in listed):
             raise DataError(
                 "not a list of captions",
                 where=table.where(row, "captions"),

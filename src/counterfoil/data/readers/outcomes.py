@@ -30,9 +30,9 @@ def from_table(card: Card, table: DataTable) -> Benchmark | None:
     if card.name == "sugarcrepe" and columns >= {"filename", *_COLUMNS}:
         return sugarcrepe.captions_only(card, table)
     if card.name == "winoground" and "label" in columns:
-        found = [_LABEL.fullmatch(cell) if isinstance(cell, str) else None for cell in table["label"]]
-        ids = tuple(dict.fromkeys(match["id"] for match in found if match))
-        if all(found):
+        matches = [_LABEL.fullmatch(cell) if isinstance(cell, str) else None for cell in table["label"]]
+        ids = tuple(dict.fromkeys(match["id"] for match in matches if match))
+        if all(matches):
             return winoground.labelled(card, ids, source=table.source)
     if card.name == "colorswap" and columns >= {"id", "response_image_1", *_TWO}:
         ids = names(table, "id")

@@ -60,9 +60,9 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
         lower[plain] = name
     renamed = {name: plain for plain, name in lower.items()}
     for name in wanted:
-        found = next((alias for alias in ALIASES.get(name, (name,)) if alias in lower), None)
-        if found is not None and name not in lower:
-            renamed[lower[found]] = name
+        alias_there = next((alias for alias in ALIASES.get(name, (name,)) if alias in lower), None)
+        if alias_there is not None and name not in lower:
+            renamed[lower[alias_there]] = name
     columns = {renamed[name]: cells for name, cells in table.columns.items()}
     return DataTable(columns, table.source, table.kind, table.parts)
 
@@ -102,7 +102,14 @@ def kind_of(columns: Iterable[str]) -> str | None:
     ('pairs', 'gallery', None)
     """
     plain = {name.strip().lower().replace(" ", "_") for name in columns}
-    return next((kind for kind, told in _TOLD_BY.items() if all(plain & {*names} for names in told)), None)
+    return next(
+        (
+            kind
+            for kind, columns_of_kind in _TOLD_BY.items()
+            if all(plain & {*names} for names in columns_of_kind)
+        ),
+        None,
+    )
 
 
 _IMAGES = ("image", "negative_image")
@@ -189,17 +196,17 @@ def _images(table: DataTable, column: str, ids: Sequence[str], side: int, folder
 
 
 def _pair_groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
-    found = {}
+    groupings = {}
     if "type" in table:
-        found["type"] = labels(table, "type")
+        groupings["type"] = labels(table, "type")
         if "subtype" in table:
-            pairs = zip(found["type"], labels(table, "subtype"), strict=True)
-            found["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
+            pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
+            groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
     if "subset" in table:
-        found["subset"] = labels(table, "subset")
+        groupings["subset"] = labels(table, "subset")
     if "split" in table:
-        found["split"] = labels(table, "split")
-    return found
+        groupings["split"] = labels(table, "split")
+    return groupings
 
 
 _RATING = re.compile(r"(rating|score_?human|rater)(_?\d+)?")
@@ -337,13 +344,13 @@ def _votes(table: DataTable) -> np.ndarray:
             given=", ".join(table.columns),
             allowed="votes_a and votes_b, or preferred",
         )
-    chosen = [each.lower() for each in labels(table, "preferred")]
-    for row, each in enumerate(chosen):
-        if each not in ("a", "b"):
+    chosen = [side.lower() for side in labels(table, "preferred")]
+    for row, side in enumerate(chosen):
+        if side not in ("a", "b"):
             raise DataError(
-                "not a choice", where=table.where(row, "preferred"), given=shown(each), allowed="a or b"
+                "not a choice", where=table.where(row, "preferred"), given=shown(side), allowed="a or b"
             )
-    return np.array([[each == "a", each == "b"] for each in chosen], dtype=np.float64)
+    return np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
 
 
 def _references(table: DataTable, captions: CaptionTable) -> References | None:
@@ -358,10 +365,10 @@ def _references(table: DataTable, captions: CaptionTable) -> References | None:
             listed: Sequence[object] = cell if isinstance(cell, list | tuple) else [cell]
             own += [
                 captions.add(
-                    clean_caption(each, table.where(row, name), "reference"), f"r{row}_{len(own) + at}"
+                    clean_caption(text, table.where(row, name), "reference"), f"r{row}_{len(own) + at}"
                 )
-                for at, each in enumerate(listed)
-                if each is not None and str(each).strip()
+                for at, text in enumerate(listed)
+                if text is not None and str(text).strip()
             ]
         rows.append(own)
     return References.of(rows)

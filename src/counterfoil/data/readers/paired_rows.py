@@ -67,7 +67,9 @@ def read_vismin(card: Card, data: Path | None, images: Path | None) -> Benchmark
         if not file.is_file():
             raise DataError("file missing", where=data, given=file.name)
     tables = [read_table(file) for file in files]
-    ids = [f"{file.stem}/{key}" for file, each in zip(files, tables, strict=True) for key in each["edit_id"]]
+    ids = [
+        f"{file.stem}/{key}" for file, table in zip(files, tables, strict=True) for key in table["edit_id"]
+    ]
     rows = stack(tables, source=str(data), column="category", values=VISMIN_CATEGORIES)
     rows = DataTable({**rows.columns, "id": ids}, rows.source, rows.kind, rows.parts)
     return paired(card, rows, _VISMIN_FILES, data, images)

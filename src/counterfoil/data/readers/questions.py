@@ -152,14 +152,14 @@ def image_choices(
 
 def _there(candidates: Sequence[Sequence[object]]) -> NDArray[np.bool_]:
     """(n, k) where a question has a candidate."""
-    return np.array([[each is not None for each in column] for column in candidates], dtype=bool).T
+    return np.array([[candidate is not None for candidate in column] for column in candidates], dtype=bool).T
 
 
 def _placed(there: NDArray[np.bool_], positions: Ids) -> Ids:
     """(n, k) the positions of all candidates in turn, -1 where there is none."""
-    found = np.full(there.shape, -1, dtype=np.int64)
-    found[there] = positions
-    return found
+    positions_of = np.full(there.shape, -1, dtype=np.int64)
+    positions_of[there] = positions
+    return positions_of
 
 
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
@@ -174,10 +174,10 @@ def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
     for name, expected in card.counts.items():
         if name not in whole:
             continue
-        found = int(groups[name].sum()) if name in groups else 0
+        count = int(groups[name].sum()) if name in groups else 0
         allowed = [expected, *([card.also[name]] if name in card.also else [])]
-        if found not in allowed:
-            raise _miscounted(benchmark, f"in group '{name}'", found, allowed)
+        if count not in allowed:
+            raise _miscounted(benchmark, f"in group '{name}'", count, allowed)
     if card.size is not None and not part:
         sizes = [card.size, *(card.size + n - card.counts[name] for name, n in card.also.items())]
         if len(benchmark) not in sizes:
@@ -185,11 +185,11 @@ def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
     return benchmark
 
 
-def _miscounted(benchmark: Benchmark, place: str, found: int, allowed: Sequence[int]) -> DataError:
+def _miscounted(benchmark: Benchmark, place: str, count: int, allowed: Sequence[int]) -> DataError:
     return DataError(
         f"not the number of questions {benchmark.card.title} has {place}",
         where=benchmark.source,
-        given=f"{found:,}",
+        given=f"{count:,}",
         allowed=" or ".join(f"{n:,}" for n in allowed),
         hint="is the file cut off, or another release? your own selection is read with --no-counts",
     )
@@ -302,8 +302,8 @@ def gallery(
     and where no query of a direction has a right answer.
     """
     i2t, t2i = searches
-    for name, each in (("image", i2t), ("caption", t2i)):
-        if not each.defined.any():
+    for name, direction in (("image", i2t), ("caption", t2i)):
+        if not direction.defined.any():
             raise DataError(f"no {name} has a right answer", where=source)
     names = (
         *(f"i2t/{images[i].id}" for i in i2t.queries.tolist()),
@@ -330,18 +330,18 @@ def gallery(
 
 def _checked(benchmark: Benchmark) -> Benchmark:
     questions, card = benchmark.gallery, benchmark.card
-    found = {"images": questions.n_images, "captions": questions.n_captions, "outside": 0}
-    for name, each in (("i2t", questions.i2t), ("t2i", questions.t2i)):
-        found[name] = int(each.defined.sum())
-        if not isinstance(each.positives, Plausible):
-            found[f"{name}_pairs"] = len(each.positives.items)
-            found["outside"] += int(each.positives.absent.sum())
+    counts = {"images": questions.n_images, "captions": questions.n_captions, "outside": 0}
+    for name, direction in (("i2t", questions.i2t), ("t2i", questions.t2i)):
+        counts[name] = int(direction.defined.sum())
+        if not isinstance(direction.positives, Plausible):
+            counts[f"{name}_pairs"] = len(direction.positives.items)
+            counts["outside"] += int(direction.positives.absent.sum())
     for name, expected in card.counts.items():
-        if found[name] != expected:
+        if counts[name] != expected:
             raise DataError(
                 f"not the number of {_WORDS[name]} {card.title} has",
                 where=benchmark.source,
-                given=f"{found[name]:,}",
+                given=f"{counts[name]:,}",
                 allowed=f"{expected:,}",
                 hint="is a file cut off, or another release?",
             )

@@ -71,7 +71,7 @@ def _pairs(
     card: Card, data: Path | None, images: Path | None, table: DataTable, grouping: str, names: Sequence[str]
 ) -> Benchmark:
     count = Counter(names)
-    kept = tuple(
+    counted = tuple(
         "" if name in card.macro_without or count[name] < card.macro_least else name for name in names
     )
     return choices(
@@ -79,7 +79,7 @@ def _pairs(
         [str(row) for row in range(len(table))],
         [texts(table, "true_caption"), texts(table, "false_caption")],
         _images(table, data, images),
-        {grouping: tuple(names), f"{grouping}_kept": kept},
+        {grouping: tuple(names), f"{grouping}_kept": counted},
         source=table.source,
         path=data,
     )
@@ -157,7 +157,7 @@ def read_crepe(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         raise not_on_hub(card)
     allowed = "prod_vg_hard_negs_TYPE_complexity_N.csv, with type atom, swap or negate"
     files = _crepe_files(card, data, _PRODUCTIVITY, allowed)
-    files.sort(key=lambda each: (each[1][1], int(each[1][2])))
+    files.sort(key=lambda file_and_match: (file_and_match[1][1], int(file_and_match[1][2])))
     tables = [_crepe_questions(read_table(file), "hard_negs", least=1) for file, _ in files]
     named = [(f"{match[1]}_{match[2]}", match[1], f"complexity {match[2]}") for _, match in files]
     return _crepe(card, tables, named, ("subset", "type", "complexity"), data, images)
@@ -199,18 +199,18 @@ def _crepe(
     """The questions of tables, of each of which the labels by grouping are given, the first its subset."""
     subsets = [labels[0] for labels in named]
     rows = stack(tables, source=str(data), column="subset", values=subsets)
-    ids = [f"{name}/{row}" for name, each in zip(subsets, tables, strict=True) for row in range(len(each))]
-    asked = [row for row, negatives in enumerate(rows["negatives"]) if negatives]
-    if not asked:
+    ids = [f"{name}/{row}" for name, table in zip(subsets, tables, strict=True) for row in range(len(table))]
+    rows_with_negatives = [row for row, negatives in enumerate(rows["negatives"]) if negatives]
+    if not rows_with_negatives:
         raise DataError("no caption has hard negatives", where=rows.source)
     captions, shown_images = texts(rows, "caption"), _crepe_images(rows, data, images)
     labels_of = dict(zip(subsets, named, strict=True))
-    labels = [labels_of[rows["subset"][row]] for row in asked]
+    labels = [labels_of[rows["subset"][row]] for row in rows_with_negatives]
     return choices(
         card,
-        [ids[row] for row in asked],
-        list(zip_longest(*((captions[row], *rows["negatives"][row]) for row in asked))),
-        [shown_images[row] for row in asked],
+        [ids[row] for row in rows_with_negatives],
+        list(zip_longest(*((captions[row], *rows["negatives"][row]) for row in rows_with_negatives))),
+        [shown_images[row] for row in rows_with_negatives],
         dict(zip(groupings, map(tuple, zip(*labels, strict=True)), strict=True)),
         source=rows.source,
         path=data,
@@ -245,17 +245,21 @@ def _listed(table: DataTable, row: int, column: str, least: int) -> list[str]:
         with warnings.catch_warnings():
             # Of a backslash before a letter that means nothing.
             warnings.simplefilter("ignore")
-            found = ast.literal_eval(cell)
+            negatives = ast.literal_eval(cell)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        found = None
-    if not isinstance(found, list) or len(found) < least or not all(isinstance(each, str) for each in found):
+        negatives = None
+    if (
+        not isinstance(negatives, list)
+        or len(negatives) < least
+        or not all(isinstance(text, str) for text in negatives)
+    ):
         raise DataError(
             "not a list of texts",
             where=table.where(row, column),
             given=shown(cell),
             allowed="['a caption', ...]",
         )
-    return found
+    return negatives
 
 
 def _crepe_images(rows: DataTable, data: Path, images: Path | None) -> list[Image]:
@@ -272,7 +276,7 @@ def _crepe_sources(names: Sequence[str], data: Path, images: Path | None) -> Map
     folders = [beside / name for name in _FOLDERS if (beside / name).is_dir()]
     if not folders:
         return located(names, data, images)
-    found: dict[str, Source | None] = dict.fromkeys(names)
+    source_of: dict[str, Source | None] = dict.fromkeys(names)
     for folder in folders:
-        found |= {name: source for name, source in located(names, folder, None).items() if source}
-    return found
+        source_of |= {name: source for name, source in located(names, folder, None).items() if source}
+    return source_of

@@ -127,17 +127,17 @@ def _entries(card: Card, data: Path | None, kind: _Kind) -> tuple[list[_Captione
     names = splits.get("test") if isinstance(splits, Mapping) else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise DataError("no list of files under 'test'", where=data / "splits.json", given=shown(names))
-    found: list[_Captioned] = []
+    entries: list[_Captioned] = []
     passed = 0
     for name in names:
         whole = read_json(data / "complete" / name)
         try:
-            found += _of_file(whole, kind)
+            entries += _of_file(whole, kind)
         except (KeyError, IndexError, TypeError, AttributeError):
             passed += 1
-    found = [each for each in found if len(each.captions) >= kind.captions]
+    entries = [entry for entry in entries if len(entry.captions) >= kind.captions]
     source = str(data)
-    return found, f"{source}, {passed:,} of {len(names):,} files left out" if passed else source
+    return entries, f"{source}, {passed:,} of {len(names):,} files left out" if passed else source
 
 
 def _of_file(whole: Any, kind: _Kind) -> list[_Captioned]:
@@ -155,7 +155,7 @@ def _of_file(whole: Any, kind: _Kind) -> list[_Captioned]:
     if kind.regions:
         size = _size(masks, whole["image"])
         parts += [(_key(mask, summaries), _around(box, size)) for mask, box in _large(masks)]
-    found = []
+    entries = []
     for key, crop in parts:
         texts = summaries[key]
         # A text alone is one caption; tests of several take lists.
@@ -164,8 +164,8 @@ def _of_file(whole: Any, kind: _Kind) -> list[_Captioned]:
         wrong = _wrong(negatives[key], whole["clip_scores"][key], hardest=kind.hardest)
         if not all(isinstance(text, str) for text in (*captions, wrong)):
             raise TypeError("a caption is no text")
-        found.append(_Captioned(name, whole["image"], crop is not None, captions, wrong, crop))
-    return found
+        entries.append(_Captioned(name, whole["image"], crop is not None, captions, wrong, crop))
+    return entries
 
 
 def _key(mask: Mapping[str, Any], summaries: Mapping[str, Any]) -> str:

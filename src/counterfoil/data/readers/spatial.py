@@ -46,7 +46,11 @@ def read_controlled(card: Card, data: Path | None, images: Path | None) -> Bench
     keys = [_parts(table, row, name, opposites) for row, name in enumerate(ids)]
     options = []
     for row, cell in enumerate(table["caption_options"]):
-        if not isinstance(cell, list) or len(cell) != 4 or not all(isinstance(each, str) for each in cell):
+        if (
+            not isinstance(cell, list)
+            or len(cell) != 4
+            or not all(isinstance(option, str) for option in cell)
+        ):
             raise DataError("not four captions", where=table.where(row, "caption_options"), given=shown(cell))
         options.append(cell)
     (shown_images,) = pictures(table, ("image_path",), ids, data, images)
@@ -145,7 +149,7 @@ def read_spec_captions(card: Card, data: Path | None, images: Path | None) -> Be
     `DataError` for rows that do not fit.
     """
     rows = _spec_rows(card, data, "image2text.json")
-    queries = [each for (each,) in _spec_images(rows, [[row.query] for row in rows], data, images)]
+    queries = [image for (image,) in _spec_images(rows, [[row.query] for row in rows], data, images)]
     return choices(
         card,
         [row.id for row in rows],
@@ -187,7 +191,9 @@ def _spec_rows(card: Card, data: Path | None, name: str) -> list[SpecRow]:
         raise not_on_hub(card)
     files = [file for file in (data / name, *(data / subset / name for subset in SPEC)) if file.is_file()]
     if not files:
-        raise DataError(f"no {name} in this folder", where=data, allowed=[f"{each}/{name}" for each in SPEC])
+        raise DataError(
+            f"no {name} in this folder", where=data, allowed=[f"{subset_name}/{name}" for subset_name in SPEC]
+        )
     rows: list[SpecRow] = []
     for file in files:
         subset = file.parent.resolve().name

@@ -199,18 +199,18 @@ def _benchmark(
 def _coco(files: Sequence[str], links: Sequence[str], folder: Path | None) -> dict[str, Source | None]:
     """The file of each image, in the folder or where its link has it; None where it is missing."""
     photos = Photos(folder)
-    found: dict[str, Source | None] = {}
+    source_of: dict[str, Source | None] = {}
     for name, link in zip(files, links, strict=True):
-        if name not in found:
+        if name not in source_of:
             below = "/".join(link.rsplit("/", 2)[-2:]) if link.count("/") > 1 else name
-            found[name] = photos.source(name) or photos.source(below)
-    if folder is not None and not any(found.values()):
+            source_of[name] = photos.source(name) or photos.source(below)
+    if folder is not None and not any(source_of.values()):
         raise DataError(
-            f"none of the {len(found):,} images is in this folder",
+            f"none of the {len(source_of):,} images is in this folder",
             where=folder,
-            hint=f"it should hold files like {next(iter(found))}, or train2017/{next(iter(found))}",
+            hint=f"it should hold files like {next(iter(source_of))}, or train2017/{next(iter(source_of))}",
         )
-    return found
+    return source_of
 
 
 def _truth(table: DataTable, column: str) -> NDArray[np.bool_]:
@@ -223,12 +223,12 @@ def _truth(table: DataTable, column: str) -> NDArray[np.bool_]:
 
 def _votes(table: DataTable) -> NDArray[np.float64]:
     """How many validators said false and true; cells are lists of their numbers, as texts or as lists."""
-    found = np.zeros((len(table), 2))
+    votes = np.zeros((len(table), 2))
     for side, column in enumerate(_VOTES):
         for row, cell in enumerate(table[column]):
             try:
                 voters = json.loads(cell) if isinstance(cell, str) else cell
-                found[row, side] = len(voters)
+                votes[row, side] = len(voters)
             except (ValueError, TypeError):
                 raise DataError(
                     "not a list of validators",
@@ -236,21 +236,21 @@ def _votes(table: DataTable) -> NDArray[np.float64]:
                     given=shown(cell),
                     allowed="a list such as [18, 2]",
                 ) from None
-    return found
+    return votes
 
 
 def _counts(table: DataTable, column: str) -> NDArray[np.float64]:
-    found = integers(table, column).astype(np.float64)
-    low = np.flatnonzero(found < 0)
+    counts = integers(table, column).astype(np.float64)
+    low = np.flatnonzero(counts < 0)
     if len(low):
         raise DataError("a negative number of votes", where=table.where(int(low[0]), column))
-    return found
+    return counts
 
 
 def _one_of(table: DataTable, among: Sequence[str]) -> str:
-    found = next((name for name in among if name in table), None)
-    if found is None:
+    column = next((name for name in among if name in table), None)
+    if column is None:
         raise DataError(
             f"no column '{among[0]}'", where=table.source, given=", ".join(table.columns), allowed=among
         )
-    return found
+    return column

@@ -90,7 +90,7 @@ def of_rows(
     groupings = {"subset": subsets, "type": tuple(name.split("_")[0] for name in subsets)}
     if len(columns) == 2:
         same = (sorted(words(a)) == sorted(words(b)) for a, b in zip(*columns, strict=True))
-        groupings["words"] = tuple("same words" if each else "" for each in same)
+        groupings["words"] = tuple("same words" if is_same else "" for is_same in same)
     pictures = [Image(name, sources[name]) for name in names]
     return build(card, ids, columns, pictures, groupings, source=rows.source, path=path, part=part)
 

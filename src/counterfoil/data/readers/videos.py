@@ -75,9 +75,9 @@ def _vatex(card: Card, data: Path | None, images: Path | None, *, references: in
         raise DataError(f"missing: {', '.join(missing)}", where=data, allowed=names)
     spoken_of, written, shown_of = (_listed(plain_pickle(files[at]), files[at]) for at in (0, 1, 3))
     n = len(spoken_of)
-    for file, found in ((files[1], written), (files[3], shown_of)):
-        if len(found) != n:
-            raise DataError("not a row per candidate", where=file, given=len(found), allowed=str(n))
+    for file, listed_rows in ((files[1], written), (files[3], shown_of)):
+        if len(listed_rows) != n:
+            raise DataError("not a row per candidate", where=file, given=len(listed_rows), allowed=str(n))
     ratings = _ratings(plain_pickle(files[2]), n, files[2])
     captions = CaptionTable()
     candidates, listed = [], []
@@ -92,11 +92,14 @@ def _vatex(card: Card, data: Path | None, images: Path | None, *, references: in
                 given=len(own),
                 allowed=f"{references} or more",
             )
-        texts = [clean_caption(each, f"{files[1]}, row {row + 1}", "reference") for each in own[:references]]
+        texts = [
+            clean_caption(cell_of_row, f"{files[1]}, row {row + 1}", "reference")
+            for cell_of_row in own[:references]
+        ]
         listed.append(captions.add_all(texts, f"r{row}"))
     of_row = [
-        clean_caption(each, f"{files[3]}, row {row + 1}", "name of a video")
-        for row, each in enumerate(shown_of)
+        clean_caption(cell_of_row, f"{files[3]}, row {row + 1}", "name of a video")
+        for row, cell_of_row in enumerate(shown_of)
     ]
     videos, positions = placed(of_row)
     folder = images or (data / FEATURES if (data / FEATURES).is_dir() else None)
@@ -126,12 +129,12 @@ read_vatex_one_reference = partial(_vatex, references=1)
 
 
 def _listed(value: Any, where: object) -> Sequence[Any]:
-    found = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(found, list | tuple) or not found:
+    items = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(items, list | tuple) or not items:
         raise DataError(
             "not a list", where=where, given=shown(value), allowed="a list or an array, not empty"
         )
-    return found
+    return items
 
 
 def _ratings(value: Any, n: int, where: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -210,7 +213,7 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
     sources = find(folder, right) if folder is not None else {}
     for name in right:
         times, others = (
-            _of(name, each, data / file) for each, file in ((timed, TIMES), (written, REFERENCES))
+            _of(name, entries, data / file) for entries, file in ((timed, TIMES), (written, REFERENCES))
         )
         # As released: where both files give a duration, the second one's counts.
         duration = others.duration
@@ -226,13 +229,13 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
                 given=f"{most} sentences",
                 allowed=f"{len(times.times)}",
             )
-        kept = {at for at, (start, end) in enumerate(times.times) if start < min(end, duration)}
-        gone = [sum(at not in kept for at in range(len(side))) for side in sides]
+        not_empty = {at for at, (start, end) in enumerate(times.times) if start < min(end, duration)}
+        gone = [sum(at not in not_empty for at in range(len(side))) for side in sides]
         left.out("sentences whose segment is empty", sum(gone))
         if any(number == len(side) for number, side in zip(gone, sides, strict=True)):
             left.out("videos whose segments are all empty", 1)
             continue
-        used = sorted(at for at in kept if at < most)
+        used = sorted(at for at in not_empty if at < most)
         segment = {at: len(videos) + number for number, at in enumerate(used)}
         videos += [
             Video(f"{name}#{at}", source, photo=name, start=times.times[at][0], end=times.times[at][1])
@@ -247,7 +250,7 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
                     rows.captions.append(captions.add(text, f"{name}_{'foil' if side else 'right'}#{at}"))
                     rows.segments.append(segment[at])
                     own = overlapping(times.times[at], others.times)
-                    rows.references.append([references[each] for each in own])
+                    rows.references.append([references[entries] for entries in own])
         ids.append(name)
     if not ids:
         raise DataError("no video is left", where=left.said(str(data)))
@@ -287,13 +290,13 @@ def overlapping(segment: tuple[float, float], others: list[tuple[float, float]])
     [0, 1]
     """
     first, last = int(segment[0]), int(segment[1])
-    found = []
+    positions = []
     for at, (start, end) in enumerate(others):
         begin, stop = int(start), int(end)
         shared = min(last, stop) - max(first, begin) + 1
         if stop >= begin and max(shared, 0) / (stop - begin + 1) > OVERLAP:
-            found.append(at)
-    return found or list(range(len(others)))
+            positions.append(at)
+    return positions or list(range(len(others)))
 
 
 def _paragraphs(path: Path) -> dict[str, list[str]]:
@@ -301,20 +304,20 @@ def _paragraphs(path: Path) -> dict[str, list[str]]:
     results = value.get("results")
     if not isinstance(results, dict) or not results:
         raise DataError("no 'results'", where=path, given=", ".join(value), allowed="{video: sentences}")
-    found = {}
+    sentences_of = {}
     for name, sentences in results.items():
         where = f"{path}, video '{name}'"
         if not isinstance(sentences, list) or not sentences:
             raise DataError("no sentences", where=where, given=shown(sentences))
-        found[name] = [
+        sentences_of[name] = [
             clean_caption(
-                each.get("sentence") if isinstance(each, dict) else each,
+                sentence.get("sentence") if isinstance(sentence, dict) else sentence,
                 f"{where}, sentence {at + 1}",
                 "sentence",
             )
-            for at, each in enumerate(sentences)
+            for at, sentence in enumerate(sentences)
         ]
-    return found
+    return sentences_of
 
 
 def _entries(path: Path) -> dict[str, Any]:
@@ -339,7 +342,8 @@ def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
     if not isinstance(sentences, list) or len(sentences) != len(times) or not sentences:
         raise DataError("not a time for every sentence", where=where, given=shown(entry))
     texts = [
-        clean_caption(each, f"{where}, sentence {at + 1}", "sentence") for at, each in enumerate(sentences)
+        clean_caption(sentence, f"{where}, sentence {at + 1}", "sentence")
+        for at, sentence in enumerate(sentences)
     ]
     return _Entry(duration, texts, times)
 

@@ -104,21 +104,21 @@ def _from_folder(ids: Sequence[str], folder: Path | None) -> list[list[Image]]:
 
 def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
     """The groupings whose columns the table has: rows in the layout of Winoground need not be tagged."""
-    found: dict[str, tuple[str, ...]] = {}
+    groupings: dict[str, tuple[str, ...]] = {}
     if "collapsed_tag" in table:
-        found["collapsed"] = labels(table, "collapsed_tag", _COLLAPSED)
+        groupings["collapsed"] = labels(table, "collapsed_tag", _COLLAPSED)
     if "num_main_preds" in table:
         preds = integers(table, "num_main_preds")
-        found["preds"] = tuple(f"{n} Main Pred{'s' if n > 1 else ''}" for n in preds)
+        groupings["preds"] = tuple(f"{n} Main Pred{'s' if n > 1 else ''}" for n in preds)
     if "secondary_tag" in table:
         tags = labels(table, "secondary_tag")
-        found["visual"] = tuple(tag if tag in _VISUAL else "" for tag in tags)
+        groupings["visual"] = tuple(tag if tag in _VISUAL else "" for tag in tags)
         for visual in _VISUAL:
             name = f"visual_any_{visual.lower().replace('-', '_')}"
-            found[name] = tuple(f"any {visual}" if visual in tag.split(", ") else "" for tag in tags)
+            groupings[name] = tuple(f"any {visual}" if visual in tag.split(", ") else "" for tag in tags)
     if "tag" in table:
-        found["tag"] = labels(table, "tag")
-    return found
+        groupings["tag"] = labels(table, "tag")
+    return groupings
 
 
 def _second_tags(ids: Sequence[str], data: Path | None) -> dict[str, tuple[str, ...]]:
@@ -135,13 +135,18 @@ def _second_tags(ids: Sequence[str], data: Path | None) -> dict[str, tuple[str, 
     for name in ids:
         if name not in given:
             raise DataError("an item without an entry", where=path, given=name)
-        found = given[name]
-        if not isinstance(found, list) or any(tag not in _SECOND for tag in found):
-            raise DataError("unknown tags", where=f"{path}, '{name}'", given=shown(found), allowed=_SECOND)
-        tags.append(found)
-    exact = tuple(_NO_TAG if not found else found[0] if len(found) == 1 else "" for found in tags)
+        tags_of_item = given[name]
+        if not isinstance(tags_of_item, list) or any(tag not in _SECOND for tag in tags_of_item):
+            raise DataError(
+                "unknown tags", where=f"{path}, '{name}'", given=shown(tags_of_item), allowed=_SECOND
+            )
+        tags.append(tags_of_item)
+    exact = tuple(
+        _NO_TAG if not tags_of_item else tags_of_item[0] if len(tags_of_item) == 1 else ""
+        for tags_of_item in tags
+    )
     return {"second_tags": exact} | {
-        name: tuple(f"any {tag}" if tag in found else "" for found in tags)
+        name: tuple(f"any {tag}" if tag in tags_of_item else "" for tags_of_item in tags)
         for tag, name in _SECOND_ANY.items()
     }
 
