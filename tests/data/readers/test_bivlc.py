@@ -91,35 +91,6 @@ def test_a_table_of_paths(tmp_path: Path, small: Card, bivlc_columns: Columns) -
     assert [image.id for image in lacking.images if image.source is None] == ["3_i0"]
 
 
-@pytest.mark.parametrize(
-    ("column", "row", "cell", "message"),
-    [
-        ("caption", 2, "", "row 3, column 'caption': empty text"),
-        ("negative_caption", 0, None, "row 1, column 'negative_caption': not a text; given: nothing"),
-        ("type", 4, "flip", "row 5, column 'type': unknown label; given: flip; allowed: add, replace, swap"),
-        ("subtype", 1, None, "row 2, column 'subtype': unknown label; given: (empty)"),
-        ("type", 0, "swap", "not the number of questions BiVLC has in group 'add'"),
-    ],
-)
-def test_odd_cells_are_named(
-    tmp_path: Path,
-    small: Card,
-    hub_parquet: Callable[..., Path],
-    bivlc_columns: Columns,
-    column: str,
-    row: int,
-    cell: object,
-    message: str,
-) -> None:
-    cells = list(bivlc_columns[column])
-    cells[row] = cell
-    file = hub_parquet(tmp_path / "a.parquet", {**bivlc_columns, column: cells})
-    with pytest.raises(DataError) as caught:
-        paired_rows.read_bivlc(small, file, None)
-    assert message in str(caught.value)
-    assert str(file) in str(caught.value)
-
-
 def test_missing_columns_and_files(
     tmp_path: Path, small: Card, hub_parquet: Callable[..., Path], bivlc_columns: Columns
 ) -> None:
@@ -135,14 +106,6 @@ def test_missing_columns_and_files(
     file.write_bytes(file.read_bytes()[:200])
     with pytest.raises(DataError, match=r"not a readable Parquet file"):
         paired_rows.read_bivlc(small, file, None)
-
-
-def test_too_few_rows_are_not_bivlc(
-    tmp_path: Path, hub_parquet: Callable[..., Path], bivlc_columns: Columns
-) -> None:
-    file = hub_parquet(tmp_path / "a.parquet", bivlc_columns)
-    with pytest.raises(DataError, match=r"BiVLC has in group 'add'; given: 2; allowed: 475; .*--no-counts"):
-        paired_rows.read_bivlc(card("bivlc"), file, None)
 
 
 @pytest.mark.models

@@ -79,7 +79,6 @@ def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr: Callable[..., Path
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"label": 2}, "neither true nor false"),
         ({"vote_true_validator_id": "[1,"}, "not a list of validators"),
         ({"vote_true_validator_id": 3}, "not a list of validators"),
     ],
