@@ -466,13 +466,6 @@ class Judged(Listed):
         )
 
 
-def one_of(questions: Form, forms: type | tuple[type, ...], *, wrong: str, allowed: str, where: str) -> Any:
-    """The questions, where they are of one of the forms; raises `DataError` that says what is `wrong`."""
-    if isinstance(questions, forms):
-        return questions
-    raise DataError(wrong, where=where, given=f"a benchmark of form '{questions.form}'", allowed=allowed)
-
-
 def first_use(positions: ndarray) -> Ids:
     """The distinct positions, in order of first use."""
     values, first = np.unique(positions, return_index=True)
