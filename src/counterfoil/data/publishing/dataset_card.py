@@ -41,13 +41,24 @@ def dataset_card(
         "## Process",
         *_process(benchmark, about),
         "## People",
-        *_people(benchmark, about),
+        *_bullets(
+            _people(benchmark, about),
+            "Nothing is recorded of the people who wrote captions, checked questions or are seen in images.",
+        ),
         "## Licences",
         *_licences(benchmark, about),
         "## Known limits",
-        *_limits(benchmark, about),
+        *_bullets(
+            [*card.pitfalls, *about.provenance.limits],
+            "Nobody has recorded any, which does not mean that there are none. `counterfoil audit` looks",
+            "for answers that captions give away, for duplicates and for leakage.",
+        ),
         "## Intended use",
-        *_uses(about),
+        *_bullets(
+            about.provenance.uses,
+            "Measuring models that compare images and captions. A model that was trained on these questions",
+            "cannot be measured with them.",
+        ),
         "## How it is read",
         *_reading(release, files, about),
     ]
@@ -228,17 +239,22 @@ def _process(benchmark: Benchmark, about: Publication) -> Iterator[str]:
         yield ""
 
 
-def _people(benchmark: Benchmark, about: Publication) -> Iterator[str]:
-    yield ""
+def _people(benchmark: Benchmark, about: Publication) -> list[str]:
     people = list(about.provenance.people)
     opinions = benchmark.questions.opinions()
     if opinions is not None:
         kind, answers = opinions
         what = f"{answers.shape[1]} ratings" if kind == "ratings" else "votes"
         people.append(f"People gave {what} per question; they are in the tables as numbers, without names.")
-    yield from (f"* {_plain(person)}" for person in people)
-    if not people:
-        yield "Nothing is recorded of the people who wrote captions, checked questions or are seen in images."
+    return people
+
+
+def _bullets(texts: Sequence[str], *otherwise: str) -> Iterator[str]:
+    """A list of the texts, or what is said where there are none."""
+    yield ""
+    yield from (f"* {_plain(text)}" for text in texts)
+    if not texts:
+        yield from otherwise
     yield ""
 
 
@@ -255,25 +271,6 @@ def _licences(benchmark: Benchmark, about: Publication) -> Iterator[str]:
     for entry in about.overridden:
         yield f"**Published although {_plain(entry)}.**"
         yield ""
-
-
-def _limits(benchmark: Benchmark, about: Publication) -> Iterator[str]:
-    yield ""
-    limits = [*benchmark.card.pitfalls, *about.provenance.limits]
-    yield from (f"* {_plain(limit)}" for limit in limits)
-    if not limits:
-        yield "Nobody has recorded any, which does not mean that there are none. `counterfoil audit` looks"
-        yield "for answers that captions give away, for duplicates and for leakage."
-    yield ""
-
-
-def _uses(about: Publication) -> Iterator[str]:
-    yield ""
-    yield from (f"* {_plain(use)}" for use in about.provenance.uses)
-    if not about.provenance.uses:
-        yield "Measuring models that compare images and captions. A model that was trained on these questions"
-        yield "cannot be measured with them."
-    yield ""
 
 
 def _reading(release: FormRelease, files: Sequence[WrittenFile], about: Publication) -> Iterator[str]:

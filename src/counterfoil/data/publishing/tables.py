@@ -188,14 +188,6 @@ def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:
     videos = [image for image in benchmark.images if isinstance(image, Video)]
     if not videos:
         return release
-    _check_videos(benchmark, videos)
-    tables = tuple(
-        replace(table, columns=_video_columns(benchmark.images, table)) for table in release.tables
-    )
-    return replace(release, tables=tables)
-
-
-def _check_videos(benchmark: Benchmark, videos: Sequence[Video]) -> None:
     if len(videos) < len(benchmark.images):
         raise DataError(
             "pictures and videos cannot be published in one column",
@@ -216,6 +208,10 @@ def _check_videos(benchmark: Benchmark, videos: Sequence[Video]) -> None:
                 allowed="files of videos, whole or from one second to another",
                 hint="'counterfoil save' writes a folder of any videos",
             )
+    tables = tuple(
+        replace(table, columns=_video_columns(benchmark.images, table)) for table in release.tables
+    )
+    return replace(release, tables=tables)
 
 
 def _video_columns(images: Sequence[Image], table: ReleaseTable) -> dict[str, ReleaseColumn]:
