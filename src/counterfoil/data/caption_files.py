@@ -210,7 +210,14 @@ def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], 
         value = parse_json(read_text(path), where=path)
         if isinstance(value, dict) and isinstance(value.get("annotations"), list):
             entries = _of_list(_numbered(path, value["annotations"]), value["annotations"])
-            files = _files(path, value.get("images"))
+            images = value.get("images")
+            for number, image in enumerate(images if isinstance(images, list) else [], start=1):
+                if not isinstance(image, dict) or "id" not in image:
+                    raise DataError(
+                        "not an image of COCO", where=f"{path}, image {number}", given=shown(image)
+                    )
+                if isinstance(image.get("file_name"), str):
+                    files[str(image["id"])] = image["file_name"]
         elif isinstance(value, list):
             entries = _of_list(_numbered(path, value), value)
         elif isinstance(value, dict):
@@ -283,14 +290,3 @@ def _text(value: Any, where: str) -> str:
     if not value.strip():
         raise DataError("the caption is empty", where=where, given=repr(value), hint="leave it out")
     return value
-
-
-def _files(path: Path, images: Any) -> dict[str, str]:
-    """The files that COCO's annotations say the numbers of images are of."""
-    file_names = {}
-    for number, image in enumerate(images if isinstance(images, list) else [], start=1):
-        if not isinstance(image, dict) or "id" not in image:
-            raise DataError("not an image of COCO", where=f"{path}, image {number}", given=shown(image))
-        if isinstance(image.get("file_name"), str):
-            file_names[str(image["id"])] = image["file_name"]
-    return file_names

@@ -240,7 +240,9 @@ def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
     path = image_path(Path(row["file"]).name, folder) if row["file"] is not None else None
     if path is not None and verify:
         if kind == _FRAMES:
-            _check_frames(path, row["digest"])
+            if not path.is_dir():
+                raise DataError("frames of the benchmark are missing", where=path)
+            _check(path, digest(FrameFolder(path).read()), row["digest"])
         else:
             check_file(path, row["digest"])
     if kind is None:
@@ -253,12 +255,6 @@ def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
             source = FrameFolder(path, row["frame_rate"]) if kind == _FRAMES else FileSource(path)
     sampling = Sampling(row["count"], row["rate"])
     return Video(row["id"], source, crop, row["photo"], row["start"], row["end"], sampling)
-
-
-def _check_frames(path: Path, expected: str) -> None:
-    if not path.is_dir():
-        raise DataError("frames of the benchmark are missing", where=path)
-    _check(path, digest(FrameFolder(path).read()), expected)
 
 
 def _check(path: Path, actual: str, expected: str) -> None:

@@ -39,7 +39,11 @@ def read_coco(
     if path.is_dir():
         stems = [file.stem.removeprefix("captions_") for file in files]
         wanted = split or "train"
-        chosen = [f for f, s in zip(files, stems, strict=True) if s.startswith(_prefix(wanted))]
+        chosen = [
+            f
+            for f, s in zip(files, stems, strict=True)
+            if s.startswith("val" if wanted == "validation" else wanted)
+        ]
         if not chosen and split is None:
             chosen = files
         if not chosen:
@@ -75,10 +79,6 @@ def read_coco(
         rows={"image": place[coco.owners], "caption": np.arange(len(texts))},
         source=coco.source,
     )
-
-
-def _prefix(split: str) -> str:
-    return "val" if split == "validation" else split
 
 
 def _folder(images: Path | None) -> Path | None:

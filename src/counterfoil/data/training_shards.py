@@ -77,7 +77,28 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
     rows = Rows(located(path))
     for shard in _shards(path, split):
         for key, members in _samples(shard, shelf):
-            _add(rows, shard, key, members)
+            where = f"{located(shard)}, sample '{key}'"
+            pictures: dict[str, TarSource] = {}
+            texts: dict[str, list[str]] = {}
+            facts: Mapping[str, Any] = {}
+            for ending, member in members.items():
+                role, kind = _role(ending)
+                if kind == "image" and role in IMAGE_ROLES:
+                    if role in pictures:
+                        raise DataError(f"two images for '{role}'", where=where, given=", ".join(members))
+                    pictures[role] = TarSource(shard, member.offset, member.size, member.name)
+                elif ending == "json":
+                    facts = _facts(member.text or "", f"{located(shard)}, {member.name}")
+                elif member.text is not None:
+                    texts[role] = [member.text.strip()]
+            for role in CAPTION_ROLES:
+                if role not in texts:
+                    given = facts.get(role, facts.get(f"{role}s"))
+                    if given is not None:
+                        texts[role] = _listed(given, f"{where}, '{role}'")
+            rows.add(
+                where, pictures, texts, {name: facts[name] for name in LABELS if facts.get(name) is not None}
+            )
     return rows.done(name=path.name.split(".")[0] or "shards")
 
 
@@ -237,29 +258,6 @@ def _key(name: str) -> str:
 
 def _ending(name: str) -> str:
     return name.rpartition("/")[2].partition(".")[2].lower()
-
-
-def _add(rows: Rows, shard: Path, key: str, members: Mapping[str, ShardMember]) -> None:
-    where = f"{located(shard)}, sample '{key}'"
-    pictures: dict[str, TarSource] = {}
-    texts: dict[str, list[str]] = {}
-    facts: Mapping[str, Any] = {}
-    for ending, member in members.items():
-        role, kind = _role(ending)
-        if kind == "image" and role in IMAGE_ROLES:
-            if role in pictures:
-                raise DataError(f"two images for '{role}'", where=where, given=", ".join(members))
-            pictures[role] = TarSource(shard, member.offset, member.size, member.name)
-        elif ending == "json":
-            facts = _facts(member.text or "", f"{located(shard)}, {member.name}")
-        elif member.text is not None:
-            texts[role] = [member.text.strip()]
-    for role in CAPTION_ROLES:
-        if role not in texts:
-            given = facts.get(role, facts.get(f"{role}s"))
-            if given is not None:
-                texts[role] = _listed(given, f"{where}, '{role}'")
-    rows.add(where, pictures, texts, {name: facts[name] for name in LABELS if facts.get(name) is not None})
 
 
 def _role(ending: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Choices between captions: VALSE, VL-CheckList, NegBench's questions and NaturalBench's answers."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -195,7 +195,9 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
             f"no file of {card.title} in this folder", where=data, allowed="NAME_mcq_llama3.1_rephrased.csv"
         )
     columns = (*_NEGBENCH, "correct_answer", "correct_answer_template")
-    tables = [_columns(read_table(file), columns) for file in files]
+    tables = [
+        replace(table, columns={name: table[name] for name in columns}) for table in map(read_table, files)
+    ]
     subsets = [file.stem.partition("_mcq")[0] for file in files]
     rows = stack(tables, source=str(data), column="subset", values=subsets)
     ids = [f"{name}/{row}" for name, table in zip(subsets, tables, strict=True) for row in range(len(table))]
@@ -220,11 +222,6 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
         source=rows.source,
         path=data,
     )
-
-
-def _columns(table: DataTable, columns: Sequence[str]) -> DataTable:
-    """The chosen columns; raises `DataError` for one that is not there."""
-    return DataTable({name: table[name] for name in columns}, table.source, table.kind, table.parts)
 
 
 _PAIR = ("Image_0", "Image_1")

@@ -14,9 +14,11 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Ids, Search
 from counterfoil.data.readers import coco_files
 from counterfoil.data.readers.coco_files import (
+    COCO_PARTS,
     Captioned,
     called_by_id,
     captions_files,
+    coco_names,
     find,
     photographs,
     place,
@@ -83,7 +85,7 @@ class CocoTest:
 
     def items(self, data: Path | None, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
         """The items of a benchmark, with the photographs that are at hand."""
-        sources = photographs(self.files, ("val2014", "train2017", "val2017"), data, images)
+        sources = photographs(self.files, COCO_PARTS, data, images)
         return called_by_id(self.images, sources, self.captions, self.texts)
 
     def parts(self) -> tuple[Ids, Ids]:
@@ -224,7 +226,7 @@ def _blocks(captions: Ids, of_caption: Ids, source: str) -> CocoTest:
         captions=captions,
         owners=np.repeat(np.arange(len(images), dtype=np.int64), _EACH),
         texts=(None,) * len(captions),
-        files=tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in images.tolist()),
+        files=coco_names(images),
         source=source,
     )
 

@@ -149,6 +149,23 @@ def photographs(
     return sources
 
 
+def named_photographs(
+    names: Sequence[str], folders: Iterable[str], data: Path | None, images: Path | None
+) -> list[Image]:
+    """The images that are called by their file names (`photographs`)."""
+    sources = photographs([(name,) for name in names], folders, data, images)
+    return [Image(name, source) for name, source in zip(names, sources, strict=True)]
+
+
+#: The parts of COCO that a photograph of its test half may lie in.
+COCO_PARTS = ("val2014", "train2017", "val2017")
+
+
+def coco_names(ids: Ids) -> tuple[tuple[str, ...], ...]:
+    """The file names that each photograph of COCO's test half may have."""
+    return tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in ids.tolist())
+
+
 def called_by_id(
     images: Ids, sources: Sequence[FileSource | None], captions: Ids, texts: Sequence[str | None]
 ) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:

@@ -4,6 +4,7 @@ Each class is a query of its own gallery, the images marked hard for it; the mea
 precision over classes.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,9 +55,13 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
         raise DataError("no class has a hard image that shows it", where=path)
     of_class, row = np.nonzero(hard[:, tested].T)
     photos = Photos(image_folder(data, images)).sources([classes.images[at] for at in np.unique(row)])
-    names = _unique(
-        [f"{classes.labels[tested[c]]}/{classes.images[at]}" for c, at in zip(of_class, row, strict=True)]
-    )
+    names: list[str] = []
+    times: Counter[str] = Counter()
+    for c, at in zip(of_class, row, strict=True):
+        name = f"{classes.labels[tested[c]]}/{classes.images[at]}"
+        times[name] += 1
+        # One that comes again has a number behind it.
+        names.append(name if times[name] == 1 else f"{name} ({times[name]})")
     items = tuple(
         Image(name, photos[classes.images[at]], photo=classes.images[at])
         for name, at in zip(names, row, strict=True)
@@ -125,13 +130,3 @@ def _read(path: Path) -> _Classes:
         marks.append(row[-2:])
     table = np.array(marks, dtype=bool)
     return _Classes(tuple(labels), tuple(images), table[:, 0], table[:, 1])
-
-
-def _unique(names: list[str]) -> list[str]:
-    """The names, with a number behind one that comes again."""
-    seen: dict[str, int] = {}
-    unique = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return unique

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.coco_files import photographs
+from counterfoil.data.readers.coco_files import named_photographs
 from counterfoil.data.readers.flickr import FOLDERS
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,
@@ -37,7 +37,6 @@ from counterfoil.data.readers.released_captions import (
     of_image,
 )
 from counterfoil.data.readers.rows import not_on_hub
-from counterfoil.data.records import Image
 from counterfoil.data.references import References, nearest
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import decoded, read_bytes
@@ -106,7 +105,6 @@ def _read(card: Card, data: Path | None, images: Path | None, *, scale: str) -> 
                 lists[image] = captions.add_all(own[:gone] + own[gone + 1 :], image)
         references = References.of([lists[image] for image in rows.images])
         note = f"{len(lists):,} references nearest to the first candidate taken out"
-    sources = photographs([(name,) for name in names], _FOLDERS, data, images)
     origins = [
         str(data),
         *(f.name for f in files.values()),
@@ -126,7 +124,7 @@ def _read(card: Card, data: Path | None, images: Path | None, *, scale: str) -> 
             },
         ),
         captions.items,
-        [Image(name, source) for name, source in zip(names, sources, strict=True)],
+        named_photographs(names, _FOLDERS, data, images),
         left=left,
         source=", ".join(origins),
         notes=[note],

@@ -12,7 +12,7 @@ import PIL.Image
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.questions import quads
 from counterfoil.data.readers.released_files import list_of, pictures, released_file
-from counterfoil.data.records import FileSource, Image, PixelSource
+from counterfoil.data.records import FileSource, PixelSource
 from counterfoil.data.tables import DataTable, TablePart, shown, texts
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
@@ -178,13 +178,16 @@ def _quads(
 ) -> Benchmark:
     ids = [str(row) for row in range(len(table))]
     sides = pictures(table, ("image0", "image1"), ids, data, images, suffixes=(".jpg",))
-    first, second = ([_frame(image) for image in side] for side in sides)
+    for side in sides:
+        for row, image in enumerate(side):
+            if isinstance(image.source, FileSource) and image.source.path.suffix == ".npy":
+                side[row] = replace(image, source=BgrFrame(image.source.path))
     sources = [name.split("/", 1)[0] for name in texts(table, "image0")]
     return quads(
         card,
         ids,
         (texts(table, "caption0"), texts(table, "caption1")),
-        (first, second),
+        (sides[0], sides[1]),
         {
             "subset": tuple(name if name in _KINDS else "" for name in sources),
             "kind": tuple(_KINDS.get(name, "") for name in sources),
@@ -193,10 +196,3 @@ def _quads(
         path=data,
         part=part,
     )
-
-
-def _frame(image: Image) -> Image:
-    """A frame that is kept as an array, with the source that reads it."""
-    if isinstance(image.source, FileSource) and image.source.path.suffix == ".npy":
-        return replace(image, source=BgrFrame(image.source.path))
-    return image

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.coco_files import json_file, photographs
+from counterfoil.data.readers.coco_files import json_file, named_photographs
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,
     RatingRows,
@@ -35,7 +35,7 @@ from counterfoil.data.readers.human_ratings import (
 from counterfoil.data.readers.questions import gallery, own
 from counterfoil.data.readers.released_captions import read_split, read_tokens
 from counterfoil.data.readers.rows import not_on_hub
-from counterfoil.data.records import Caption, Image
+from counterfoil.data.records import Caption
 from counterfoil.data.references import References, contained
 from counterfoil.data.tables import labels, read_table, shown, texts
 from counterfoil.errors import DataError
@@ -62,7 +62,13 @@ def read_30k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         raise not_on_hub(card)
     path = _captions_file(data)
     if path.suffix == ".json":
-        entries = _of_json(path)
+        entries = read_split(
+            path,
+            lambda image: (
+                str(image["filename"]),
+                [(str(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
+            ),
+        )
     elif path.suffix == ".csv":
         entries = _of_csv(path)
     else:
@@ -73,11 +79,10 @@ def read_30k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     _once("image", names, path)
     ids = [caption for _, captions in entries for caption, _ in captions]
     _once("caption", ids, path)
-    sources = photographs([(name,) for name in names], _FOLDERS, data, images)
     owners = np.repeat(np.arange(len(entries)), [len(captions) for _, captions in entries]).astype(np.int64)
     return gallery(
         card,
-        [Image(name, source) for name, source in zip(names, sources, strict=True)],
+        named_photographs(names, _FOLDERS, data, images),
         [Caption(caption, text) for _, captions in entries for caption, text in captions],
         owners,
         own(owners, len(entries)),
@@ -96,16 +101,6 @@ def _captions_file(data: Path) -> Path:
     if not files:
         raise DataError("nothing of Flickr30k here", where=data, allowed=f"{_KARPATHY}, {_HUB}, *.token")
     return files[0]
-
-
-def _of_json(path: Path) -> list[_Entry]:
-    return read_split(
-        path,
-        lambda image: (
-            str(image["filename"]),
-            [(str(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
-        ),
-    )
 
 
 def _of_csv(path: Path) -> list[_Entry]:
@@ -212,7 +207,6 @@ def _read(
     notes = [f"{after.dropped:,} references equal to a candidate taken out"] if after.dropped else []
     chosen_rows = np.flatnonzero(after.included)
     ids = unique_ids([rows[at].name for at in chosen_rows])
-    sources = photographs([(name,) for name in files], FOLDERS, data, images)
     return rated(
         card,
         RatingRows(
@@ -223,7 +217,7 @@ def _read(
             after.references.take(chosen_rows),
         ),
         captions.items,
-        [Image(name, source) for name, source in zip(files, sources, strict=True)],
+        named_photographs(files, FOLDERS, data, images),
         left=left,
         source=source,
         notes=notes,
@@ -258,9 +252,9 @@ def _of_text(
         name: at for image, own in entries.items() for (name, _), at in zip(own, written[image], strict=True)
     }
     rows = []
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(read_text(path).rstrip().split("\n"), start=1):
         where = f"{path}, line {number}"
-        cells = line.split("\t")
+        cells = line.rstrip("\r").split("\t")
         if len(cells) != 5:
             raise DataError(
                 "not a judgement", where=where, given=f"{len(cells)} cells", allowed="5, tabs between them"
@@ -274,7 +268,13 @@ def _of_text(
             raise DataError("unknown caption", where=where, given=name, allowed=f"those of {TOKENS}")
         values = [rating(cell.strip(), where, missing=True) for cell in cells[2:]]
         if raters == 1:
-            _check_share(values, where)
+            share, yes, no = values
+            if not math.isnan(sum(values)) and (yes + no <= 0 or abs(share - yes / (yes + no)) > _SHARE):
+                raise DataError(
+                    "the share of yes is not that of its counts",
+                    where=where,
+                    given=f"{share:g}, {yes:g} yes, {no:g} no",
+                )
         values = values[:raters]
         left.out("ratings that are NaN", sum(map(math.isnan, values)))
         rows.append(_Row(f"{image}/{name}", image, known[name], values))
@@ -295,7 +295,10 @@ def _rows_of_json(
     written: dict[str, Sequence[int]] = {}
     for key, entry in value.items():
         place = f"{path}, image '{key}'"
-        own, judged = (_judgements_list(entry, name, place) for name in ("ground_truth", "human_judgement"))
+        for name in ("ground_truth", "human_judgement"):
+            if not isinstance(entry, dict) or not isinstance(entry.get(name), list):
+                raise DataError(f"no list '{name}'", where=place, given=shown(entry))
+        own, judged = entry["ground_truth"], entry["human_judgement"]
         image = Path(str(entry.get("image_path") or f"{key}.jpg")).name
         if image in written:
             raise DataError("an image occurs twice", where=place, given=image)
@@ -322,27 +325,3 @@ def _rows_of_json(
     if not rows:
         raise DataError("no judgements", where=path)
     return rows, written
-
-
-def _judgements_list(entry: Any, name: str, where: str) -> list[Any]:
-    listed = entry.get(name) if isinstance(entry, dict) else None
-    if not isinstance(listed, list):
-        raise DataError(f"no list '{name}'", where=where, given=shown(entry))
-    return listed
-
-
-def _check_share(values: Sequence[float], where: str) -> None:
-    share, yes, no = values
-    if not math.isnan(sum(values)) and (yes + no <= 0 or abs(share - yes / (yes + no)) > _SHARE):
-        raise DataError(
-            "the share of yes is not that of its counts",
-            where=where,
-            given=f"{share:g}, {yes:g} yes, {no:g} no",
-        )
-
-
-def _lines(path: Path) -> list[str]:
-    lines = [line.rstrip("\r") for line in read_text(path).split("\n")]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    return lines

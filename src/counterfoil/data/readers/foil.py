@@ -8,7 +8,6 @@ Three papers measured on three sets of pairs: every original with each of its fo
 image (CLIPScore); one pair of each image that is not in the part of COCO that PAC-S was trained on.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -79,7 +78,11 @@ def _read(
     files, pairs = _pairs(path)
     source = str(path)
     if not every:
-        pairs = _one_of_each_image(pairs)
+        of_image: dict[str, list[_Pair]] = {}
+        for pair in pairs:
+            of_image.setdefault(pair.image, []).append(pair)
+        rng = np.random.default_rng(SEED)
+        pairs = [own[int(rng.integers(len(own)))] for own in of_image.values()]
     if unseen:
         split = path.parent / KARPATHY
         if not split.is_file():
@@ -140,7 +143,9 @@ def _benchmark(
             "drop-reference",
             every=True,
         )
-        references = _first(after.references) if one else after.references
+        references = after.references
+        if one:
+            references = References.of([references.row(row)[:1] for row in range(len(references))])
         with_references: Ids = np.flatnonzero(references.counts).astype(np.int64)
         left.out("pairs without a reference", len(pairs) - len(with_references))
         pairs, candidates = [pairs[at] for at in with_references.tolist()], candidates[with_references]
@@ -179,19 +184,6 @@ def _benchmark(
     )
 
 
-def _first(references: References) -> References:
-    """The first reference of every row that has one."""
-    return References.of([references.row(row)[:1] for row in range(len(references))])
-
-
-def _one_of_each_image(pairs: Sequence[_Pair]) -> list[_Pair]:
-    of_image: dict[str, list[_Pair]] = {}
-    for pair in pairs:
-        of_image.setdefault(pair.image, []).append(pair)
-    rng = np.random.default_rng(SEED)
-    return [own[int(rng.integers(len(own)))] for own in of_image.values()]
-
-
 def _pairs(path: Path) -> tuple[dict[str, str], list[_Pair]]:
     """The file names of the images by id, and all pairs in the order of the file."""
     value = json_file(path)
@@ -216,8 +208,10 @@ def _pairs(path: Path) -> tuple[dict[str, str], list[_Pair]]:
         }
         if entry["image"] not in files:
             raise DataError("a candidate without an image", where=where, given=f"image_id {entry['image']}")
-        own = groups.setdefault(_whole(annotation, "id", where), ([], []))
-        own[1 if _truth(_field(annotation, "foil", where), where) else 0].append(entry)
+        is_foil = _field(annotation, "foil", where)
+        if not isinstance(is_foil, bool):
+            raise DataError("'foil' is neither true nor false", where=where, given=shown(is_foil))
+        groups.setdefault(_whole(annotation, "id", where), ([], []))[is_foil].append(entry)
     return files, [pair for name, own in groups.items() for pair in _of_group(name, own, path)]
 
 
@@ -251,9 +245,3 @@ def _whole(entry: Any, key: str, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, int):
         raise DataError(f"'{key}' is no whole number", where=where, given=shown(value))
     return str(value)
-
-
-def _truth(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise DataError("'foil' is neither true nor false", where=where, given=shown(value))
-    return value

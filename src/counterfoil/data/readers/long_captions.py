@@ -39,7 +39,8 @@ def read_urban1k(card: Card, data: Path | None, images: Path | None) -> Benchmar
     if not files:
         raise DataError("no caption/*.txt in this folder", where=folder)
     rows = [Described(f"{file.stem}.jpg", (read_text(file).partition("\n")[0],)) for file in files]
-    return _gallery(card, rows, folder, images or _there(folder / "image"))
+    beside = folder / "image"
+    return _gallery(card, rows, folder, images or (beside if beside.is_dir() else None))
 
 
 def read_sharegpt4v(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -233,7 +234,3 @@ def _folder(card: Card, data: Path | None) -> Path:
     if not data.is_dir():
         raise DataError("not a folder", where=data, hint="name the folder that the files lie in")
     return data
-
-
-def _there(folder: Path) -> Path | None:
-    return folder if folder.is_dir() else None

@@ -154,7 +154,17 @@ def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -
     required(table, "caption", "negative_caption")
     ids = _ids(table)
     sides = [
-        _images(table, column, ids, side, folder) for side, column in enumerate(_IMAGES) if column in table
+        [
+            Image(
+                cell if isinstance(cell, str) else f"{ids[row]}_i{side}",
+                cell_source(table, column, row, folder),
+                photo="" if isinstance(cell, str) else None,
+                sought=looked_for(folder, cell),
+            )
+            for row, cell in enumerate(table[column])
+        ]
+        for side, column in enumerate(_IMAGES)
+        if column in table
     ]
     if _IMAGES[0] not in table:
         if sides:
@@ -180,19 +190,6 @@ def _ids(table: DataTable) -> tuple[str, ...]:
         return names(table, "id")
     inside = [f"{part}/{name}" if name else "" for part, name in zip(table[within], called, strict=True)]
     return names(DataTable({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
-
-
-def _images(table: DataTable, column: str, ids: Sequence[str], side: int, folder: Path | None) -> list[Image]:
-    """Files are called by the path in the cell, so that rows of one image share it."""
-    return [
-        Image(
-            cell if isinstance(cell, str) else f"{ids[row]}_i{side}",
-            cell_source(table, column, row, folder),
-            photo="" if isinstance(cell, str) else None,
-            sought=looked_for(folder, cell),
-        )
-        for row, cell in enumerate(table[column])
-    ]
 
 
 def _pair_groupings(table: DataTable) -> dict[str, tuple[str, ...]]:

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Preference
-from counterfoil.data.readers.coco_files import photographs
+from counterfoil.data.readers.coco_files import named_photographs
 from counterfoil.data.readers.human_ratings import CaptionTable, clean_caption, finished, placed
 from counterfoil.data.readers.rows import not_on_hub
-from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.errors import DataError
 
@@ -127,12 +126,11 @@ def _benchmark(
         draws=DRAWS,
         seed=SEED,
     )
-    sources = photographs([(name,) for name in names], _FOLDERS, data, images)
     source = ", ".join(str(file) for file in files)
     return finished(
         card,
         captions.items,
-        [Image(name, source) for name, source in zip(names, sources, strict=True)],
+        named_photographs(names, _FOLDERS, data, images),
         questions,
         source=f"{source} ({ties:,} labels drawn with seed {SEED}, votes being equal)" if ties else source,
         path=data,

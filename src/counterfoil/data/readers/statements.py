@@ -95,6 +95,11 @@ def read_vsr(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     table = stack(tables, source=source)
     files_of = texts(table, "image")
     links = labels(table, "image_link") if "image_link" in table else ("",) * len(table)
+    groupings: dict[str, tuple[str, ...]] = {}
+    if "relation" in table:
+        relations = labels(table, "relation")
+        categories = tuple(_CATEGORY_OF.get(relation, "Other") for relation in relations)
+        groupings = {"category": categories, "relation": relations}
     return _benchmark(
         card,
         [f"{split}/{number}" for split, number in zip(splits, numbers, strict=True)],
@@ -102,19 +107,12 @@ def read_vsr(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         files_of,
         _coco(files_of, links, image_folder(data, images)),
         _truth(table, "label"),
-        _relations(labels(table, "relation")) if "relation" in table else {},
+        groupings,
         calibration=splits == _DEV,
         votes=_votes(table) if all(name in table for name in _VOTES) else None,
         source=source,
         path=data,
     )
-
-
-def _relations(relations: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    return {
-        "category": tuple(_CATEGORY_OF.get(relation, "Other") for relation in relations),
-        "relation": relations,
-    }
 
 
 def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:

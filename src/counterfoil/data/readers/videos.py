@@ -205,7 +205,7 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
             where=data / (FOIL if odd[0] in right else RIGHT),
             given=odd[0],
         )
-    timed, written = (_entries(data / name) for name in (TIMES, REFERENCES))
+    timed, written = (_object(data / name) for name in (TIMES, REFERENCES))
     captions, left, rows = CaptionTable(), Skipped(), _Paragraphs()
     ids: list[str] = []
     videos: list[Video] = []
@@ -318,10 +318,6 @@ def _paragraphs(path: Path) -> dict[str, list[str]]:
             for at, sentence in enumerate(sentences)
         ]
     return sentences_of
-
-
-def _entries(path: Path) -> dict[str, Any]:
-    return _object(path)
 
 
 def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
