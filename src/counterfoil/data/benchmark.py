@@ -95,7 +95,7 @@ class _Only(Generic[Questions]):
     def __get__(self, benchmark: "Benchmark | None", owner: type | None = None) -> Questions:
         questions: Any = self if benchmark is None else benchmark.questions
         if benchmark is None or isinstance(questions, self.forms):
-            return questions  # type: ignore[no-any-return]
+            return questions
         raise DataError(
             self.wrong,
             where=benchmark.name,

@@ -347,7 +347,10 @@ def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, p
                     out.write(block)
                     have += len(block)
                     if have > most:
-                        raise _too_large(address, part, most)
+                        part.unlink()
+                        raise DataError(
+                            "larger than the file that was pinned", where=address, allowed=f"{most:,} bytes"
+                        )
                     progress(file.target, have, max(total, have))
         except (ConnectionError, TimeoutError, http.client.HTTPException):
             raise
@@ -357,11 +360,6 @@ def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, p
             ) from None
     if left.isdecimal() and have < total:
         raise ConnectionError(f"{have:,} of {total:,} bytes came")
-
-
-def _too_large(address: str, part: Path, most: int) -> DataError:
-    part.unlink()
-    return DataError("larger than the file that was pinned", where=address, allowed=f"{most:,} bytes")
 
 
 def _open(address: str, token: str | None, start: int = 0) -> Any:

@@ -118,6 +118,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
             write_parquet(folder / name, table)
         written.append(folder / "card.json")
         write_json(folder / "card.json", benchmark.card.model_dump(mode="json"))
+        questions, videos = benchmark.questions, has_videos(benchmark.images)
         corpus, held = benchmark.corpus, None
         if corpus is not None and corpus.is_file():
             held = read_bytes(corpus)
@@ -128,7 +129,8 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
         store.drop_others()
         manifest = {
             "format": _FORMAT,
-            "schema_version": _version(benchmark),
+            # The oldest version that can say all of it.
+            "schema_version": 4 if corpus is not None else max(questions.version, 3 if videos else 1),
             **facts,
             **({} if corpus is None else {"corpus": True}),
             "files": {
@@ -223,13 +225,6 @@ def _check_target(folder: Path) -> None:
             given=", ".join(strange[:5]),
             hint="name a new folder to save the benchmark in",
         )
-
-
-def _version(benchmark: Benchmark) -> int:
-    """The oldest version that can say all of it."""
-    if benchmark.corpus is not None:
-        return 4
-    return max(benchmark.questions.version, 3 if has_videos(benchmark.images) else 1)
 
 
 def files_of(form: str) -> tuple[str, ...]:

@@ -314,7 +314,8 @@ def _read_delimited(path: Path) -> DataTable:
         rows: list[list[str]] = []
         try:
             header = next(lines, None)
-            if header is not None and len(header) == 1 and (other := _other_delimiter(header[0])):
+            # Semicolons, as spreadsheets write where the comma is in numbers, or tabs.
+            if header and len(header) == 1 and (other := next((c for c in ";\t" if c in header[0]), "")):
                 file.seek(0)
                 lines = csv.reader(file, delimiter=other, strict=True)
                 header = next(lines)
@@ -342,11 +343,6 @@ def _read_delimited(path: Path) -> DataTable:
             ) from None
     columns = dict(zip(header, zip(*rows, strict=True), strict=True)) if rows else {}
     return DataTable(columns, str(path), path.suffix.lower()[1:], (TablePart(str(path), len(rows)),))
-
-
-def _other_delimiter(header: str) -> str:
-    """Semicolons, as spreadsheets write where the comma is in numbers, or tabs; "" where there is neither."""
-    return next((delimiter for delimiter in ";\t" if delimiter in header), "")
 
 
 def _read_json(path: Path, summaries: bool = False) -> DataTable:

@@ -35,22 +35,20 @@ def read_coco(
     "validation". Photographs are looked for in `images`, else beside the annotations. Raises `DataError`
     naming file and entry of what is broken, and a photograph that is not there, unless such are kept.
     """
+    if images is not None and not images.is_dir():
+        raise DataError("no such image folder", where=images, hint="check the path given with --images")
     files = captions_files(path)
     if path.is_dir():
         stems = [file.stem.removeprefix("captions_") for file in files]
-        wanted = split or "train"
-        chosen = [
-            f
-            for f, s in zip(files, stems, strict=True)
-            if s.startswith("val" if wanted == "validation" else wanted)
-        ]
+        prefix = "val" if split == "validation" else split or "train"
+        chosen = [file for file, stem in zip(files, stems, strict=True) if stem.startswith(prefix)]
         if not chosen and split is None:
             chosen = files
         if not chosen:
             raise DataError("no captions of this split", where=path, given=split, allowed=stems)
         files = chosen
     coco = read_captions(files)
-    sources = photographs([(name,) for name in coco.files], dict.fromkeys(coco.splits), path, _folder(images))
+    sources = photographs([(name,) for name in coco.files], dict.fromkeys(coco.splits), path, images)
     used = np.unique(coco.owners)
     lacking = [i for i in used.tolist() if sources[i] is None]
     if lacking and missing == "refuse":
@@ -79,12 +77,6 @@ def read_coco(
         rows={"image": place[coco.owners], "caption": np.arange(len(texts))},
         source=coco.source,
     )
-
-
-def _folder(images: Path | None) -> Path | None:
-    if images is not None and not images.is_dir():
-        raise DataError("no such image folder", where=images, hint="check the path given with --images")
-    return images
 
 
 def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> TrainingSet:

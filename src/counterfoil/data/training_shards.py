@@ -77,28 +77,7 @@ def read_shards(path: Path, *, split: str | None = None, shelf: Path | None = No
     rows = Rows(located(path))
     for shard in _shards(path, split):
         for key, members in _samples(shard, shelf):
-            where = f"{located(shard)}, sample '{key}'"
-            pictures: dict[str, TarSource] = {}
-            texts: dict[str, list[str]] = {}
-            facts: Mapping[str, Any] = {}
-            for ending, member in members.items():
-                role, kind = _role(ending)
-                if kind == "image" and role in IMAGE_ROLES:
-                    if role in pictures:
-                        raise DataError(f"two images for '{role}'", where=where, given=", ".join(members))
-                    pictures[role] = TarSource(shard, member.offset, member.size, member.name)
-                elif ending == "json":
-                    facts = _facts(member.text or "", f"{located(shard)}, {member.name}")
-                elif member.text is not None:
-                    texts[role] = [member.text.strip()]
-            for role in CAPTION_ROLES:
-                if role not in texts:
-                    given = facts.get(role, facts.get(f"{role}s"))
-                    if given is not None:
-                        texts[role] = _listed(given, f"{where}, '{role}'")
-            rows.add(
-                where, pictures, texts, {name: facts[name] for name in LABELS if facts.get(name) is not None}
-            )
+            _add(rows, shard, key, members)
     return rows.done(name=path.name.split(".")[0] or "shards")
 
 
@@ -260,6 +239,32 @@ def _ending(name: str) -> str:
     return name.rpartition("/")[2].partition(".")[2].lower()
 
 
+def _add(rows: Rows, shard: Path, key: str, members: Mapping[str, ShardMember]) -> None:
+    where = f"{located(shard)}, sample '{key}'"
+    pictures: dict[str, TarSource] = {}
+    texts: dict[str, list[str]] = {}
+    facts: Mapping[str, Any] = {}
+    for ending, member in members.items():
+        role, kind = _role(ending)
+        if kind == "image" and role in IMAGE_ROLES:
+            if role in pictures:
+                raise DataError(f"two images for '{role}'", where=where, given=", ".join(members))
+            pictures[role] = TarSource(shard, member.offset, member.size, member.name)
+        elif ending == "json":
+            place = f"{located(shard)}, {member.name}"
+            facts = parse_json(member.text or "", where=place)
+            if not isinstance(facts, dict):
+                raise DataError("not a JSON object", where=place, given=shown(facts))
+        elif member.text is not None:
+            texts[role] = [member.text.strip()]
+    for role in CAPTION_ROLES:
+        if role not in texts:
+            given = facts.get(role, facts.get(f"{role}s"))
+            if given is not None:
+                texts[role] = _listed(given, f"{where}, '{role}'")
+    rows.add(where, pictures, texts, {name: facts[name] for name in LABELS if facts.get(name) is not None})
+
+
 def _role(ending: str) -> tuple[str, str]:
     """("negative_image", "image") of "negative.jpg"; kind "" where it is nothing we know."""
     *named, last = ending.split(".")
@@ -267,13 +272,6 @@ def _role(ending: str) -> tuple[str, str]:
     item = "image" if kind == "image" else "caption"
     name = ".".join(named)
     return (item if not name else f"{name}_{item}" if name in ("negative", "generated") else name), kind
-
-
-def _facts(text: str, where: str) -> Mapping[str, Any]:
-    value = parse_json(text, where=where)
-    if not isinstance(value, dict):
-        raise DataError("not a JSON object", where=where, given=shown(value))
-    return value
 
 
 def _listed(given: object, where: str) -> list[str]:

@@ -186,7 +186,7 @@ def test_rows_that_do_not_fit(folder: Path, free: Free, row: str, message: str) 
 
 def test_files_that_do_not_fit(folder: Path, free: Free, tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"no judgements of Flickr8k here; allowed: Flickr8k.token.txt and Exp"
+        DataError, match=r"no file of Flickr8k-Expert in this folder; allowed: ExpertAnnotations"
     ):
         read_expert(free("flickr8k-expert"), folder, None)
     with pytest.raises(DataError, match="no official data set on the hub; get it from https"):

@@ -143,7 +143,12 @@ class TestEqBen:
         ),
         (paired_rows.read_mmvp, "a.csv", "Question ID,Type,Statement\n1,Texts,a\n", "row without its second"),
         (paired_rows.read_counterfactuals, "a.csv", "captions\timages\na\tb\n", "no column 'neg_captions'"),
-        (paired_rows.read_vismin, "object.csv", "image_path\na\n", "file missing; given: attribute.csv"),
+        (
+            paired_rows.read_vismin,
+            "object.csv",
+            "image_path\na\n",
+            "files missing: attribute.csv, counting.csv, relation.csv",
+        ),
     ],
 )
 def test_odd_files_are_named(

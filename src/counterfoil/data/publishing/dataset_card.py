@@ -94,6 +94,7 @@ def _header(
         table.name: list(dict.fromkeys(f.split for f in files if f.table == table.name))
         for table in release.tables
     }
+    folders = {(file.table, file.split): file.path.rpartition("/")[0] for file in files}
     main = max(len(table) for table in release.tables)
     size = _SIZE_NAMES[sum(main >= most for most in _SIZES)]
     return {
@@ -109,7 +110,7 @@ def _header(
                 "config_name": table.name,
                 **({"default": True} if at == 0 and len(release.tables) > 1 else {}),
                 "data_files": [
-                    {"split": split, "path": _pattern(files, table.name, split)}
+                    {"split": split, "path": f"{folders[table.name, split]}/{split}-*"}
                     for split in splits[table.name]
                 ],
             }
@@ -117,11 +118,6 @@ def _header(
         ],
         "dataset_info": [_info(table, splits[table.name], files, sizes) for table in release.tables],
     }
-
-
-def _pattern(files: Sequence[WrittenFile], table: str, split: str) -> str:
-    path = next(file.path for file in files if (file.table, file.split) == (table, split))
-    return f"{path.rpartition('/')[0]}/{split}-*"
 
 
 def _info(
@@ -169,13 +165,16 @@ def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def _composition(benchmark: Benchmark, release: FormRelease, files: Sequence[WrittenFile]) -> Iterator[str]:
+    rows_of: dict[str, Counter[str]] = {table.name: Counter() for table in release.tables}
+    for file in files:
+        rows_of[file.table][file.split] += file.rows
     yield ""
     yield from _table(
         ("table", "split", "rows", "what a row is"),
         [
             (table.name, split, f"{rows:,}", table.about)
             for table in release.tables
-            for split, rows in _rows_of(files, table.name).items()
+            for split, rows in rows_of[table.name].items()
         ],
     )
     for table in release.tables:
@@ -196,14 +195,6 @@ def _composition(benchmark: Benchmark, release: FormRelease, files: Sequence[Wri
     if missing:
         yield f"{missing:,} of {len(benchmark.images):,} images are named and not held here."
         yield ""
-
-
-def _rows_of(files: Sequence[WrittenFile], table: str) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for file in files:
-        if file.table == table:
-            counts[file.split] += file.rows
-    return dict(counts)
 
 
 def _process(benchmark: Benchmark, about: Publication) -> Iterator[str]:

@@ -111,23 +111,16 @@ def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], p
     with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
-            columns = [
-                _cells(benchmark, column, schema.field(name).type, part)
-                for name, column in table.columns.items()
-            ]
+            columns = []
+            for name, column in table.columns.items():
+                cells = column.cells(part, benchmark.images, benchmark.captions)
+                if column.kind in _PICTURED:
+                    cells = [None if image is None else image_cell(image) for image in cells]
+                columns.append(pa.array(cells, schema.field(name).type))
             batch = pa.table(columns, schema=schema)
             size += batch.nbytes
             writer.write_table(batch, row_group_size=step)
     return size
-
-
-def _cells(
-    benchmark: Benchmark, column: ReleaseColumn, kind: pa.DataType, rows: NDArray[np.int64]
-) -> pa.Array:
-    cells = column.cells(rows, benchmark.images, benchmark.captions)
-    if column.kind in _PICTURED:
-        cells = [None if image is None else image_cell(image) for image in cells]
-    return pa.array(cells, kind)
 
 
 def image_cell(image: Image) -> dict[str, Any] | None:

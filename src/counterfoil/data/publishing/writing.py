@@ -94,11 +94,11 @@ def _write(
 ) -> PublishedFolder:
     card = benchmark.card
     name = about.repository.rpartition("/")[2] or card.name
-    own.save(
-        replace(benchmark, card=card.model_copy(update=_licensed(benchmark, about))),
-        folder,
-        progress=progress,
-    )
+    # The licence in the card of the copy: that of the publication, and what the card said before.
+    before, licence = card.licence, about.licence.spdx or about.licence.url
+    licence = f"{licence}; of its source: {before}" if before and before != licence else licence
+    copy = replace(benchmark, card=card.model_copy(update={"licence": licence}))
+    own.save(copy, folder, progress=progress)
     saved = own.load(folder, verify=False)
     files = write_tables(saved, release.tables, splits, folder, progress)
     digests = {file.path: _digest(folder / file.path) for file in files}
@@ -113,12 +113,6 @@ def _write(
     return PublishedFolder(
         name, tuple(files), {path: (folder / path).stat().st_size for path in _paths(folder)}
     )
-
-
-def _licensed(benchmark: Benchmark, about: Publication) -> dict[str, str]:
-    """The licence in the card of the copy: that of the publication, and what the card said before."""
-    before, licence = benchmark.card.licence, about.licence.spdx or about.licence.url
-    return {"licence": f"{licence}; of its source: {before}" if before and before != licence else licence}
 
 
 def _splits(benchmark: Benchmark, release: FormRelease) -> tuple[dict[str, NDArray[np.int64]], FormRelease]:

@@ -50,7 +50,7 @@ def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) ->
     if data is None:
         raise not_on_hub(card)
     there = [name for name in VALSE if (data / f"{name}.json").is_file()] if card.size is None else []
-    files = subset_files(data, there or list(VALSE))
+    files = subset_files(card, data, there or list(VALSE))
     cells_of: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
     for file in files:
         table = read_table(file)

@@ -36,7 +36,7 @@ from counterfoil.data.readers.released_captions import (
     flickr30k_captions,
     of_image,
 )
-from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.readers.released_files import released_set
 from counterfoil.data.references import References, nearest
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import decoded, read_bytes
@@ -75,16 +75,10 @@ def _read(card: Card, data: Path | None, images: Path | None, *, scale: str) -> 
     "coco/17/2": the second candidate of the 17th row of that file. Groupings: `source`, `candidate`. Raises
     `DataError` naming file and row of what does not fit.
     """
-    if data is None:
-        raise not_on_hub(card)
-    files = {name: data / f"{name}_{scale}.csv" for name in TEXTS}
-    missing = [file.name for file in files.values() if not file.is_file()]
-    if missing:
-        raise DataError(
-            f"file{'s' if len(missing) > 1 else ''} missing: {', '.join(missing)}",
-            where=data,
-            hint="the folder holds the three tables of the release, and the captions of the images",
-        )
+    names = [f"{name}_{scale}.csv" for name in TEXTS]
+    hint = "the folder holds the three tables of the release, and the captions of the images"
+    files = dict(zip(TEXTS, released_set(card, data, names, hint=hint), strict=True))
+    assert data is not None
     rows, left = _Candidates(), Skipped()
     for name, file in files.items():
         left.out("rows at the end of a file, without an image,", _add(rows, name, file))

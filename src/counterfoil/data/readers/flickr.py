@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from counterfoil.data.readers.human_ratings import (
 )
 from counterfoil.data.readers.questions import gallery, own
 from counterfoil.data.readers.released_captions import read_split, read_tokens
+from counterfoil.data.readers.released_files import list_of, released_file
 from counterfoil.data.readers.rows import not_on_hub
 from counterfoil.data.records import Caption
 from counterfoil.data.references import References, contained
@@ -111,8 +112,11 @@ def _of_csv(path: Path) -> list[_Entry]:
     for row, split in enumerate(splits):
         if split == "test":
             captions, keys = (
-                _list(cell, table.where(row, column))
-                for cell, column in ((raw[row], "raw"), (ids[row], "sentids"))
+                list_of(parse_json(cell, where=where), where=where)
+                for cell, where in (
+                    (raw[row], table.where(row, "raw")),
+                    (ids[row], table.where(row, "sentids")),
+                )
             )
             if len(captions) != len(keys):
                 raise DataError(
@@ -126,13 +130,6 @@ def _of_csv(path: Path) -> list[_Entry]:
     if not entries:
         raise DataError("no image of the split 'test'", where=path)
     return entries
-
-
-def _list(cell: str, where: str) -> list[Any]:
-    value = parse_json(cell, where=where)
-    if not isinstance(value, list):
-        raise DataError("not a list", where=where, given=shown(cell))
-    return value
 
 
 def _once(kind: str, ids: Iterable[str], path: Path) -> None:
@@ -178,9 +175,7 @@ def _read(
     `data` is the folder with the text files, or the JSON file that the released code made of them. Raises
     `DataError` naming file and row of what does not fit.
     """
-    if data is None:
-        raise not_on_hub(card)
-    path = _rating_file(data, names)
+    path = released_file(card, data, names)
     captions, left = CaptionTable(), Skipped()
     if path.suffix.lower() == ".json":
         rows, written = _rows_of_json(path, captions, raters, left)
@@ -230,17 +225,6 @@ read_expert = partial(_read, names=_EXPERT, raters=3, policy="drop-item")
 #: The share of people who found that a caption describes the image; a candidate that is a reference is taken
 #: out of the references of its image, for all candidates.
 read_crowd = partial(_read, names=_CROWD, raters=1, policy="drop-reference")
-
-
-def _rating_file(data: Path, names: Sequence[str]) -> Path:
-    if data.is_file():
-        return data
-    path = next((data / name for name in names if (data / name).is_file()), None)
-    if path is None:
-        raise DataError(
-            "no judgements of Flickr8k here", where=data, allowed=f"{TOKENS} and {names[0]}, or {names[1]}"
-        )
-    return path
 
 
 def _of_text(

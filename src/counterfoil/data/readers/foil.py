@@ -27,7 +27,7 @@ from counterfoil.data.readers.human_ratings import (
     unique_ids,
 )
 from counterfoil.data.readers.released_captions import coco_captions, karpathy_part, of_image
-from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.readers.released_files import released_file
 from counterfoil.data.records import Image
 from counterfoil.data.references import References, contained
 from counterfoil.data.tables import shown
@@ -70,11 +70,7 @@ def _read(
     that was replaced. Raises `DataError` naming the group that has no or several originals, or no foil, and
     what else does not fit.
     """
-    if data is None:
-        raise not_on_hub(card)
-    path = data if data.is_file() else data / FILE
-    if not path.is_file():
-        raise DataError("file missing", where=path, hint="it is the test half of FOIL's release")
+    path = released_file(card, data, (FILE,))
     files, pairs = _pairs(path)
     source = str(path)
     if not every:
@@ -110,7 +106,7 @@ def _benchmark(
     pairs: list[_Pair],
     files: dict[str, str],
     path: Path,
-    data: Path,
+    data: Path | None,
     images: Path | None,
     source: str,
     *,

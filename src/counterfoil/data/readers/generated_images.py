@@ -15,7 +15,8 @@ from counterfoil.data.readers.human_ratings import (
     rated,
     rating,
 )
-from counterfoil.data.readers.rows import Photos, not_on_hub
+from counterfoil.data.readers.released_files import released_file
+from counterfoil.data.readers.rows import Photos
 from counterfoil.data.records import Image
 from counterfoil.data.tables import shown
 from counterfoil.errors import DataError
@@ -85,7 +86,13 @@ def _benchmark(
         file.parent if any((file.parent / model).is_dir() for _, model, _, _ in rows) else None
     )
     sources = Photos(folder).sources(names)
-    given = np.array([[_mean(cell, f"{file}, {name}")] for _, _, name, cell in rows])
+    # The mean of the ratings in a cell.
+    given = np.empty((len(rows), 1))
+    for row, (_, _, name, cell) in enumerate(rows):
+        if cell == []:
+            raise DataError("no ratings", where=f"{file}, {name}")
+        cells = cell if isinstance(cell, list) else [cell]
+        given[row] = np.mean([rating(value, f"{file}, {name}") for value in cells])
     return rated(
         card,
         RatingRows(
@@ -111,9 +118,7 @@ def _benchmark(
 
 
 def _opened(card: Card, data: Path | None, name: str) -> tuple[Path, Any]:
-    if data is None:
-        raise not_on_hub(card)
-    file = data / name if data.is_dir() else data
+    file = released_file(card, data, (name,))
     entries = read_json(file)
     if not isinstance(entries, dict | list) or not entries:
         raise DataError("no prompts", where=file, given=type(entries).__name__)
@@ -139,14 +144,6 @@ def _models(entry: Any, where: str) -> Mapping[str, Any]:
 def _digits(number: object) -> str:
     text = str(number)
     return f"{int(text):05d}" if text.isdecimal() else text
-
-
-def _mean(cell: Any, where: str) -> float:
-    """The mean of the ratings in a cell."""
-    listed = cell if isinstance(cell, list) else [cell]
-    if not listed:
-        raise DataError("no ratings", where=where)
-    return float(np.mean([rating(one_rating, where) for one_rating in listed]))
 
 
 def _skills(file: Path, known: set[str]) -> dict[str, frozenset[str]]:

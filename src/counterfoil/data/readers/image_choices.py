@@ -10,7 +10,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Choice, Statement
 from counterfoil.data.readers.questions import check_counts, image_choices
 from counterfoil.data.readers.released_files import pictures, released_file
-from counterfoil.data.readers.rows import Photos, not_on_hub
+from counterfoil.data.readers.rows import Photos
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import DataTable, booleans, labels, read_table, shown
 from counterfoil.errors import DataError
@@ -95,11 +95,7 @@ def read_imagecode(card: Card, data: Path | None, images: Path | None) -> Benchm
     "static" (photographs) or "video". Raises `DataError` for what is not of this layout, and for counts that
     are not the card's.
     """
-    if data is None:
-        raise not_on_hub(card)
-    file = next(
-        (at for at in (data / "valid_data.json", data / "data" / "valid_data.json") if at.is_file()), data
-    )
+    file = released_file(card, data, ("valid_data.json", "data/valid_data.json"))
     sets = read_json(file)
     if not isinstance(sets, dict) or not sets:
         raise DataError("not an object of sets of images", where=file, given=type(sets).__name__)

@@ -16,6 +16,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Preference
 from counterfoil.data.readers.human_ratings import CaptionTable, Skipped, clean_caption, finished
 from counterfoil.data.readers.questions import gallery, own
+from counterfoil.data.readers.released_files import released_file
 from counterfoil.data.readers.rows import Photos, image_folder, not_on_hub
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import DataTable, labels, read_table, shown, texts
@@ -154,9 +155,7 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
 
     `data` is the file, or the folder that holds it under its released name.
     """
-    if data is None:
-        raise not_on_hub(card)
-    file = data / _NEGBENCH[card.name] if data.is_dir() else data
+    file = released_file(card, data, (_NEGBENCH[card.name],))
     table = read_table(file)
     rows = []
     for row, (path, cell) in enumerate(zip(texts(table, "filepath"), table["captions"], strict=True)):
@@ -172,7 +171,7 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
                 allowed="a list such as ['a cat', 'a cat and no dog']",
             )
         rows.append(Described(Path(path).name, tuple(listed)))
-    return _gallery(card, rows, data, images)
+    return _gallery(card, rows, data or file, images)
 
 
 _DEGREES = ("marginally", "substantially")

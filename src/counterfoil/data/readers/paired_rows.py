@@ -6,7 +6,7 @@ from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.questions import quads
-from counterfoil.data.readers.released_files import listed_rows, pictures, released_file
+from counterfoil.data.readers.released_files import listed_rows, pictures, released_file, released_set
 from counterfoil.data.readers.rows import cell_source, not_on_hub, open_rows, released_rows
 from counterfoil.data.records import Image
 from counterfoil.data.tables import DataTable, integers, labels, names, read_table, stack, texts
@@ -60,12 +60,10 @@ def read_vismin(card: Card, data: Path | None, images: Path | None) -> Benchmark
     The tables are `object.csv`, `attribute.csv`, `counting.csv` and `relation.csv`; question "object/17" is
     the row of edit_id 17 in object.csv. Grouping: `category`. Raises `DataError` for missing columns.
     """
-    files = [data / f"{name}.csv" for name in VISMIN_CATEGORIES] if data is not None else []
-    if data is None or not any(file.is_file() for file in files):
+    names = [f"{name}.csv" for name in VISMIN_CATEGORIES]
+    if data is None or not any((data / name).is_file() for name in names):
         return paired(card, released_rows(card, data, _VISMIN.images), _VISMIN, data, images)
-    for file in files:
-        if not file.is_file():
-            raise DataError("file missing", where=data, given=file.name)
+    files = released_set(card, data, names)
     tables = [read_table(file) for file in files]
     ids = [
         f"{file.stem}/{key}" for file, table in zip(files, tables, strict=True) for key in table["edit_id"]

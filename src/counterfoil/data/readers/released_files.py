@@ -30,6 +30,21 @@ def released_file(card: Card, data: Path | None, names: Sequence[str]) -> Path:
     return path
 
 
+def released_set(
+    card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None
+) -> list[Path]:
+    """The files of these names in the folder `data`; raises `DataError` naming those that are missing."""
+    if data is None:
+        raise not_on_hub(card)
+    if not data.is_dir():
+        raise DataError("no such folder", where=data, hint="check the path given with --data")
+    missing = [name for name in names if not (data / name).is_file()]
+    if missing:
+        many = "s" if len(missing) > 1 else ""
+        raise DataError(f"file{many} missing: {', '.join(missing)}", where=data, hint=hint)
+    return [data / name for name in names]
+
+
 def list_of(value: object, *, where: object) -> list[object]:
     """The value itself, if it is a list with something in it; raises `DataError`."""
     if not isinstance(value, list) or not value:

@@ -15,7 +15,8 @@ from typing import Any
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.questions import choices
-from counterfoil.data.readers.rows import Photos, not_on_hub
+from counterfoil.data.readers.released_files import released_set
+from counterfoil.data.readers.rows import Photos
 from counterfoil.data.records import Image
 from counterfoil.data.tables import shown
 from counterfoil.errors import DataError
@@ -119,14 +120,12 @@ def _candidates(entries: Sequence[_Captioned], kind: _Kind) -> Iterator[list[str
 
 def _entries(card: Card, data: Path | None, kind: _Kind) -> tuple[list[_Captioned], str]:
     """The entries of all files that have enough captions, and where they are from."""
-    if data is None:
-        raise not_on_hub(card)
-    if not data.is_dir():
-        raise DataError("no such folder", where=data, hint="check the path given with --data")
-    splits = read_json(data / "splits.json")
+    (file,) = released_set(card, data, ("splits.json",))
+    assert data is not None
+    splits = read_json(file)
     names = splits.get("test") if isinstance(splits, Mapping) else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise DataError("no list of files under 'test'", where=data / "splits.json", given=shown(names))
+        raise DataError("no list of files under 'test'", where=file, given=shown(names))
     entries: list[_Captioned] = []
     passed = 0
     for name in names:

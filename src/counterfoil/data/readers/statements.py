@@ -132,7 +132,13 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
         cell if isinstance(cell, str) else f"{ids[row]}_image" for row, cell in enumerate(table["image"])
     ]
     first = {name: row for row, name in reversed(list(enumerate(called)))}
-    votes = ("votes_false", "votes_true")
+    votes = None
+    if "votes_false" in table and "votes_true" in table:
+        votes = np.stack([integers(table, name) for name in ("votes_false", "votes_true")], axis=1)
+        if (votes < 0).any():
+            low = int(np.argmax((votes < 0).any(axis=1)))
+            raise DataError("a negative number of votes", where=table.where(low))
+        votes = votes.astype(np.float64)
     return _benchmark(
         card if card.size is not None else card.model_copy(update={"title": title_of(path)}),
         ids,
@@ -144,9 +150,7 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
         calibration=np.isin(labels(table, "split"), (_DEV, "val", "valid", "validation"))
         if "split" in table
         else np.zeros(len(table), dtype=bool),
-        votes=np.stack([_counts(table, name) for name in votes], axis=1)
-        if all(name in table for name in votes)
-        else None,
+        votes=votes,
         source=table.source,
         path=path,
         folder=folder,
@@ -235,14 +239,6 @@ def _votes(table: DataTable) -> NDArray[np.float64]:
                     allowed="a list such as [18, 2]",
                 ) from None
     return votes
-
-
-def _counts(table: DataTable, column: str) -> NDArray[np.float64]:
-    counts = integers(table, column).astype(np.float64)
-    low = np.flatnonzero(counts < 0)
-    if len(low):
-        raise DataError("a negative number of votes", where=table.where(int(low[0]), column))
-    return counts
 
 
 def _one_of(table: DataTable, among: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.paired_rows import kinds
 from counterfoil.data.readers.questions import choices, paraphrases
+from counterfoil.data.readers.released_files import released_set
 from counterfoil.data.readers.rows import Photos, hub_rows, not_on_hub
 from counterfoil.data.records import Image, words
 from counterfoil.data.tables import DataTable, names, read_table, stack, texts
@@ -37,7 +38,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         raise not_on_hub(card)
     if data.is_file() and data.suffix.lower() != ".json":
         return replace(captions_only(card, read_table(data), images), path=data)
-    files = subset_files(data, SUBSETS)
+    files = subset_files(card, data, SUBSETS)
     tables = [read_table(file) for file in files]
     for table in tables:
         if table.kind != "keyed":
@@ -47,7 +48,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     return of_rows(card, ids, rows, ("caption", "negative_caption"), images, part=data.is_file(), path=data)
 
 
-def subset_files(data: Path, subsets: Sequence[str]) -> list[Path]:
+def subset_files(card: Card, data: Path, subsets: Sequence[str]) -> list[Path]:
     """The files of all subsets in the folder `data`, or the one file `data` is.
 
     Raises `DataError` naming the files that are missing, or the one that is none of the subsets.
@@ -58,17 +59,8 @@ def subset_files(data: Path, subsets: Sequence[str]) -> list[Path]:
                 "not the file of a subset", where=data, allowed=[f"{name}.json" for name in subsets]
             )
         return [data]
-    if not data.is_dir():
-        raise DataError("no such file or folder", where=data, hint="check the path given with --data")
-    files = [data / f"{name}.json" for name in subsets]
-    missing = [file.name for file in files if not file.is_file()]
-    if missing:
-        raise DataError(
-            f"file{'s' if len(missing) > 1 else ''} missing: {', '.join(missing)}",
-            where=data,
-            hint="name one file to read that subset alone",
-        )
-    return files
+    names = [f"{name}.json" for name in subsets]
+    return released_set(card, data, names, hint="name one file to read that subset alone")
 
 
 def of_rows(
@@ -132,7 +124,7 @@ def _pp(card: Card, data: Path | None, images: Path | None, *, build: Callable[.
         subsets: list[str] = list(PP_SUBSETS)
         tables = [hub_rows(card, (), config=card.configs[name]) for name in subsets]
     else:
-        files = subset_files(data, PP_SUBSETS)
+        files = subset_files(card, data, PP_SUBSETS)
         subsets = [file.stem for file in files]
         tables = [read_table(file) for file in files]
     ids = [f"{name}/{key}" for name, table in zip(subsets, tables, strict=True) for key in names(table, "id")]

@@ -43,7 +43,7 @@ from counterfoil.data.readers.human_ratings import (
     rated,
     unique_ids,
 )
-from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.readers.released_files import released_set
 from counterfoil.data.references import References
 from counterfoil.data.tables import shown
 from counterfoil.data.videos import FrameFeatures, Video, find
@@ -66,13 +66,9 @@ def _vatex(card: Card, data: Path | None, images: Path | None, *, references: in
     first. Videos are found in `images`, else their features in the folder of that name. Raises `DataError`
     for a pickle that is more than data, and naming file and row of what does not fit.
     """
-    if data is None:
-        raise not_on_hub(card)
     names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
-    files = [data / name for name in names]
-    missing = [file.name for file in files if not file.is_file()]
-    if missing:
-        raise DataError(f"missing: {', '.join(missing)}", where=data, allowed=names)
+    files = released_set(card, data, names)
+    assert data is not None
     spoken_of, written, shown_of = (_listed(plain_pickle(files[at]), files[at]) for at in (0, 1, 3))
     n = len(spoken_of)
     for file, listed_rows in ((files[1], written), (files[3], shown_of)):
@@ -195,8 +191,8 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
     left, counted in the source. Videos are found in `images`, else their features in the folder of that name;
     questions are called by the video's id. Raises `DataError` naming file and video of what does not fit.
     """
-    if data is None:
-        raise not_on_hub(card)
+    released_set(card, data, (RIGHT, FOIL, TIMES, REFERENCES))
+    assert data is not None
     right, foil = (_paragraphs(data / name) for name in (RIGHT, FOIL))
     odd = sorted(set(right) ^ set(foil))
     if odd:
@@ -345,8 +341,6 @@ def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise DataError("file missing", where=path, allowed=(RIGHT, FOIL, TIMES, REFERENCES))
     value = json_file(path)
     if not isinstance(value, dict):
         raise DataError("not an object by video", where=path, given=shown(value))
