@@ -13,7 +13,7 @@ from counterfoil.data.forms.registry import ENTRIES
 from counterfoil.data.image_files import is_image_folder
 from counterfoil.data.readers.own import OWN_TABLES, kind_of
 from counterfoil.data.readers.rows import open_rows
-from counterfoil.data.tables import EXTENSIONS, DataTable
+from counterfoil.data.tables import EXTENSIONS, DataTable, memory_table
 from counterfoil.errors import DataError, InputError, MissingExtraError, ModelError
 from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
@@ -192,8 +192,8 @@ def benchmark(
     if not counts:
         title = f"{card.title}, another selection"
         card = card.model_copy(update={"title": title, "size": None, "counts": {}, "also": {}})
-    found: Benchmark = resolve(card.reader)(card, data, images)
-    return found
+    loaded: Benchmark = resolve(card.reader)(card, data, images)
+    return loaded
 
 
 def _stored(place: Path) -> Benchmark | None:
@@ -209,13 +209,11 @@ def _in_memory(name: str, data: Any, images: str | Path | None) -> Benchmark:
     """The benchmark of a table of one's own that is in memory; raises `InputError` for any other."""
     if name not in OWN_TABLES:
         raise InputError("data in memory are a table of one's own", where=name, allowed=OWN_TABLES)
-    from counterfoil.data.memory_tables import memory_table
-
     card = benchmark_card(name)
-    found: Benchmark = resolve(card.reader)(
+    loaded: Benchmark = resolve(card.reader)(
         card, memory_table(data), None if images is None else as_path(images)
     )
-    return found
+    return loaded
 
 
 def benchmark_card(name: str) -> Card:
@@ -256,10 +254,10 @@ def scorer(spec: str, options: Options = DEFAULT, *, memory: Path | None = None)
 
 def _scorer(spec: str, options: Options, memory: Path | None, like: Any = None) -> Any:
     """As `scorer`; `like` is the same model with another prompt, whose towers will do where it has some."""
-    found = _found_scorer(spec, options, memory, like)
+    scorer = _found_scorer(spec, options, memory, like)
     entry = SCORERS[scorer_name(spec)[0]]
-    remember_source(found, partial(_once_more, entry, spec, options, memory))
-    return found
+    remember_source(scorer, partial(_once_more, entry, spec, options, memory))
+    return scorer
 
 
 def _once_more(entry: ScorerEntry, spec: str, options: Options, memory: Path | None) -> Any:
@@ -286,9 +284,9 @@ def _found_scorer(spec: str, options: Options, memory: Path | None, like: Any) -
         return lazy(
             prefix, argument, options, load, local_folder(memory), named_models=known[prefix].named_models
         )
-    found = load(argument, options)
+    scorer = load(argument, options)
     # A scorer that keeps its own answers is given the folder of finished work.
-    return found.kept_in(memory) if memory is not None and hasattr(found, "kept_in") else found
+    return scorer.kept_in(memory) if memory is not None and hasattr(scorer, "kept_in") else scorer
 
 
 def _blinded(options: Options, memory: Path | None) -> Any:
@@ -306,7 +304,7 @@ def _check_settings(spec: str, entry: ScorerEntry, options: Options) -> None:
             "--scorer is for caption metrics", where=spec, allowed=f"metric:NAME, {CONSTANT_IMAGE}"
         )
     if options.settings and not entry.settings:
-        taking = [f"{each.prefix}:{each.argument}" for each in scorers().values() if each.settings]
+        taking = [f"{kind.prefix}:{kind.argument}" for kind in scorers().values() if kind.settings]
         raise InputError(
             "takes no settings",
             where=spec,
@@ -353,11 +351,11 @@ def _bare(spec: str) -> tuple[str, str]:
     """What a name without a kind means; raises `InputError` where that is nothing, or several things."""
     from counterfoil.scorers.bare_names import scorers_called
 
-    found = scorers_called(spec) if spec else ()
-    if len(found) > 1:
-        raise InputError("several kinds of scorer could be meant", given=spec, allowed=found)
-    if found:
-        prefix, _, argument = found[0].partition(":")
+    specs = scorers_called(spec) if spec else ()
+    if len(specs) > 1:
+        raise InputError("several kinds of scorer could be meant", given=spec, allowed=specs)
+    if specs:
+        prefix, _, argument = specs[0].partition(":")
         return prefix, argument
     suffix = Path(spec).suffix.lower()
     likely = "embeddings" if suffix == ".npz" else "given" if suffix in (*EXTENSIONS, ".npy") else ""
@@ -481,8 +479,8 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
         from counterfoil.scorers.bare_names import HUB_NAME
 
         # Before libraries are imported, which takes longer than the answer.
-        if HUB_NAME.fullmatch(argument) and not in_cache(argument) and (said := unreachable()):
-            raise _not_to_be_had(where, said)
+        if HUB_NAME.fullmatch(argument) and not in_cache(argument) and (network_error := unreachable()):
+            raise _not_to_be_had(where, network_error)
     try:
         load = resolve(entry.target)
     except ModuleNotFoundError as error:
@@ -493,14 +491,14 @@ def _load(entry: ScorerEntry, argument: str, options: Options) -> Any:
         return load(argument, options)
     from counterfoil.data.hub_reach import cache_alone_where_unreachable
 
-    with cache_alone_where_unreachable() as said:
+    with cache_alone_where_unreachable() as network_error:
         try:
             return load(argument, options)
         except ModelError as error:
-            if not said or CANNOT_BE_HAD not in str(error):
+            if not network_error or CANNOT_BE_HAD not in str(error):
                 raise
-            raise _not_to_be_had(where, said) from None
+            raise _not_to_be_had(where, network_error) from None
 
 
-def _not_to_be_had(where: str, said: str) -> ModelError:
-    return ModelError(f"the model {CANNOT_BE_HAD}", where=where, given=said, hint=_NO_NETWORK)
+def _not_to_be_had(where: str, network_error: str) -> ModelError:
+    return ModelError(f"the model {CANNOT_BE_HAD}", where=where, given=network_error, hint=_NO_NETWORK)

@@ -45,7 +45,7 @@ def test_files_and_a_record_of_them(host, tmp_path):
     done = fetch(PINNED, tmp_path, mirror=host.address, progress=lambda *step: steps.append(step))
     assert (tmp_path / "toy/one.json").read_bytes() == ONE
     assert (tmp_path / "toy/two b.json").read_bytes() == TWO
-    assert (done.new, done.kept, done.unpinned) == (("one.json", "two b.json"), (), ("two b.json",))
+    assert (done.new, done.present, done.unpinned) == (("one.json", "two b.json"), (), ("two b.json",))
     record = json.loads((tmp_path / "toy" / RECORD).read_text())
     assert record["revision"] == REVISION
     assert record["files"]["two b.json"] == {"size": 3, "sha256": sha(TWO), "pinned": False}
@@ -59,7 +59,7 @@ def test_what_is_there_is_kept_and_nothing_is_asked_for(host, tmp_path):
     fetch(PINNED, tmp_path, mirror=host.address)
     host.asked.clear()
     done = fetch(PINNED, tmp_path, mirror=host.address)
-    assert (done.new, done.kept) == ((), ("one.json", "two b.json"))
+    assert (done.new, done.present) == ((), ("one.json", "two b.json"))
     assert host.asked == []
 
 

@@ -1,9 +1,11 @@
-"""Which frames are looked at: against a slow twin that goes through the frames one by one."""
+"""Which frames are looked at, against a slow twin that goes one by one; and videos found by their ids."""
 
 import numpy as np
 import pytest
 
 from counterfoil.data.decoding import ALL, Sampling, Timeline, chosen, cut, evenly
+from counterfoil.data.records import FileSource
+from counterfoil.data.videos import FrameFeatures, FrameFolder, find
 from counterfoil.errors import DataError, InputError
 
 
@@ -30,7 +32,7 @@ def slowly(times, length, sampling, start, end):
     return [part[k * (len(part) - 1) // between] for k in range(sampling.count)]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_the_frames_are_those_of_the_slow_twin(seed):
     rng = np.random.default_rng(seed)
     times = np.concatenate([[0.0], np.cumsum(rng.integers(1, 9, size=rng.integers(0, 60)))]) / 30
@@ -67,7 +69,7 @@ def test_what_is_no_part_is_named(start, end, said):
             ask()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_features_are_cut_as_the_official_code_cuts_them(seed):
     rng = np.random.default_rng(seed)
     frames, duration = int(rng.integers(1, 300)), float(rng.random() * 200 + 1)
@@ -85,3 +87,23 @@ def test_features_are_cut_as_the_official_code_cuts_them(seed):
 def test_a_sampling_that_takes_nothing_is_refused(asked, said):
     with pytest.raises(InputError, match=said):
         Sampling(**asked)
+
+
+def test_videos_are_found_by_their_ids(tmp_path):
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    for name in ("a.webm", "a.npy", "b.AVI", "c.pt", "d.mp4", "d.mkv"):
+        (tmp_path / name).touch()
+    found = find(tmp_path, ["a", "b", "c", "d", "d.mkv", "frames", "gone", "a"])
+    assert found == {
+        "a": FileSource(tmp_path / "a.webm"),
+        "b": FileSource(tmp_path / "b.AVI"),
+        "c": FrameFeatures(tmp_path / "c.pt"),
+        "d": FileSource(tmp_path / "d.mp4"),
+        "d.mkv": FileSource(tmp_path / "d.mkv"),
+        "frames": FrameFolder(folder),
+    }
+    with pytest.raises(DataError, match="none of the 1 videos is in this folder"):
+        find(tmp_path, ["gone"])
+    with pytest.raises(DataError, match="no such folder of videos"):
+        find(tmp_path / "none", ["a"])

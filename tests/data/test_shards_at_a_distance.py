@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from bucket_servers import gcs_at, gcs_server, new_bucket, s3_at, s3_server
+from bucket_servers import new_bucket, s3_at, s3_server
 from counterfoil.data.records import Image, TarSource
 from counterfoil.data.training_files import read
 from counterfoil.data.training_rows import TrainingSet
@@ -22,18 +22,13 @@ from role_values import pictures
 from tar_shards import pair, png, write_tar
 
 
-@pytest.fixture(params=["file", "memory", "s3", "gcs"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "file":
-        yield f"file://{tmp_path}/far"
-    elif request.param == "memory":
+@pytest.fixture(params=["memory", "s3"])
+def root(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "memory":
         yield f"memory://{secrets.token_hex(8)}"
-    elif request.param == "s3":
+    else:
         with s3_server() as server, s3_at(server):
             yield f"s3://{new_bucket()}"
-    else:
-        with gcs_server("bucket") as server, gcs_at(server):
-            yield "gs://bucket"
 
 
 @pytest.fixture
@@ -88,10 +83,9 @@ def test_images_of_a_batch_are_read_together(root: str, near: Path) -> None:
     expected = [np.asarray(image.decode()) for image in read(near).images]
     found = [each for batch in prepared([images[:5], images[5:]], Untouched(), workers=0) for each in batch]
     assert all(np.array_equal(*each) for each in zip(found, expected, strict=True))
-    if root.startswith(("s3", "gs", "memory")):
-        gone = Image("gone", TarSource(Path(f"{root}/shards/none.tar"), 512, 9, "a.png"))
-        with pytest.raises(DataError, match=r"shards/none.tar: no such (file|bucket)"):
-            list(prepared([[images[0], gone, gone]], Untouched(), workers=0))
+    gone = Image("gone", TarSource(Path(f"{root}/shards/none.tar"), 512, 9, "a.png"))
+    with pytest.raises(DataError, match=r"shards/none.tar: no such (file|bucket)"):
+        list(prepared([[images[0], gone, gone]], Untouched(), workers=0))
 
 
 def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(
@@ -101,11 +95,10 @@ def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(
     opened = "counterfoil.data.training_shards.open_file"
     with patch(opened, side_effect=open_file) as streams:
         first = read(far, shelf=shelf)
-        count = 0 if root.startswith("file") else 2
-        assert streams.call_count == count
+        assert streams.call_count == 2
         again = read(far, shelf=shelf)
-        tagged = root.startswith(("s3", "gs"))
-        assert streams.call_count == (count if tagged else 2 * count)
+        tagged = root.startswith("s3")
+        assert streams.call_count == (2 if tagged else 4)
         _same(first, read(near))
         _same(again, first)
         kept = sorted((shelf / "shards").glob("*")) if shelf.exists() else []
@@ -113,12 +106,12 @@ def test_a_shard_is_streamed_once_where_the_store_says_what_it_holds(
         if tagged:
             kept[0].write_bytes(b"damaged")
             _same(read(far, shelf=shelf), first)
-            assert streams.call_count == count + 1
+            assert streams.call_count == 3
             facts = ("other.json", b'{"negative_caption": "no"}')
             write_tar(near / "train-001.tar", [*pair("other", 7), facts])
             open_place(far).write("train-001.tar", (near / "train-001.tar").read_bytes())
             _same(read(far, shelf=shelf), read(near))
-            assert streams.call_count == count + 2
+            assert streams.call_count == 4
 
 
 def test_what_is_wrong_names_the_shard(root: str, near: Path) -> None:
@@ -142,20 +135,18 @@ def test_what_is_wrong_names_the_shard(root: str, near: Path) -> None:
     place.write("train-001.tar", b"short")
     with pytest.raises(DataError, match=r"shards/train-001.tar(, k13.jpg: the shard is cut off|: )"):
         image.read()
-    if not root.startswith("file"):
-        place.write("notes/a.txt", b"no shard")
-        with pytest.raises(DataError, match=r"notes: no shards at this URL; allowed: tar files"):
-            read(f"{far}/notes")
+    place.write("notes/a.txt", b"no shard")
+    with pytest.raises(DataError, match=r"notes: no shards at this URL; allowed: tar files"):
+        read(f"{far}/notes")
 
 
 def test_a_file_is_read_anywhere_with_a_few_blocks_in_memory(
     root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = np.random.default_rng(0).bytes(100_003)
-    open_place(root if not root.startswith("gs") else f"{root}/x").write("a/large", data)
-    where = location(f"{root}/a/large" if not root.startswith("gs") else f"{root}/x/a/large")
-    if not isinstance(where, Location):
-        return
+    open_place(root).write("a/large", data)
+    where = location(f"{root}/a/large")
+    assert isinstance(where, Location)
     monkeypatch.setattr("counterfoil.places.files._BLOCK", 1000)
     with (
         patch("counterfoil.places.files.read_part", side_effect=read_part) as parts,
@@ -177,6 +168,5 @@ def test_a_file_is_read_anywhere_with_a_few_blocks_in_memory(
         assert file.read(1) == b""
     with pytest.raises(DataError, match="no such file"):
         open_file(Location(where.scheme, f"{where.path}.none"))
-    if where.scheme != "gcs":
-        with pytest.raises(DataError, match=r"(is a folder|no such file)"):
-            open_file(Location(where.scheme, where.path.rpartition("/")[0]))
+    with pytest.raises(DataError, match=r"(is a folder|no such file)"):
+        open_file(Location(where.scheme, where.path.rpartition("/")[0]))

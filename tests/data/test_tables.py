@@ -152,7 +152,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
         DataTable({"a": [1, 2], "b": [1]}, "a.csv")
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     st.lists(
         st.tuples(

@@ -99,16 +99,6 @@ def test_without_a_shelf_nothing_stays(folder: Path, tmp_path_factory, monkeypat
     assert not list(place.iterdir())
 
 
-def test_digests_are_numbered_as_they_occur() -> None:
-    names = np.random.default_rng(0).integers(0, 40, 500)
-    digests = np.stack([names % 7, names], axis=1).astype("<u8")
-    numbers, first = training_parquet._numbered(digests)
-    seen: dict[int, int] = {}
-    expected = [seen.setdefault(int(name), len(seen)) for name in names]
-    assert numbers.tolist() == expected
-    assert np.flatnonzero(first).tolist() == [expected.index(number) for number in range(len(seen))]
-
-
 @pytest.mark.parametrize(
     ("cells", "said"),
     [

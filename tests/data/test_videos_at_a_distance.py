@@ -23,11 +23,9 @@ pytest.importorskip("av", reason="the extra 'video' is not installed")
 from numbered_videos import number_of, numbered, write
 
 
-@pytest.fixture(params=["file", "memory", "s3"])
-def root(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    if request.param == "file":
-        yield f"file://{tmp_path}/far"
-    elif request.param == "memory":
+@pytest.fixture(params=["memory", "s3"])
+def root(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "memory":
         yield f"memory://{secrets.token_hex(8)}"
     else:
         with s3_server() as server, s3_at(server):
@@ -96,9 +94,7 @@ def test_what_is_wrong_is_one_line(root: str, near: Path) -> None:
     whole = (near / "a.mp4").read_bytes()
     place.write("cut.mp4", whole[: len(whole) // 2])
     place.write("text.mp4", b"no video at all" * 100)
-    found = find(
-        Path(url) if not root.startswith("file") else near.parent / "far/shown", ["cut", "text", "a"]
-    )
+    found = find(Path(url), ["cut", "text", "a"])
     for name, words in (
         ("cut", "cut.mp4: .*(cut off|not a video)"),
         ("text", "text.mp4: not a video that can"),
@@ -110,10 +106,9 @@ def test_what_is_wrong_is_one_line(root: str, near: Path) -> None:
         list(Video("a", found["a"]).frames())
     with pytest.raises(DataError, match="no such folder"):
         MediaFolder(videos=Path(f"{root}/none"))
-    if not root.startswith("file"):
-        assert str(found["a"]) == f"{url}/a.mp4"
-        assert isinstance(found["a"], FileSource)
-        assert find(far, ["c"]) == {"c": FrameFolder(far / "c")}
-        place.write("d.npy", b"features")
-        with pytest.raises(DataError, match=r"shown/d.npy: frame features are read from a disk; mount"):
-            find(far, ["d"])
+    assert str(found["a"]) == f"{url}/a.mp4"
+    assert isinstance(found["a"], FileSource)
+    assert find(far, ["c"]) == {"c": FrameFolder(far / "c")}
+    place.write("d.npy", b"features")
+    with pytest.raises(DataError, match=r"shown/d.npy: frame features are read from a disk; mount"):
+        find(far, ["d"])

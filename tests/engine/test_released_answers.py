@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.benchmark import Card, card
-from counterfoil.data.readers import bivlc, sugarcrepe, winoground
+from counterfoil.data.readers import paired_rows, sugarcrepe, winoground
 from counterfoil.data.readers.outcomes import from_table
 from counterfoil.data.tables import read_table
 from counterfoil.engine.align import align, answered, matched
@@ -82,7 +82,7 @@ def test_winoground_score_files(shared_data, winoground_tags, model, expected):
 )
 def test_bivlc_outcomes(shared_data, model, expected):
     loaded = given.load(str(shared_data / f"bivlc/{model}.csv"))
-    benchmark = bivlc.captions_only(card("bivlc"), loaded.table)
+    benchmark = paired_rows.bivlc_captions(card("bivlc"), loaded.table)
     answers = align(loaded, benchmark, note=never)
     values = contrast.from_directions(answers.right)
     names = ("i2t", "t2i", "group", "ipos2t", "ineg2t", "tpos2i", "tneg2i")
@@ -91,7 +91,7 @@ def test_bivlc_outcomes(shared_data, model, expected):
 
 def test_bivlc_outcomes_of_one_model_fit_the_questions_of_another(shared_data):
     first, second = (given.load(str(shared_data / f"bivlc/{name}.csv")) for name in ("ViT-B-32", "CLIP_COCO"))
-    benchmark = bivlc.captions_only(card("bivlc"), first.table)
+    benchmark = paired_rows.bivlc_captions(card("bivlc"), first.table)
     assert align(second, benchmark, note=never).right["ipos2t"].sum() == 2612
 
 
@@ -144,7 +144,7 @@ def test_a_table_of_another_benchmark_does_not_pass(shared_data, sugarcrepe_item
 def test_outputs_of_detectors(shared_data):
     """FORMATS of the released tables: 66.6894, 19.6386 and 19.6386 on BiVLC, 74.5873 on SugarCrepe."""
     folder, released = shared_data / "detectors", shared_data / "bivlc"
-    benchmark = bivlc.read(card("bivlc"), released / "ViT-B-32.csv", None)
+    benchmark = paired_rows.read_bivlc(card("bivlc"), released / "ViT-B-32.csv", None)
     answers = align(given.load(str(folder / "bivlc_CLIP_baseline.csv")), benchmark, note=[].append)
     values = contrast.from_directions(answers.right)
     assert [round(100 * values[name].mean(), 4) for name in ("i2t", "t2i", "group")] == [

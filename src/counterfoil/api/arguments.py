@@ -29,7 +29,7 @@ _Name = TypeVar("_Name", bound=StrEnum)
 Cache = str | Path | None
 #: A path, or a path per benchmark.
 Data = str | Path | Mapping[str, str | Path] | None
-#: Data of one benchmark: a path, or a table in memory (`counterfoil.data.memory_tables.memory_table`).
+#: Data of one benchmark: a path, or a table in memory (`counterfoil.data.tables.memory_table`).
 TableData = Any
 
 

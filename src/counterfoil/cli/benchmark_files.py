@@ -70,7 +70,7 @@ def fetch(
                 progress=report,
             )
         commit = done.revision if found.revision else f"{done.revision} (no commit is pinned: the newest)"
-        print(f"{name}: {len(done.new)} files fetched, {len(done.kept)} there already, in {done.folder}")
+        print(f"{name}: {len(done.new)} files fetched, {len(done.present)} there already, in {done.folder}")
         say(f"{name}: {found.repository} at {commit}")
         for file in done.unpinned:
             say(f"{name}: {file} is not pinned by a checksum; sha256 {done.digests[file]} is written down")

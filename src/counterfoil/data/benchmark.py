@@ -9,7 +9,7 @@ from functools import cached_property
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,6 @@ from counterfoil.data.forms import (
     Rated,
     Statement,
 )
-from counterfoil.data.forms.base import one_of
 from counterfoil.data.forms.registry import FormName
 from counterfoil.data.forms.release import ReleaseColumn, ReleaseTable
 from counterfoil.data.records import Caption, Image, caption_key, image_key
@@ -36,6 +35,8 @@ from counterfoil.inputs.files import check_model, parse_toml
 from counterfoil.registry import Registry
 from counterfoil.stats.sharing import Sharing
 from counterfoil.store import digest, digest_value
+
+Questions = TypeVar("Questions", covariant=True)
 
 
 class Card(BaseModel):
@@ -83,6 +84,24 @@ class Card(BaseModel):
     def macro_groupings(self) -> tuple[str, ...]:
         """The groupings that the macro average runs over, the largest groups first."""
         return tuple(name.strip() for name in self.macro.split(">")) if self.macro else ()
+
+
+class _Only(Generic[Questions]):
+    """The questions of a benchmark, if they are of one of the forms; else `DataError` says what is wrong."""
+
+    def __init__(self, forms: tuple[type, ...], wrong: str, allowed: str) -> None:
+        self.forms, self.wrong, self.allowed = forms, wrong, allowed
+
+    def __get__(self, benchmark: "Benchmark | None", owner: type | None = None) -> Questions:
+        questions: Any = self if benchmark is None else benchmark.questions
+        if benchmark is None or isinstance(questions, self.forms):
+            return questions
+        raise DataError(
+            self.wrong,
+            where=benchmark.name,
+            given=f"a benchmark of form '{questions.form}'",
+            allowed=self.allowed,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,7 +160,7 @@ class Benchmark:
             name: self._cells(column, range(len(self))) for name, column in self._table.columns.items()
         }
         shown = {
-            name: [each.id if isinstance(each, Image) else each for each in cells]
+            name: [cell.id if isinstance(cell, Image) else cell for cell in cells]
             for name, cells in columns.items()
         }
         return pa.table(shown)
@@ -164,89 +183,27 @@ class Benchmark:
         """Where the benchmark was read from, else its name, for messages."""
         return self.source or self.name
 
-    @property
-    def paired(self) -> Quad | Choice:
-        """The questions, where they are quads or choices; raises `DataError` for other forms."""
-        return one_of(
-            self.questions,
-            (Quad, Choice),
-            wrong="neither quads nor choices",
-            allowed="quads or choices",
-            where=self.name,
-        )
-
-    @property
-    def listed(self) -> Quad | Choice | Paraphrase | Rated | Preference | Statement:
-        """The questions, where they list their pairs; raises `DataError` for a gallery, which lists none."""
-        return one_of(
-            self.questions,
-            Listed,
-            wrong="a gallery asks about no pairs",
-            allowed="any other form",
-            where=self.name,
-        )
-
-    @property
-    def judged(self) -> Rated | Preference:
-        """The questions, where people judged captions; raises `DataError` for other forms."""
-        return one_of(
-            self.questions,
-            Judged,
-            wrong="no human judgements of captions here",
-            allowed="flickr8k-expert, pascal-50s and others of form 'rated' or 'preference'",
-            where=self.name,
-        )
-
-    @property
-    def choices(self) -> Choice:
-        """The questions, where they are choices; raises `DataError` for other forms."""
-        return one_of(
-            self.questions, Choice, wrong="no choices here", allowed="form 'choice'", where=self.name
-        )
-
-    @property
-    def rated(self) -> Rated:
-        """The questions, where they are human ratings; raises `DataError` for other forms."""
-        return one_of(
-            self.questions,
-            Rated,
-            wrong="no human ratings of captions here",
-            allowed="flickr8k-expert and others of form 'rated'",
-            where=self.name,
-        )
-
-    @property
-    def statements(self) -> Statement:
-        """The questions, where they are true or false statements; raises `DataError` for other forms."""
-        return one_of(
-            self.questions,
-            Statement,
-            wrong="no statements that are true or false here",
-            allowed="form 'statement'",
-            where=self.name,
-        )
-
-    @property
-    def preferences(self) -> Preference:
-        """The questions, where people preferred captions; raises `DataError` for other forms."""
-        return one_of(
-            self.questions,
-            Preference,
-            wrong="no preferences between captions here",
-            allowed="pascal-50s and others of form 'preference'",
-            where=self.name,
-        )
-
-    @property
-    def gallery(self) -> Gallery:
-        """The questions, where they are those of a gallery; raises `DataError` for other forms."""
-        return one_of(
-            self.questions,
-            Gallery,
-            wrong="not a gallery",
-            allowed="coco-5k, eccv and other galleries",
-            where=self.name,
-        )
+    #: The questions, where they are of these forms; each raises `DataError` for other forms.
+    paired = _Only[Quad | Choice]((Quad, Choice), "neither quads nor choices", "quads or choices")
+    listed = _Only[Quad | Choice | Paraphrase | Rated | Preference | Statement](
+        (Listed,), "a gallery asks about no pairs", "any other form"
+    )
+    judged = _Only[Rated | Preference](
+        (Judged,),
+        "no human judgements of captions here",
+        "flickr8k-expert, pascal-50s and others of form 'rated' or 'preference'",
+    )
+    choices = _Only[Choice]((Choice,), "no choices here", "form 'choice'")
+    rated = _Only[Rated](
+        (Rated,), "no human ratings of captions here", "flickr8k-expert and others of form 'rated'"
+    )
+    statements = _Only[Statement](
+        (Statement,), "no statements that are true or false here", "form 'statement'"
+    )
+    preferences = _Only[Preference](
+        (Preference,), "no preferences between captions here", "pascal-50s and others of form 'preference'"
+    )
+    gallery = _Only[Gallery]((Gallery,), "not a gallery", "coco-5k, eccv and other galleries")
 
     @cached_property
     def sharing(self) -> Sharing:

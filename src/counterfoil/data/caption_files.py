@@ -59,17 +59,17 @@ def read_candidates(
     no such file, broken JSON, another layout, a caption that is no string or is empty, two of one number,
     and a second one for an image where not `several`.
     """
-    found: dict[str, dict[int, str]] = {}
+    captions_of: dict[str, dict[int, str]] = {}
     entries, files = _entries(path, "candidate", several=several)
     left_out = 0
     of_image: dict[str, set[int]] = {}
-    for where, name, held, said in entries:
+    for where, name, held, stated_number in entries:
         known = of_image.setdefault(name, set())
         if known and not several:
             raise DataError(
                 "a second candidate for one image", where=where, given=f"'{name}'", hint="one each"
             )
-        number = len(known) if said is None else said
+        number = len(known) if stated_number is None else stated_number
         if number in known:
             raise DataError(
                 "two candidates of one image have one number",
@@ -81,19 +81,19 @@ def read_candidates(
         if empty == "leave-out" and isinstance(held, str) and not held.strip():
             left_out += 1
             continue
-        found.setdefault(name, {})[number] = _text(held, where)
-    captions = {name: tuple(own[number] for number in sorted(own)) for name, own in found.items()}
-    numbers = {name: tuple(sorted(own)) for name, own in found.items()}
-    return _some(Written(path, captions, files, numbers, left_out, len(of_image) - len(found)))
+        captions_of.setdefault(name, {})[number] = _text(held, where)
+    captions = {name: tuple(own[number] for number in sorted(own)) for name, own in captions_of.items()}
+    numbers = {name: tuple(sorted(own)) for name, own in captions_of.items()}
+    return _some(Written(path, captions, files, numbers, left_out, len(of_image) - len(captions_of)))
 
 
 def read_references(path: Path) -> Written:
     """Any number of captions per image or video, in any layout above; raises `DataError` as candidates do."""
-    found: dict[str, list[str]] = {}
+    texts_of: dict[str, list[str]] = {}
     entries, files = _entries(path, "reference", several=True)
     for where, name, held, _ in entries:
-        found.setdefault(name, []).append(_text(held, where))
-    return _some(Written(path, {name: tuple(texts) for name, texts in found.items()}, files))
+        texts_of.setdefault(name, []).append(_text(held, where))
+    return _some(Written(path, {name: tuple(texts) for name, texts in texts_of.items()}, files))
 
 
 #: Columns of tables that hold captions, right and wrong ones.
@@ -109,7 +109,7 @@ def read_texts(path: Path) -> tuple[str, ...]:
     `negative_caption`). Raises `DataError` where there is no such file, or no caption in it.
     """
     if path.suffix.lower() == ".txt":
-        found = [line.strip() for line in read_text(path).splitlines()]
+        lines = [line.strip() for line in read_text(path).splitlines()]
     elif path.suffix.lower() in _TABLES:
         table = read_table(path)
         columns = [name for name in table.columns if _TEXT_COLUMN.fullmatch(name.strip().lower())]
@@ -120,10 +120,10 @@ def read_texts(path: Path) -> tuple[str, ...]:
                 given=", ".join(table.columns),
                 allowed="caption, text or sentence, as in negative_caption",
             )
-        found = [cell.strip() for name in columns for cell in table[name] if isinstance(cell, str)]
+        lines = [cell.strip() for name in columns for cell in table[name] if isinstance(cell, str)]
     else:
-        found = [text for texts in read_references(path).captions.values() for text in texts]
-    texts = tuple(text for text in found if text)
+        lines = [text for texts in read_references(path).captions.values() for text in texts]
+    texts = tuple(text for text in lines if text)
     if not texts:
         raise DataError("no captions", where=path)
     return texts
@@ -152,8 +152,8 @@ def spellings(name: str) -> tuple[str, ...]:
     base = PurePath(name).name
     stem = PurePath(base).stem
     number = _NUMBER.fullmatch(stem)
-    found = [name, base, stem, *([str(int(number[1]))] if number else [])]
-    return tuple(dict.fromkeys(found))
+    written = [name, base, stem, *([str(int(number[1]))] if number else [])]
+    return tuple(dict.fromkeys(written))
 
 
 class Named:
@@ -177,8 +177,8 @@ class Named:
         """How a thing is called here, None where no name, or more than one, fits."""
         if name in self._names:
             return name
-        found = self.several(name)
-        return found[0] if len(found) == 1 else None
+        names = self.several(name)
+        return names[0] if len(names) == 1 else None
 
     def several(self, name: str) -> tuple[str, ...]:
         """All names that fit."""
@@ -210,7 +210,14 @@ def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], 
         value = parse_json(read_text(path), where=path)
         if isinstance(value, dict) and isinstance(value.get("annotations"), list):
             entries = _of_list(_numbered(path, value["annotations"]), value["annotations"])
-            files = _files(path, value.get("images"))
+            images = value.get("images")
+            for number, image in enumerate(images if isinstance(images, list) else [], start=1):
+                if not isinstance(image, dict) or "id" not in image:
+                    raise DataError(
+                        "not an image of COCO", where=f"{path}, image {number}", given=shown(image)
+                    )
+                if isinstance(image.get("file_name"), str):
+                    files[str(image["id"])] = image["file_name"]
         elif isinstance(value, list):
             entries = _of_list(_numbered(path, value), value)
         elif isinstance(value, dict):
@@ -223,7 +230,7 @@ def _entries(path: Path, kind: str, *, several: bool) -> tuple[Iterator[Entry], 
 def _apart(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[Entry]:
     """Lists of captions taken apart; raises `DataError` for an image with a list and another entry."""
     is_listed: dict[str, bool] = {}
-    for where, name, held, said in entries:
+    for where, name, held, candidate in entries:
         listed = isinstance(held, list | tuple)
         if is_listed.get(name) or (listed and name in is_listed):
             raise DataError(
@@ -234,7 +241,7 @@ def _apart(entries: Iterable[Entry], kind: str, *, several: bool) -> Iterator[En
             )
         is_listed[name] = listed
         if not listed:
-            yield where, name, held, said
+            yield where, name, held, candidate
         elif not several:
             raise DataError(
                 "a list where one caption is asked for",
@@ -283,14 +290,3 @@ def _text(value: Any, where: str) -> str:
     if not value.strip():
         raise DataError("the caption is empty", where=where, given=repr(value), hint="leave it out")
     return value
-
-
-def _files(path: Path, images: Any) -> dict[str, str]:
-    """The files that COCO's annotations say the numbers of images are of."""
-    found = {}
-    for number, image in enumerate(images if isinstance(images, list) else [], start=1):
-        if not isinstance(image, dict) or "id" not in image:
-            raise DataError("not an image of COCO", where=f"{path}, image {number}", given=shown(image))
-        if isinstance(image.get("file_name"), str):
-            found[str(image["id"])] = image["file_name"]
-    return found

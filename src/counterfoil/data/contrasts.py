@@ -52,15 +52,15 @@ class Contrasts:
         >>> Contrasts.of(Benchmark(card, (Image("x"),), captions, asked)).truth.tolist()
         [1.0, 0.0]
         """
-        found = benchmark.questions.caption_candidates()
-        if found is None:
+        candidates = benchmark.questions.caption_candidates()
+        if candidates is None:
             raise DataError(
                 "its questions choose among no captions",
                 where=benchmark.name,
                 given=f"a benchmark of form '{benchmark.questions.form}'",
                 allowed="quads, choices among captions, preferences and rated captions",
             )
-        texts = [benchmark.captions[at].text for at in found.caption.tolist()]
+        texts = [benchmark.captions[at].text for at in candidates.caption.tolist()]
         if any(text is None for text in texts):
             raise DataError(
                 "captions have no text",
@@ -72,7 +72,12 @@ class Contrasts:
         if len(clusters) > 1 and np.bincount(clusters).max() > len(clusters) / 2:
             clusters = sharing.units
         return cls(
-            [text or "" for text in texts], found.question, found.truth, clusters, found.rated, found.decides
+            [text or "" for text in texts],
+            candidates.question,
+            candidates.truth,
+            clusters,
+            candidates.rated,
+            candidates.decides,
         )
 
     def __len__(self) -> int:
@@ -122,13 +127,13 @@ class Contrasts:
     @cached_property
     def same_words(self) -> Bool[ndarray, "n"]:
         """Which questions have a right and a wrong caption of the same words, each as often."""
-        found = np.zeros(len(self), dtype=bool)
+        same = np.zeros(len(self), dtype=bool)
         bags: dict[tuple[int, bool], set[tuple[str, ...]]] = {}
         for question, truth, tokens in zip(self.question.tolist(), self.truth, self.tokens, strict=True):
             bags.setdefault((question, bool(truth > 0.5)), set()).add(tuple(sorted(tokens)))
         for (question, right), bag in bags.items():
-            found[question] |= right and bool(bag & bags.get((question, False), set()))
-        return found & (not self.rated)
+            same[question] |= right and bool(bag & bags.get((question, False), set()))
+        return same & (not self.rated)
 
     @cached_property
     def folds(self) -> Int[ndarray, "n"]:
@@ -140,7 +145,7 @@ class Contrasts:
         numbers, sizes = np.unique(self.clusters, return_counts=True)
         size = dict(zip(numbers.tolist(), sizes.tolist(), strict=True))
         held, fold = [0] * FOLDS, {}
-        for cluster in sorted(size, key=lambda each: (-size[each], least.get(each, ""))):
+        for cluster in sorted(size, key=lambda cluster_id: (-size[cluster_id], least.get(cluster_id, ""))):
             fold[cluster] = int(np.argmin(held))
             held[fold[cluster]] += size[cluster]
         return np.array([fold[cluster] for cluster in self.clusters.tolist()], dtype=np.int64)

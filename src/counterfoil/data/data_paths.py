@@ -51,7 +51,7 @@ class Places:
         """
         plain: Path | None = None
         named: dict[str, Path] = {}
-        benchmarks = [BENCHMARKS.spelt(each) for each in benchmarks]
+        benchmarks = [BENCHMARKS.spelt(benchmark) for benchmark in benchmarks]
         for value in values:
             name, equals, path = value.partition("=")
             name = BENCHMARKS.spelt(name)
@@ -104,8 +104,8 @@ class Places:
         for name in names:
             if (self.plain / name).exists():
                 return self.plain / name
-        if (found := fetched_data(benchmark)) is not None:
-            return found
+        if (folder := fetched_data(benchmark)) is not None:
+            return folder
         return None if card is not None and card.hub else self.plain
 
     def images_of(self, benchmark: str) -> Path | None:

@@ -99,8 +99,8 @@ def chosen(
     times = timeline.times
     if sampling.rate is not None:
         moments = max(1, int(np.ceil((stop - begin) * sampling.rate - _SAME)))
-        asked = begin + np.arange(moments) / sampling.rate
-        return np.maximum(np.searchsorted(times, asked + _SAME, side="right") - 1, 0)
+        seconds = begin + np.arange(moments) / sampling.rate
+        return np.maximum(np.searchsorted(times, seconds + _SAME, side="right") - 1, 0)
     first, last = (int(np.searchsorted(times, at - _SAME)) for at in (begin, stop))
     if last <= first:
         first = max(0, int(np.searchsorted(times, begin + _SAME, side="right")) - 1)
@@ -187,13 +187,13 @@ def pictures(
     The file is open while the iterator is in use. Raises `MissingExtraError` without PyAV, `DataError` naming
     the file where there is none, it is no video, has no frames, is cut off or damaged, or has no such part.
     """
-    found = track(path)
-    wanted = chosen(found.timeline, sampling, start, end, where=path)
-    if found.stamps is None:
-        yield from _decoded(path, wanted, found, jump=False)
+    scanned = track(path)
+    wanted = chosen(scanned.timeline, sampling, start, end, where=path)
+    if scanned.stamps is None:
+        yield from _decoded(path, wanted, scanned, jump=False)
     else:
-        first = float(found.timeline.times[wanted[0]])
-        yield from _decoded(path, found.stamps[wanted], found, jump=first > _JUMP)
+        first = float(scanned.timeline.times[wanted[0]])
+        yield from _decoded(path, scanned.stamps[wanted], scanned, jump=first > _JUMP)
 
 
 def track(path: Path) -> Track:
@@ -220,11 +220,11 @@ def track(path: Path) -> Track:
         raise DataError("the video has no frames", where=path, hint="is the file cut off?")
     rising = np.unique(np.asarray([stamp for stamp in stamps if stamp is not None], dtype=np.int64))
     known = counted == len(stamps) == len(rising) and not hidden
-    found = Track(_timeline(rising, base, step), rising) if known else _by_decoding(path)
-    if length is not None and length - found.timeline.end > max(_DROPPED * length, 2 * step):
+    timed = Track(_timeline(rising, base, step), rising) if known else _by_decoding(path)
+    if length is not None and length - timed.timeline.end > max(_DROPPED * length, 2 * step):
         # Frames by the mean rate: the container says how long it is, not how many there are.
-        raise cut_off(path, len(found.timeline.times), round(length / step))
-    return found
+        raise cut_off(path, len(timed.timeline.times), round(length / step))
+    return timed
 
 
 @contextmanager

@@ -90,15 +90,15 @@ def release(name: str) -> Release:
     'cxc'
     """
     known = releases()
-    found = known.get(name) or serving(name)
-    if found is None:
+    match = known.get(name) or serving(name)
+    if match is None:
         raise UnknownNameError("release", name, known)
-    return found
+    return match
 
 
 def serving(benchmark: str) -> Release | None:
     """The release whose files the benchmark called `benchmark` is read from, None where there is none."""
-    return next((each for each in releases().values() if benchmark in each.serves), None)
+    return next((listed for listed in releases().values() if benchmark in listed.serves), None)
 
 
 #: What a folder of fetched files says about them.
@@ -144,7 +144,7 @@ class Fetched:
     folder: Path
     revision: str
     new: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
+    present: tuple[str, ...] = ()
     unpinned: tuple[str, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
 
@@ -196,7 +196,7 @@ def _fetch(
     revision, files = _listed(release, base, token)
     before = _record(place)
     known = {} if before is None else dict(before.files)
-    new, kept, found = [], [], {}
+    new, unchanged, records = [], [], {}
     for file in files:
         target = file.path if release.host == "hub" else file.target
         path = place / target
@@ -207,8 +207,10 @@ def _fetch(
             regular(path)
             digest = _sha256(path)
             if expected and digest == expected:
-                kept.append(target)
-                found[target] = FetchedFile(size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256))
+                unchanged.append(target)
+                records[target] = FetchedFile(
+                    size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256)
+                )
                 continue
             ours = target in known and known[target].sha256 == digest
             if not (ours or overwrite):
@@ -221,23 +223,23 @@ def _fetch(
                 )
         digest = _download(_address(release, base, revision, file), path, file, token, progress)
         new.append(target)
-        found[target] = FetchedFile(size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256))
+        records[target] = FetchedFile(size=path.stat().st_size, sha256=digest, pinned=bool(file.sha256))
     record = Record(
         release=release.name,
         repository=release.repository,
         revision=revision,
         address=base,
         fetched=f"{datetime.now(UTC).isoformat(timespec='seconds')} by counterfoil {__version__}",
-        files=found,
+        files=records,
     )
     write_text(place / RECORD, record.model_dump_json(indent=2) + "\n")
     return Fetched(
         place,
         revision,
         tuple(new),
-        tuple(kept),
-        tuple(name for name, each in found.items() if not each.pinned),
-        {name: each.sha256 for name, each in found.items()},
+        tuple(unchanged),
+        tuple(name for name, file_record in records.items() if not file_record.pinned),
+        {name: file_record.sha256 for name, file_record in records.items()},
     )
 
 
@@ -255,22 +257,22 @@ def _listed(release: Release, base: str, token: str | None) -> tuple[str, tuple[
     address = f"{base}/api/datasets/{release.repository}/revision/{release.revision or 'main'}?blobs=true"
     with _open(address, token) as answer:
         try:
-            said: Any = json.loads(answer.read(32 << 20))
-            revision = str(said["sha"])
+            repository: Any = json.loads(answer.read(32 << 20))
+            revision = str(repository["sha"])
             listed = [
                 ReleasedFile(
-                    path=str(each["rfilename"]),
-                    size=(each.get("lfs") or each).get("size"),
-                    sha256=str((each.get("lfs") or {}).get("sha256") or ""),
+                    path=str(entry["rfilename"]),
+                    size=(entry.get("lfs") or entry).get("size"),
+                    sha256=str((entry.get("lfs") or {}).get("sha256") or ""),
                 )
-                for each in said["siblings"]
-                if fnmatch(str(each["rfilename"]), release.select)
+                for entry in repository["siblings"]
+                if fnmatch(str(entry["rfilename"]), release.select)
             ]
         except (ValueError, KeyError, TypeError, AttributeError, http.client.HTTPException, OSError) as error:
             raise DataError(f"no list of a data set's files: {error}", where=address) from None
-    for each in listed:
-        if Path(each.path).is_absolute() or ".." in Path(each.path).parts:
-            raise DataError("a file outside the folder", where=address, given=each.path)
+    for entry in listed:
+        if Path(entry.path).is_absolute() or ".." in Path(entry.path).parts:
+            raise DataError("a file outside the folder", where=address, given=entry.path)
     if not listed:
         raise DataError("the data set has no such files", where=address, allowed=release.select)
     if release.revision and revision != release.revision:
@@ -345,7 +347,10 @@ def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, p
                     out.write(block)
                     have += len(block)
                     if have > most:
-                        raise _too_large(address, part, most)
+                        part.unlink()
+                        raise DataError(
+                            "larger than the file that was pinned", where=address, allowed=f"{most:,} bytes"
+                        )
                     progress(file.target, have, max(total, have))
         except (ConnectionError, TimeoutError, http.client.HTTPException):
             raise
@@ -355,11 +360,6 @@ def _continue(address: str, part: Path, file: ReleasedFile, token: str | None, p
             ) from None
     if left.isdecimal() and have < total:
         raise ConnectionError(f"{have:,} of {total:,} bytes came")
-
-
-def _too_large(address: str, part: Path, most: int) -> DataError:
-    part.unlink()
-    return DataError("larger than the file that was pinned", where=address, allowed=f"{most:,} bytes")
 
 
 def _open(address: str, token: str | None, start: int = 0) -> Any:

@@ -118,6 +118,7 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
             write_parquet(folder / name, table)
         written.append(folder / "card.json")
         write_json(folder / "card.json", benchmark.card.model_dump(mode="json"))
+        questions, videos = benchmark.questions, has_videos(benchmark.images)
         corpus, held = benchmark.corpus, None
         if corpus is not None and corpus.is_file():
             held = read_bytes(corpus)
@@ -128,7 +129,8 @@ def save(benchmark: Benchmark, folder: str | Path, *, progress: Progress = _sile
         store.drop_others()
         manifest = {
             "format": _FORMAT,
-            "schema_version": _version(benchmark),
+            # The oldest version that can say all of it.
+            "schema_version": 4 if corpus is not None else max(questions.version, 3 if videos else 1),
             **facts,
             **({} if corpus is None else {"corpus": True}),
             "files": {
@@ -207,7 +209,7 @@ def _check_target(folder: Path) -> None:
     """Raise `InputError` where `save` would refuse to write: the folder holds other files, or is none."""
     if folder.exists() and not folder.is_dir():
         raise InputError("not a folder", where=folder, hint="name a new folder to save the benchmark in")
-    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     # What a machine that stopped while saving leaves behind is ours too.
     names = [name for name in names if not (name.startswith(".") and name.endswith(".part"))]
     # Forms of other packages may have tables of other names.
@@ -223,13 +225,6 @@ def _check_target(folder: Path) -> None:
             given=", ".join(strange[:5]),
             hint="name a new folder to save the benchmark in",
         )
-
-
-def _version(benchmark: Benchmark) -> int:
-    """The oldest version that can say all of it."""
-    if benchmark.corpus is not None:
-        return 4
-    return max(benchmark.questions.version, 3 if has_videos(benchmark.images) else 1)
 
 
 def files_of(form: str) -> tuple[str, ...]:
@@ -270,16 +265,16 @@ def _read_manifest(folder: Path) -> _Manifest:
             allowed=f"up to {SCHEMA_VERSION}",
             hint="update counterfoil to read it",
         )
-    found = check_model(manifest, _Manifest, where=path)
-    check_model(manifest, FORMS[found.form].known, where=path)
-    expected = _files(found.form, corpus=found.corpus and _CORPUS in found.files)
-    odd = sorted(set(found.files).symmetric_difference(expected))
+    known = check_model(manifest, _Manifest, where=path)
+    check_model(manifest, FORMS[known.form].known, where=path)
+    expected = _files(known.form, corpus=known.corpus and _CORPUS in known.files)
+    odd = sorted(set(known.files).symmetric_difference(expected))
     if odd:
         raise DataError(
             "the manifest is incomplete",
             where=f"{path}, field 'files'",
-            given=", ".join(found.files) or "nothing",
+            given=", ".join(known.files) or "nothing",
             allowed=expected,
             hint="was it edited?",
         )
-    return found
+    return known

@@ -52,14 +52,14 @@ def cache_alone_where_unreachable(*libraries: Any) -> Iterator[str]:
     except ImportError:
         yield ""
         return
-    said = unreachable()
+    reason = unreachable()
     # What the libraries read from HF_HUB_OFFLINE when they are imported; they offer no other way to say so.
-    switches = [constants, *libraries] if said else []
+    switches = [constants, *libraries] if reason else []
     before = [switch.HF_HUB_OFFLINE for switch in switches]
     try:
         for switch in switches:
             switch.HF_HUB_OFFLINE = True
-        yield said
+        yield reason
     finally:
         for switch, value in zip(switches, before, strict=True):
             switch.HF_HUB_OFFLINE = value

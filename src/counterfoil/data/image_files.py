@@ -83,7 +83,7 @@ def image_names(folder: Path) -> Mapping[str, bool]:
         return dict.fromkeys(names_in(where), False)
     try:
         with os.scandir(folder) as listed:
-            return {each.name: each.is_symlink() for each in listed}
+            return {entry.name: entry.is_symlink() for entry in listed}
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return {}
 

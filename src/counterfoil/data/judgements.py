@@ -107,7 +107,7 @@ def read_judgements(
     if not answered.any():
         raise DataError("no pair has an answer", where=table.source, given=f"{len(table)} rows")
     merged = _merged(pair[answered], gains[answered], int(pair.max()) + 1, aggregate)[pair]
-    kept = ~np.isnan(merged)
+    answered_pairs = ~np.isnan(merged)
     # A pair that was proposed in both directions and judged once stands in the table twice.
     sides = 2 * pair + (np.array(of_row) == "t2i")
     codes, times = np.unique(sides[answered], return_counts=True)
@@ -115,16 +115,16 @@ def read_judgements(
     places = {name.removeprefix("place:"): _places(table, name) for name in named}
     directions = []
     for way in DIRECTIONS:
-        rows = np.flatnonzero(kept & (np.array(of_row) == way))
+        rows = np.flatnonzero(answered_pairs & (np.array(of_row) == way))
         if len(rows):
-            asked, found = (images, captions) if way == "i2t" else (captions, images)
-            directions.append(_one_way(way, rows, asked, found, merged, places))
+            query_ids, item_ids = (images, captions) if way == "i2t" else (captions, images)
+            directions.append(_one_way(way, rows, query_ids, item_ids, merged, places))
     return JudgementTable(
         tuple(directions),
         rows=len(table),
         pairs=len(np.unique(pair[answered])),
         several=len(np.unique(codes[times > 1] // 2)),
-        unanswered=int((~kept).sum()),
+        unanswered=int((~answered_pairs).sum()),
     )
 
 
@@ -157,19 +157,19 @@ def pool_table(
     parts = []
     number = {"image": _positions(images), "caption": _positions(captions)}
     for way, pooled in pools.items():
-        asker, found = ROLES[way]
-        ids = images if found == "image" else captions
-        asked = pa.array(list(queries[way]), pa.string()).take(pa.array(pooled.query))
-        got = pa.array(list(ids), pa.string()).take(pa.array(pooled.item))
-        at = np.array([number[asker][name] for name in queries[way]], dtype=np.int64)[pooled.query]
-        image, caption = (at, pooled.item) if asker == "image" else (pooled.item, at)
+        query_role, item_role = ROLES[way]
+        ids = images if item_role == "image" else captions
+        query_ids = pa.array(list(queries[way]), pa.string()).take(pa.array(pooled.query))
+        item_ids = pa.array(list(ids), pa.string()).take(pa.array(pooled.item))
+        at = np.array([number[query_role][name] for name in queries[way]], dtype=np.int64)[pooled.query]
+        image, caption = (at, pooled.item) if query_role == "image" else (pooled.item, at)
         columns = {
             "pair": pa.array(image * len(captions) + caption),
             "direction": pa.repeat(pa.scalar(way), len(pooled.query)),
-            "query": asked,
-            "item": got,
-            "image": asked if asker == "image" else got,
-            "caption": got if asker == "image" else asked,
+            "query": query_ids,
+            "item": item_ids,
+            "image": query_ids if query_role == "image" else item_ids,
+            "caption": item_ids if query_role == "image" else query_ids,
         }
         if texts is not None:
             columns["text"] = pa.array(list(texts), pa.string()).take(pa.array(caption))
@@ -207,11 +207,11 @@ def _positions(ids: Sequence[str]) -> dict[str, int]:
 
 
 def _ids(table: DataTable, column: str) -> tuple[str, ...]:
-    found = labels(table, column)
-    if "" in found:
-        raise DataError("empty id", where=table.where(found.index(""), column))
+    ids = labels(table, column)
+    if "" in ids:
+        raise DataError("empty id", where=table.where(ids.index(""), column))
     # A pool that was written as CSV has an apostrophe before ids that a spreadsheet would compute.
-    return tuple(map(csv_text, found)) if table.kind in ("csv", "tsv") else found
+    return tuple(map(csv_text, ids)) if table.kind in ("csv", "tsv") else ids
 
 
 def _gains(table: DataTable) -> NDArray[np.float64]:
@@ -219,16 +219,16 @@ def _gains(table: DataTable) -> NDArray[np.float64]:
     if "gain" in table:
         empty = np.array([cell is None or cell == "" for cell in table["gain"]])
         cells = [0.0 if none else cell for cell, none in zip(table["gain"], empty, strict=True)]
-        found = floats(DataTable({"gain": cells}, table.source, table.kind, table.parts), "gain")
-        outside = np.flatnonzero((found < 0) | (found > 1))
+        gains = floats(DataTable({"gain": cells}, table.source, table.kind, table.parts), "gain")
+        outside = np.flatnonzero((gains < 0) | (gains > 1))
         if len(outside):
             raise DataError(
                 "a gain is out of range",
                 where=table.where(int(outside[0]), "gain"),
-                given=found[outside[0]],
+                given=gains[outside[0]],
                 allowed="0 (no match) to 1 (a full match)",
             )
-        return np.where(empty, np.nan, found)
+        return np.where(empty, np.nan, gains)
     if "answer" not in table:
         raise DataError("no answers: no column 'answer' or 'gain'", where=table.source, allowed=table.columns)
     words = labels(table, "answer")
@@ -260,29 +260,29 @@ def _merged(
 
 def _places(table: DataTable, column: str) -> NDArray[np.int64]:
     cells = [0 if cell is None or cell == "" else cell for cell in table[column]]
-    found = integers(DataTable({column: cells}, table.source, table.kind, table.parts), column)
-    if (found < 0).any():
-        row = int(np.argmax(found < 0))
+    places = integers(DataTable({column: cells}, table.source, table.kind, table.parts), column)
+    if (places < 0).any():
+        row = int(np.argmax(places < 0))
         raise DataError(
             "a place is no place",
             where=table.where(row, column),
-            given=int(found[row]),
+            given=int(places[row]),
             allowed="1, 2, ... or 0",
         )
-    return found
+    return places
 
 
 def _one_way(
     way: Direction,
     rows: NDArray[np.int64],
-    asked: Sequence[str],
-    found: Sequence[str],
+    query_ids: Sequence[str],
+    item_ids: Sequence[str],
     gains: NDArray[np.float64],
     places: Mapping[str, NDArray[np.int64]],
 ) -> Judgements:
     """The judgements of one direction; rows of one pair become one, with the best place of each model."""
-    queries, query = _numbered([asked[row] for row in rows])
-    items, item = _numbered([found[row] for row in rows])
+    queries, query = _numbered([query_ids[row] for row in rows])
+    items, item = _numbered([item_ids[row] for row in rows])
     codes, first, inverse = np.unique(query * len(items) + item, return_index=True, return_inverse=True)
     merged = {}
     for name, place in places.items():
@@ -383,15 +383,15 @@ def _from_square(table: DataTable) -> Votes:
 
 
 def _counts(table: DataTable, column: str) -> NDArray[np.int64]:
-    found = integers(table, column)
+    counts = integers(table, column)
     low, high = RANGES["votes"]
-    odd = (found < low) | (found > high)
+    odd = (counts < low) | (counts > high)
     if odd.any():
         row = int(np.argmax(odd))
         raise DataError(
             "votes are counts",
             where=table.where(row, column),
-            given=int(found[row]),
+            given=int(counts[row]),
             allowed=f"0 and above, up to {high:,}",
         )
-    return found
+    return counts

@@ -34,7 +34,7 @@ def nearest(candidate: str, references: Sequence[str]) -> int:
         raise DataError("no reference to compare with", given=candidate)
     if candidate in references:
         return list(references).index(candidate)
-    return int(np.argmin([edit_distance(candidate, each) for each in references]))
+    return int(np.argmin([edit_distance(candidate, reference) for reference in references]))
 
 
 def edit_distance(left: str, right: str) -> int:
@@ -119,11 +119,11 @@ class References:
     def sample(self, most: int, rng: np.random.Generator) -> "References":
         """At most `most` references of each row, drawn without putting back and left in their order."""
         order = rng.random(len(self.captions))
-        kept = np.zeros(len(self.captions), dtype=bool)
+        drawn = np.zeros(len(self.captions), dtype=bool)
         for start, stop in zip(self.starts[:-1], self.starts[1:], strict=True):
-            kept[start + np.argsort(order[start:stop], kind="stable")[:most]] = True
+            drawn[start + np.argsort(order[start:stop], kind="stable")[:most]] = True
         counts = np.minimum(self.counts, most)
-        return References(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), self.captions[kept])
+        return References(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), self.captions[drawn])
 
     def renumber(self, caption_of: Ids) -> "References":
         """The same references where caption c is now at `caption_of[c]`."""
@@ -145,13 +145,13 @@ POLICIES: tuple[str, ...] = get_args(Policy)
 class Contained:
     """What was found and done: the references after it, of all rows, and which rows are still asked about.
 
-    `found` counts the rows whose candidate was among their references, `dropped` the references taken out
+    `equal` counts the rows whose candidate was among their references, `dropped` the references taken out
     (one of a list that several rows share counts once).
     """
 
     references: References
-    kept: NDArray[np.bool_]
-    found: int
+    included: NDArray[np.bool_]
+    equal: int
     dropped: int
 
     def said(self) -> str:
@@ -159,8 +159,8 @@ class Contained:
         parts = []
         if self.dropped:
             parts.append(f"{self.dropped:,} references equal to a candidate taken out")
-        if not self.kept.all():
-            parts.append(f"{int((~self.kept).sum()):,} rows whose candidate is a reference left out")
+        if not self.included.all():
+            parts.append(f"{int((~self.included).sum()):,} rows whose candidate is a reference left out")
         return ", ".join(parts)
 
 
@@ -183,9 +183,9 @@ def contained(
     >>> texts = ["a dog", "a  dog", "a cat"]
     >>> found = contained(texts, np.array([0, 2]), References.of([[1, 2], [1, 2]]), "drop-reference",
     ...                   shared=np.array([7, 7]))
-    >>> found.references.row(1).tolist(), found.found, found.dropped
+    >>> found.references.row(1).tolist(), found.equal, found.dropped
     ([], 2, 2)
-    >>> contained(texts, np.array([0, 2]), References.of([[1], [0]]), "drop-item").kept
+    >>> contained(texts, np.array([0, 2]), References.of([[1], [0]]), "drop-item").included
     array([False,  True])
     """
     if policy not in POLICIES:
@@ -193,25 +193,25 @@ def contained(
             "unknown policy for references that are the candidate", given=policy, allowed=POLICIES
         )
     same: dict[str, int] = {}
-    text = np.array([same.setdefault(collapsed(each), len(same)) for each in captions], dtype=np.int64)
+    text = np.array([same.setdefault(collapsed(caption), len(same)) for caption in captions], dtype=np.int64)
     number = np.arange(len(candidates)) if shared is None else shared
     lists: dict[int, list[int]] = {}
-    found = np.zeros(len(candidates), dtype=bool)
+    equal_rows = np.zeros(len(candidates), dtype=bool)
     dropped = 0
     for row, own in enumerate(number.tolist()):
         if own not in lists:
             lists[own] = references.row(row).tolist()
         # Looked up in the row's own list: another row may have emptied the shared one already.
         mine = text[references.row(row)] == text[candidates[row]]
-        found[row] = bool(mine.any())
-        if policy == "drop-reference" and found[row]:
+        equal_rows[row] = bool(mine.any())
+        if policy == "drop-reference" and equal_rows[row]:
             left = lists[own]
-            equal = [at for at, each in enumerate(left) if text[each] == text[candidates[row]]]
+            equal = [at for at, caption in enumerate(left) if text[caption] == text[candidates[row]]]
             gone = set(equal if every else equal[:1])
-            lists[own] = [each for at, each in enumerate(left) if at not in gone]
+            lists[own] = [caption for at, caption in enumerate(left) if at not in gone]
             dropped += len(gone)
     after = references
     if policy == "drop-reference":
         after = References.of([lists[own] for own in number.tolist()])
-    kept = ~found if policy == "drop-item" else np.ones(len(candidates), dtype=bool)
-    return Contained(after, kept, int(found.sum()), dropped)
+    asked_about = ~equal_rows if policy == "drop-item" else np.ones(len(candidates), dtype=bool)
+    return Contained(after, asked_about, int(equal_rows.sum()), dropped)

@@ -201,12 +201,12 @@ def _pictures(frames: FrameStack) -> list[tuple[bytes, str]]:
     if isinstance(frames, FrameFolder):
         files = frames.files()
         return [(Image("", source).checked(), source.path.suffix.lower()) for source in files]
-    found = []
+    pictures = []
     for number in range(len(frames)):
         buffer = io.BytesIO()
         frames.frame(number).save(buffer, format="PNG")
-        found.append((buffer.getvalue(), ".png"))
-    return found
+        pictures.append((buffer.getvalue(), ".png"))
+    return pictures
 
 
 def _video_columns(videos: Sequence[Video | None]) -> dict[str, pa.Array]:
@@ -240,7 +240,9 @@ def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
     path = image_path(Path(row["file"]).name, folder) if row["file"] is not None else None
     if path is not None and verify:
         if kind == _FRAMES:
-            _check_frames(path, row["digest"])
+            if not path.is_dir():
+                raise DataError("frames of the benchmark are missing", where=path)
+            _check(path, digest(FrameFolder(path).read()), row["digest"])
         else:
             check_file(path, row["digest"])
     if kind is None:
@@ -255,18 +257,12 @@ def _load(row: Mapping[str, Any], folder: Path, verify: bool) -> Image:
     return Video(row["id"], source, crop, row["photo"], row["start"], row["end"], sampling)
 
 
-def _check_frames(path: Path, expected: str) -> None:
-    if not path.is_dir():
-        raise DataError("frames of the benchmark are missing", where=path)
-    _check(path, digest(FrameFolder(path).read()), expected)
-
-
-def _check(path: Path, found: str, expected: str) -> None:
-    if found != expected:
+def _check(path: Path, actual: str, expected: str) -> None:
+    if actual != expected:
         raise DataError(
             "file was changed after it was saved",
             where=path,
-            given=f"digest {found}",
+            given=f"digest {actual}",
             allowed=expected,
             hint="get the benchmark again, or save it anew",
         )

@@ -1,7 +1,8 @@
 """Tables that people hand in: CSV, TSV, JSON, JSON Lines, Parquet, one file or a folder of them, as columns.
 
 Cells stay as the file has them (everything in a CSV is text); parsers turn a column into texts, labels,
-numbers, or right and wrong, and say which file, row and column does not fit.
+numbers, or right and wrong, and say which file, row and column does not fit. A table in memory (a frame, an
+Arrow table, records, columns) is made one by `memory_table`.
 """
 
 import csv
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.errors import DataError, ScoreError
+from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.inputs.columns import read_parquet, values
 from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_text, regular, unreadable
 from counterfoil.inputs.limits import check_room
@@ -123,7 +125,7 @@ def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[
 
     With `allowed`, raises `DataError` naming the row whose label is not one of them.
     """
-    found = []
+    labels_read = []
     for row, cell in enumerate(table[column]):
         if cell is not None and (isinstance(cell, bool) or not isinstance(cell, str | int)):
             raise DataError("not a label", where=table.where(row, column), given=shown(cell))
@@ -132,8 +134,8 @@ def labels(table: DataTable, column: str, allowed: Sequence[str] = ()) -> tuple[
             raise DataError(
                 "unknown label", where=table.where(row, column), given=label or "(empty)", allowed=allowed
             )
-        found.append(label)
-    return tuple(found)
+        labels_read.append(label)
+    return tuple(labels_read)
 
 
 def names(table: DataTable, column: str) -> tuple[str, ...]:
@@ -143,9 +145,9 @@ def names(table: DataTable, column: str) -> tuple[str, ...]:
     Traceback (most recent call last):
     counterfoil.errors.DataError: mine.csv, row 3, column 'id': id occurs twice; given: a; ids must be unique
     """
-    found = labels(table, column)
+    names_read = labels(table, column)
     seen: set[str] = set()
-    for row, name in enumerate(found):
+    for row, name in enumerate(names_read):
         if not name:
             raise DataError("empty id", where=table.where(row, column))
         if name in seen:
@@ -153,7 +155,7 @@ def names(table: DataTable, column: str) -> tuple[str, ...]:
                 "id occurs twice", where=table.where(row, column), given=name, hint="ids must be unique"
             )
         seen.add(name)
-    return found
+    return names_read
 
 
 def floats(table: DataTable, column: str) -> NDArray[np.float64]:
@@ -312,7 +314,8 @@ def _read_delimited(path: Path) -> DataTable:
         rows: list[list[str]] = []
         try:
             header = next(lines, None)
-            if header is not None and len(header) == 1 and (other := _other_delimiter(header[0])):
+            # Semicolons, as spreadsheets write where the comma is in numbers, or tabs.
+            if header and len(header) == 1 and (other := next((c for c in ";\t" if c in header[0]), "")):
                 file.seek(0)
                 lines = csv.reader(file, delimiter=other, strict=True)
                 header = next(lines)
@@ -340,11 +343,6 @@ def _read_delimited(path: Path) -> DataTable:
             ) from None
     columns = dict(zip(header, zip(*rows, strict=True), strict=True)) if rows else {}
     return DataTable(columns, str(path), path.suffix.lower()[1:], (TablePart(str(path), len(rows)),))
-
-
-def _other_delimiter(header: str) -> str:
-    """Semicolons, as spreadsheets write where the comma is in numbers, or tabs; "" where there is neither."""
-    return next((each for each in ";\t" if each in header), "")
 
 
 def _read_json(path: Path, summaries: bool = False) -> DataTable:
@@ -508,3 +506,47 @@ def _from_objects(objects: Sequence[Any], part: TablePart, kind: str) -> DataTab
     check_room(8 * len(names) * len(objects), where=part.file, what=f"a table of {len(names):,} columns")
     columns = {name: tuple(item.get(name) for item in objects) for name in names}
     return DataTable(columns, part.file, kind, (part,))
+
+
+#: What messages call such a table.
+_IN_MEMORY = "data in memory"
+_MEMORY_KINDS = "a path, a pandas or polars frame, a pyarrow table, a list of dicts, or a dict of columns"
+
+
+def memory_table(data: Any) -> DataTable:
+    """The table that `data` holds: a frame, an Arrow table, a dict of columns, or records, which are dicts.
+
+    Cells stay as they are; NaN and null of a frame, and what a record lacks, are None. Raises `InputError`
+    for what is no table, `DataError` for one without rows or with two columns of one name.
+
+    >>> memory_table([{"image": "a.jpg", "caption": "a cat"}, {"image": "b.jpg"}])["caption"]
+    ['a cat', None]
+    """
+    if isinstance(data, DataTable):
+        return data
+    try:
+        columns = _memory_columns(data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        words = " ".join(str(error).split())
+        raise InputError(f"not a table: {words}", where=_IN_MEMORY, allowed=_MEMORY_KINDS) from None
+    if not columns:
+        raise DataError("the table has no rows", where=_IN_MEMORY)
+    return DataTable(columns, _IN_MEMORY)
+
+
+def _memory_columns(data: Any) -> dict[str, list[Any]]:
+    if hasattr(data, "notna"):  # pandas, whose cells may be pictures, which Arrow does not hold
+        if not data.columns.is_unique:
+            raise ValueError("a column name occurs twice")
+        return {str(k): v for k, v in data.astype(object).where(data.notna(), None).to_dict("list").items()}
+    if hasattr(data, "__arrow_c_stream__"):
+        table = pa.table(data)
+        return {name: values(table, name, where=_IN_MEMORY) for name in table.column_names}
+    if isinstance(data, Mapping):
+        return {str(name): list(cells) for name, cells in data.items()}
+    records = list(data) if isinstance(data, Iterable) else [data]
+    for record in records:
+        if not isinstance(record, Mapping):
+            raise TypeError(f"a {type(record).__name__} is no row")
+    names = dict.fromkeys(name for record in records for name in record)
+    return {str(name): [record.get(name) for record in records] for name in names}

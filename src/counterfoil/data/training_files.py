@@ -35,58 +35,48 @@ def read_coco(
     "validation". Photographs are looked for in `images`, else beside the annotations. Raises `DataError`
     naming file and entry of what is broken, and a photograph that is not there, unless such are kept.
     """
+    if images is not None and not images.is_dir():
+        raise DataError("no such image folder", where=images, hint="check the path given with --images")
     files = captions_files(path)
     if path.is_dir():
         stems = [file.stem.removeprefix("captions_") for file in files]
-        wanted = split or "train"
-        chosen = [f for f, s in zip(files, stems, strict=True) if s.startswith(_prefix(wanted))]
+        prefix = "val" if split == "validation" else split or "train"
+        chosen = [file for file, stem in zip(files, stems, strict=True) if stem.startswith(prefix)]
         if not chosen and split is None:
             chosen = files
         if not chosen:
             raise DataError("no captions of this split", where=path, given=split, allowed=stems)
         files = chosen
-    found = read_captions(files)
-    sources = photographs(
-        [(name,) for name in found.files], dict.fromkeys(found.splits), path, _folder(images)
-    )
-    used = np.unique(found.owners)
+    coco = read_captions(files)
+    sources = photographs([(name,) for name in coco.files], dict.fromkeys(coco.splits), path, images)
+    used = np.unique(coco.owners)
     lacking = [i for i in used.tolist() if sources[i] is None]
     if lacking and missing == "refuse":
         raise DataError(
             f"{len(lacking):,} of {len(used):,} photographs are not there",
             where=images or path,
-            given=found.files[lacking[0]],
+            given=coco.files[lacking[0]],
             hint="give the folder that holds them with --images",
         )
     beside = images or (path if path.is_dir() else path.parent)
-    place = np.zeros(len(found.files), dtype=np.int64)
+    place = np.zeros(len(coco.files), dtype=np.int64)
     place[used] = np.arange(len(used))
-    texts = [" ".join(text.strip().split("\n")) for text in found.texts]
+    texts = [" ".join(text.strip().split("\n")) for text in coco.texts]
     empty = next((i for i, text in enumerate(texts) if not text), None)
     if empty is not None:
-        raise DataError("empty text", where=f"{found.source}, annotation {found.captions[empty]}")
+        raise DataError("empty text", where=f"{coco.source}, annotation {coco.captions[empty]}")
     return TrainingSet(
         name="coco",
         images=tuple(
-            Image(str(found.images[i]), sources[i] or FileSource(beside / found.files[i]))
+            Image(str(coco.images[i]), sources[i] or FileSource(beside / coco.files[i]))
             for i in used.tolist()
         ),
         captions=tuple(
-            Caption(str(name), text) for name, text in zip(found.captions.tolist(), texts, strict=True)
+            Caption(str(name), text) for name, text in zip(coco.captions.tolist(), texts, strict=True)
         ),
-        rows={"image": place[found.owners], "caption": np.arange(len(texts))},
-        source=found.source,
+        rows={"image": place[coco.owners], "caption": np.arange(len(texts))},
+        source=coco.source,
     )
-
-
-def _prefix(split: str) -> str:
-    return "val" if split == "validation" else split
-
-
-def _folder(images: Path | None) -> Path | None:
-    if images is not None and not images.is_dir():
-        raise DataError("no such image folder", where=images, hint="check the path given with --images")
-    return images
 
 
 def from_benchmark(benchmark: Benchmark, *, missing: Missing = "refuse") -> TrainingSet:

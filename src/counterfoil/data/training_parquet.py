@@ -103,7 +103,7 @@ def spoken(files: Sequence[Path], columns: Sequence[str], check: Check, *, shelf
 def _key(files: Sequence[Path], columns: Sequence[str]) -> str:
     """What names the texts of files that lie where they lay and were not written since."""
     stats = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    return digest_value({"schema": SCHEMA, "files": [list(each) for each in stats], "columns": list(columns)})
+    return digest_value({"schema": SCHEMA, "files": [list(stat) for stat in stats], "columns": list(columns)})
 
 
 def _write(folder: Path, files: Sequence[Path], columns: Sequence[str], check: Check) -> None:
@@ -146,9 +146,9 @@ def _numbered(digests: ndarray) -> tuple[Int64[ndarray, "texts"], ndarray]:
     first = np.zeros(len(order), dtype=bool)
     first[order[leads]] = True
     number = (np.cumsum(first) - 1)[order[leads]]
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = np.repeat(number, np.diff(np.append(np.flatnonzero(leads), len(order))))
-    return found, first
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.repeat(number, np.diff(np.append(np.flatnonzero(leads), len(order))))
+    return numbers, first
 
 
 def _batches(files: Sequence[Path], column: str, check: Check) -> Iterator[tuple[pa.Array, ndarray]]:
@@ -227,8 +227,8 @@ class Columns:
         """Whether all files have texts, or lists of texts, as captions, and cells or names as images."""
         wanted = {name: self.schema.field(name).type for name in columns.values()}
         for file in self.files[1:]:
-            found = pq.read_schema(file)
-            if any(name not in found.names or found.field(name).type != wanted[name] for name in wanted):
+            schema = pq.read_schema(file)
+            if any(name not in schema.names or schema.field(name).type != wanted[name] for name in wanted):
                 return False
         return all(
             _text(kind) or (_listed(kind) and _text(kind.value_type))
@@ -272,7 +272,7 @@ class Columns:
 
         Raises `DataError` for a column of anything but texts, whole numbers, or true and false.
         """
-        found = {}
+        labels_of = {}
         for name in LABELS:
             if name not in self.schema.names:
                 continue
@@ -290,17 +290,17 @@ class Columns:
                 label(value, self.table.where(row, name))
                 for value, row in zip(values, first.tolist(), strict=True)
             ]
-            found[name] = tuple(spelled[code] for code in (codes if source is None else codes[source]))
-        return found
+            labels_of[name] = tuple(spelled[code] for code in (codes if source is None else codes[source]))
+        return labels_of
 
     def captions(
         self, columns: Mapping[str, str], shelf: Path | None
     ) -> tuple[StoredCaptions, dict[str, tuple[ndarray, ndarray | None]]]:
         """The captions, and of each role the positions of its texts and how many each row has (None: one)."""
         roles = {role: column for role, column in columns.items() if role in CAPTION_ROLES}
-        found = spoken(self.files, list(roles.values()), self._checked, shelf=shelf)
-        return found.captions, {
-            role: (found.positions[column], found.counts.get(column)) for role, column in roles.items()
+        texts = spoken(self.files, list(roles.values()), self._checked, shelf=shelf)
+        return texts.captions, {
+            role: (texts.positions[column], texts.counts.get(column)) for role, column in roles.items()
         }
 
     def _checked(self, column: str, row: int, cells: pa.Array) -> pa.Array:

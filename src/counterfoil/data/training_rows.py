@@ -218,12 +218,12 @@ def of_split(files: Sequence[Path], split: str | None, *, where: Path) -> list[P
         return list(files)
     # COCO and the hub do not agree on what the held-out part is called.
     wanted = {split, *({"val", "valid", "validation"} if split in ("val", "validation") else ())}
-    found = [file for file, name in zip(files, names, strict=True) if name in wanted]
-    if not found:
+    chosen_files = [file for file, name in zip(files, names, strict=True) if name in wanted]
+    if not chosen_files:
         raise DataError(
             "no file of this split", where=where, given=split, allowed=dict.fromkeys(n for n in names if n)
         )
-    return found
+    return chosen_files
 
 
 def label(value: object, where: str) -> str:

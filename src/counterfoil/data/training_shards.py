@@ -97,31 +97,35 @@ def expand(pattern: str) -> list[str]:
         count *= listed.count(",") + 1 if listed else max(int(last) - int(first) + 1, 0)
     if count:
         check_amount("files", count, what=f"the number of files that '{pattern[:80]}' stands for")
-    found = _PATTERN.search(pattern)
-    if found is None:
+    match = _PATTERN.search(pattern)
+    if match is None:
         return [pattern]
-    first, last, listed = found.groups()
+    first, last, listed = match.groups()
     if listed is None:
         width = len(first)
         middle = [str(number).zfill(width) for number in range(int(first), int(last) + 1)]
     else:
         middle = listed.split(",")
     return [
-        name for each in middle for name in expand(pattern[: found.start()] + each + pattern[found.end() :])
+        name
+        for middle_part in middle
+        for name in expand(pattern[: match.start()] + middle_part + pattern[match.end() :])
     ]
 
 
 def _shards(path: Path, split: str | None) -> list[Path]:
     if not path.name.lower().endswith(_SHARDS) or path.is_dir():
         where = location(path)
-        names = names_in(where) if isinstance(where, Location) else [each.name for each in path.glob("*.tar")]
+        names = (
+            names_in(where) if isinstance(where, Location) else [entry.name for entry in path.glob("*.tar")]
+        )
         return of_split([path / name for name in sorted(names) if name.endswith(".tar")], split, where=path)
-    found = [Path(name) for name in expand(str(path))]
-    if not found:
+    shards = [Path(name) for name in expand(str(path))]
+    if not shards:
         raise DataError(
             "the pattern names no shard", where=path, allowed="{first..last}, first not above last"
         )
-    return found
+    return shards
 
 
 def _samples(shard: Path, shelf: Path | None) -> Iterator[tuple[str, dict[str, ShardMember]]]:
@@ -133,8 +137,8 @@ def _samples(shard: Path, shelf: Path | None) -> Iterator[tuple[str, dict[str, S
         raise DataError(
             "a compressed shard", where=shard, allowed=".tar", hint="unpack it to .tar: images are compressed"
         )
-    found = _of_disk(shard) if isinstance(where, Path) else _of_url(shard, where, shelf)
-    for key, group in groupby(found, lambda member: _key(member.name)):
+    members_read = _of_disk(shard) if isinstance(where, Path) else _of_url(shard, where, shelf)
+    for key, group in groupby(members_read, lambda member: _key(member.name)):
         members: dict[str, ShardMember] = {}
         for member in group:
             if members.setdefault(_ending(member.name), member) is not member:
@@ -165,31 +169,31 @@ _KEPT = Schema(
 def _of_url(shard: Path, where: Location, shelf: Path | None) -> Iterator[ShardMember]:
     """The members of a shard at a distance, from what is kept of it where that is there."""
     stamp = None if shelf is None else stamp_of(where)
-    kept = None
+    cache_file = None
     if shelf is not None and stamp is not None:
         name = digest_value({"version": _VERSION, "url": str(where), "stamp": list(stamp)})
-        kept = shelf / "shards" / f"{name}.parquet"
-        if kept.is_file():
+        cache_file = shelf / "shards" / f"{name}.parquet"
+        if cache_file.is_file():
             try:
-                columns = read_columns(kept, _KEPT).to_pydict()
+                columns = read_columns(cache_file, _KEPT).to_pydict()
             except DataError:
                 pass  # Damaged: it only saves time.
             else:
                 yield from map(ShardMember, *(columns[name] for name in ShardMember._fields))
                 return
-    found = []
+    members = []
     with open_file(where) as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         for member in _members(shard, file, size):
-            if kept is not None:
-                found.append(member)
+            if cache_file is not None:
+                members.append(member)
             yield member
-    if kept is not None:
+    if cache_file is not None:
         types = [("name", pa.string()), ("offset", pa.int64()), ("size", pa.int64()), ("text", pa.string())]
-        rows = [member._asdict() for member in found]
+        rows = [member._asdict() for member in members]
         with suppress(UnicodeError):  # A name that is no text is one that no column holds.
-            write_parquet(kept, pa.Table.from_pylist(rows, schema=pa.schema(types)))
+            write_parquet(cache_file, pa.Table.from_pylist(rows, schema=pa.schema(types)))
 
 
 def _members(shard: Path, file: BufferedReader, size: int) -> Iterator[ShardMember]:
@@ -247,7 +251,10 @@ def _add(rows: Rows, shard: Path, key: str, members: Mapping[str, ShardMember]) 
                 raise DataError(f"two images for '{role}'", where=where, given=", ".join(members))
             pictures[role] = TarSource(shard, member.offset, member.size, member.name)
         elif ending == "json":
-            facts = _facts(member.text or "", f"{located(shard)}, {member.name}")
+            place = f"{located(shard)}, {member.name}"
+            facts = parse_json(member.text or "", where=place)
+            if not isinstance(facts, dict):
+                raise DataError("not a JSON object", where=place, given=shown(facts))
         elif member.text is not None:
             texts[role] = [member.text.strip()]
     for role in CAPTION_ROLES:
@@ -267,18 +274,11 @@ def _role(ending: str) -> tuple[str, str]:
     return (item if not name else f"{name}_{item}" if name in ("negative", "generated") else name), kind
 
 
-def _facts(text: str, where: str) -> Mapping[str, Any]:
-    value = parse_json(text, where=where)
-    if not isinstance(value, dict):
-        raise DataError("not a JSON object", where=where, given=shown(value))
-    return value
-
-
 def _listed(given: object, where: str) -> list[str]:
     """One caption or a list of them, as a list."""
-    found = []
-    for each in given if isinstance(given, list) else [given]:
-        if not isinstance(each, str):
-            raise DataError("not a text", where=where, given=shown(each))
-        found.append(each.strip())
-    return found
+    texts = []
+    for text in given if isinstance(given, list) else [given]:
+        if not isinstance(text, str):
+            raise DataError("not a text", where=where, given=shown(text))
+        texts.append(text.strip())
+    return texts

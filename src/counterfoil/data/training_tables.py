@@ -71,13 +71,13 @@ def read_rows(
     photos = _photos(path, images)
     pictures = _Pictures(table, photos, missing)
     places = {role: pictures.take(column) for role, column in columns.items() if role in IMAGE_ROLES}
-    said = _Sayings(table)
-    spoken = {role: said.take(column) for role, column in columns.items() if role in CAPTION_ROLES}
+    captions = _Sayings(table)
+    spoken = {role: captions.take(column) for role, column in columns.items() if role in CAPTION_ROLES}
     rows, source = _rows_of(places, spoken, columns, table)
     return TrainingSet(
         name=path.stem,
         images=tuple(pictures.images),
-        captions=tuple(Caption(str(at), text) for at, text in enumerate(said.number)),
+        captions=tuple(Caption(str(at), text) for at, text in enumerate(captions.number)),
         rows=rows,
         groupings={
             name: tuple(label(table[name][row], table.where(row, name)) for row in source.tolist())
@@ -110,8 +110,8 @@ def _of_columns(
     else:
         spoken = {}
         for role, (positions, counts) in texts.items():
-            each = np.ones(len(held.table), dtype=np.int64) if counts is None else counts
-            spoken[role] = _Spoken(np.concatenate([[0], np.cumsum(each)]), positions)
+            counts_of_rows = np.ones(len(held.table), dtype=np.int64) if counts is None else counts
+            spoken[role] = _Spoken(np.concatenate([[0], np.cumsum(counts_of_rows)]), positions)
         rows, source = _rows_of(places, spoken, columns, held.table)
         labels = held.labels(source)
     return TrainingSet(path.stem, shown_images, captions, rows, labels, held.source)
@@ -144,8 +144,8 @@ def _parquet_files(path: Path, split: str | None) -> list[Path]:
     """The Parquet files of a split, none where the path holds another kind of table."""
     if path.is_dir() and not _saved(path):
         places = (sorted(place.glob("*.parquet")) for place in (path, path / "data"))
-        found = next((each for each in places if each), [])
-        return of_split(found, split, where=path) if found else []
+        files = next((listed for listed in places if listed), [])
+        return of_split(files, split, where=path) if files else []
     if path.suffix.lower() != ".parquet" or not path.is_file():
         return []
     return [path]
@@ -175,15 +175,15 @@ def _image_columns() -> tuple[str, ...]:
 
 def _columns(named: Collection[str], source: str) -> dict[str, str]:
     """The column that plays each role."""
-    found: dict[str, str] = {}
+    column_of: dict[str, str] = {}
     for role in (*IMAGE_ROLES, *CAPTION_ROLES):
         names = _NAMES.get(role, (role, f"{role}s") if role in CAPTION_ROLES else (role,))
         column = next((name for name in names if name in named), None)
         if column is not None:
-            found[role] = column
+            column_of[role] = column
         elif role in _NAMES:
             raise DataError(f"no column of the {role}s", where=source, given=", ".join(named), allowed=names)
-    return found
+    return column_of
 
 
 def _check_cells(file: Path) -> None:
@@ -285,9 +285,11 @@ class _Sayings:
             listed = cell if isinstance(cell, list | tuple) else (cell,)
             if not listed:
                 raise DataError("no caption", where=self.table.where(row, column))
-            for each in listed:
+            for sentence in listed:
                 # Some data sets keep what else they know of a sentence beside it.
-                text = each.get("raw", each.get("caption")) if isinstance(each, dict) else each
+                text = (
+                    sentence.get("raw", sentence.get("caption")) if isinstance(sentence, dict) else sentence
+                )
                 text = text.strip() if isinstance(text, str) else text
                 if not isinstance(text, str) or not text:
                     raise DataError(

@@ -105,18 +105,22 @@ class FrameFeatures:
             )
         return self.checked(read_npy(self.path))
 
-    def checked(self, found: object) -> Float32[ndarray, "frames width"]:
+    def checked(self, features: object) -> Float32[ndarray, "frames width"]:
         """The features as a float32 array of their own; raises as `read`."""
-        if not isinstance(found, ndarray) or found.ndim != 2 or found.dtype.kind not in "fiu":
-            given = f"{found.dtype} of {found.shape}" if isinstance(found, ndarray) else type(found).__name__
+        if not isinstance(features, ndarray) or features.ndim != 2 or features.dtype.kind not in "fiu":
+            given = (
+                f"{features.dtype} of {features.shape}"
+                if isinstance(features, ndarray)
+                else type(features).__name__
+            )
             raise DataError(
                 "not frame features", where=self.path, given=given, allowed="numbers, (frames, width)"
             )
-        if not found.size:
-            raise DataError("the video has no frames", where=self.path, given=f"an array of {found.shape}")
+        if not features.size:
+            raise DataError("the video has no frames", where=self.path, given=f"an array of {features.shape}")
         # What is too large for float32 becomes infinite, and is found below.
         with np.errstate(over="ignore"):
-            rows = np.array(found, dtype=np.float32)
+            rows = np.array(features, dtype=np.float32)
         broken = np.flatnonzero(~np.isfinite(rows).all(axis=1))
         if len(broken):
             raise DataError(
@@ -164,16 +168,16 @@ class Video(Image):
                 hint="give the videos themselves, or measure with em-score, which reads frame features",
             )
         if isinstance(source, FileSource):
-            found = pictures(source.path, self.sampling, self.start, self.end)
+            pictures_shown = pictures(source.path, self.sampling, self.start, self.end)
         elif isinstance(source, FrameStack):
-            found = _drawn(source, self._numbers(source))
+            pictures_shown = _drawn(source, self._numbers(source))
         else:
             raise DataError("not a source of frames", where=source, allowed="a video file or its frames")
         if self.crop is None:
-            yield from found
+            yield from pictures_shown
             return
         last = part = None
-        for picture in found:
+        for picture in pictures_shown:
             if part is None or picture is not last:
                 last, part = picture, cropped(picture, self.crop, where=str(source))
             yield part
@@ -282,9 +286,9 @@ def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
     there = video_folder(folder)
     if not there and not folder.is_dir():
         raise DataError("no such folder of videos", where=folder, hint="check the path given with --images")
-    asked = tuple(dict.fromkeys(ids))
-    found: dict[str, Source | FrameFeatures] = {}
-    for name in asked:
+    names = tuple(dict.fromkeys(ids))
+    source_of: dict[str, Source | FrameFeatures] = {}
+    for name in names:
         source = _found(folder, name, there)
         if isinstance(source, FrameFeatures) and is_distant(folder):
             raise DataError(
@@ -293,14 +297,14 @@ def find(folder: Path, ids: Iterable[str]) -> dict[str, Source | FrameFeatures]:
                 hint="mount the folder, or copy them; videos and frames may stay behind a URL",
             )
         if source is not None:
-            found[name] = source
-    if asked and not found:
+            source_of[name] = source
+    if names and not source_of:
         raise DataError(
-            f"none of the {len(asked):,} videos is in this folder",
+            f"none of the {len(names):,} videos is in this folder",
             where=folder,
-            hint=f"it should hold {asked[0]} with one of {', '.join((*VIDEOS, *FEATURES))}, or its frames",
+            hint=f"it should hold {names[0]} with one of {', '.join((*VIDEOS, *FEATURES))}, or its frames",
         )
-    return found
+    return source_of
 
 
 def video_folder(folder: Path) -> Mapping[str, bool]:

@@ -187,14 +187,14 @@ def _without_themselves(
     texts = [str(caption.text) for caption in asked.captions]
     # Candidates of one image read one list of references, as those of one document.
     found = contained(texts, asked.candidate, references, policy or "keep", shared=asked.owner)
-    if policy is None and found.found:
+    if policy is None and found.equal:
         note(
-            f"{asked.name}: {amount(found.found, 'candidate')} of {len(asked):,} with a reference that says "
+            f"{asked.name}: {amount(found.equal, 'candidate')} of {len(asked):,} with a reference that says "
             "the same, which is kept; see --references-contain"
         )
     if said := found.said():
         note(f"{asked.name}: {said}")
-    kept = np.flatnonzero(found.kept)
+    kept = np.flatnonzero(found.included)
     if not len(kept):
         raise DataError("every candidate is one of its references", where=asked.name, given=policy)
     return replace(asked, references=found.references).take(kept)

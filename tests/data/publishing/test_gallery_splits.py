@@ -11,7 +11,7 @@ from contracts import forms
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import load
 from counterfoil.data.forms import Gallery, Search
-from counterfoil.data.forms.gallery_split import divided
+from counterfoil.data.publishing.splits import divided
 from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
 from counterfoil.evaluation.evaluate import evaluate

@@ -17,7 +17,8 @@ from counterfoil.data.forms import Choice, Search
 from counterfoil.data.forms.base import Form
 from counterfoil.data.publishing.facts import Provenance, Publication
 from counterfoil.data.publishing.licences import conflicts, find, stated
-from counterfoil.data.publishing.writing import CHECKSUMS, publish_folder, split_by_image
+from counterfoil.data.publishing.splits import split_by_image
+from counterfoil.data.publishing.writing import CHECKSUMS, publish_folder
 from counterfoil.data.records import BytesSource, Caption, Image
 from counterfoil.errors import DataError, InputError, StorageError
 from counterfoil.metrics.ranks import Positives

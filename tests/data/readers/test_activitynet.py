@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card, card
-from counterfoil.data.folder import load, save
 from counterfoil.data.forms import Preference
 from counterfoil.data.readers.videos import OVERLAP, overlapping, read_activitynet
 from counterfoil.data.videos import FrameFeatures, Video
@@ -93,8 +92,6 @@ def test_sentences_segments_and_references(tmp_path: Path, free: Free) -> None:
     assert np.array_equal(benchmark.clusters, [0, 1])
     assert benchmark.photos == ("v_b", "v_b", "v_a")
     assert benchmark.source == str(tmp_path / "a")
-    save(benchmark, tmp_path / "saved")
-    assert load(tmp_path / "saved").digest == benchmark.digest
 
 
 def test_segments_of_features_are_cut_as_released(tmp_path: Path, free: Free) -> None:
@@ -205,5 +202,5 @@ def test_counts_and_missing_files(tmp_path: Path, free: Free) -> None:
     with pytest.raises(DataError, match="questions ActivityNet-FOIL has in all; given: 2; allowed: 1,900"):
         read_activitynet(card("activitynet-foil"), folder, None)
     (folder / "anet_entities_test_2.json").unlink()
-    with pytest.raises(DataError, match=r"test_2\.json: file missing; allowed: final_right"):
+    with pytest.raises(DataError, match=r"file missing: anet_entities_test_2\.json"):
         read_activitynet(free("activitynet-foil"), folder, None)

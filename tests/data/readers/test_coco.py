@@ -114,16 +114,18 @@ def test_karpathys_file(half: Make, free: Free) -> None:
         coco.read_5k(free("coco-5k"), made.folder, None)
 
 
-def test_1k_is_parts_of_a_thousand(half: Make, free: Free) -> None:
-    made = half(2000)
+def test_1k_is_parts_of_a_thousand(half: Make, free: Free, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert coco.PART == 1000
+    monkeypatch.setattr(coco, "PART", 3)
+    made = half(6)
     found = coco.read_1k(free("coco-1k"), made.folder, None)
     _check(found, made)
     questions = found.gallery
     assert questions.image_parts is not None
     assert questions.caption_parts is not None
-    assert questions.image_parts.tolist() == [0] * 1000 + [1] * 1000
-    assert questions.caption_parts.tolist() == [0] * 5000 + [1] * 5000
-    with pytest.raises(DataError, match=r"do not make parts of 1,000; given: 4 images"):
+    assert questions.image_parts.tolist() == [0] * 3 + [1] * 3
+    assert questions.caption_parts.tolist() == [0] * 15 + [1] * 15
+    with pytest.raises(DataError, match=r"do not make parts of 3; given: 4 images"):
         coco.read_1k(free("coco-1k"), half(4, "small").folder, None)
 
 
@@ -299,8 +301,6 @@ def test_the_same_captions_in_two_files(half: Make, captions_of: Make) -> None:
     assert len(found) == 24
     with pytest.raises(DataError, match="no captions file in this folder"):
         coco.read_files(card("coco-captions"), half(2, "other").folder, None)
-    with pytest.raises(DataError, match="no official data set on the hub"):
-        coco.read_files(card("coco-captions"), None, None)
 
 
 def test_real_photographs(shared_data: Path) -> None:

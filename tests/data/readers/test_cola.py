@@ -89,8 +89,8 @@ def test_the_measure_is_the_mean_average_precision_over_hard_images(tmp_path: Pa
     expected = []
     for label in range(3):
         marks = np.array([row[2][label] for row in made if row[3][label]])
-        expected.append(np.mean([_precision(rng.permutation(marks)) for _ in range(4000)]))
-    assert of["half"]["t2i_average_precision"].value == pytest.approx(np.mean(expected), abs=0.01)
+        expected.append(np.mean([_precision(rng.permutation(marks)) for _ in range(1000)]))
+    assert of["half"]["t2i_average_precision"].value == pytest.approx(np.mean(expected), abs=0.02)
 
 
 def _precision(right: np.ndarray) -> float:

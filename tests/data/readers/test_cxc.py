@@ -105,9 +105,7 @@ def test_what_does_not_agree(rated: Any, free: Free) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("agg_score", "score"), r"no column 'agg_score'; .* did you mean 'score'"),
         ((",2.99,", ",nan,"), r"row 22, column 'agg_score': not a finite number; given: nan"),
-        ((",2.99,", ",high,"), "column 'agg_score': not a number; given: high"),
         ((",2.99,", ",5.5,"), "rating out of range; given: 5.5; allowed: 0 to 5"),
         (("sentid:", "sent/"), "row 1, column 'caption': no id of COCO"),
         ((".jpg", ".png"), "row 1, column 'image': no id of COCO"),
@@ -121,19 +119,10 @@ def test_broken_tables(rated: Any, free: Free, change: tuple[str, str], message:
         cxc.read(free("cxc"), rated.folder, None)
 
 
-def test_a_pair_rated_twice(rated: Any, free: Free) -> None:
-    table = rated.folder / "sits_test.csv"
-    again = _row(rated.captions[0][0], rated.images[1], 4, "c2i_intrasim")
-    table.write_text(f"{table.read_text()}\n{again}")
-    with pytest.raises(DataError, match="a right answer is listed twice"):
-        cxc.read(free("cxc"), rated.folder, None)
-
-
 def test_positives_outside_the_gallery(rated: Any, free: Free) -> None:
     """One of several is kept as absent; where all of a query are, these are another gallery's positives."""
     (rated.folder / "sits_test.csv").unlink()
     back = json.loads((rated.folder / "cxc_image_to_caption.json").read_text())
-    forth = json.loads((rated.folder / "cxc_caption_to_image.json").read_text())
     first = str(rated.images[0])
     rated.write("cxc_image_to_caption.json", {**back, first: [1, 2, 3]})
     with pytest.raises(
@@ -142,10 +131,6 @@ def test_positives_outside_the_gallery(rated: Any, free: Free) -> None:
         cxc.read(free("cxc"), rated.folder, None)
     rated.write("cxc_image_to_caption.json", {**back, "1": [5000]})
     with pytest.raises(DataError, match="1 of 5 queries are no image of the gallery; given: image 1"):
-        cxc.read(free("cxc"), rated.folder, None)
-    rated.write("cxc_image_to_caption.json", {key: [] for key in back})
-    rated.write("cxc_caption_to_image.json", {key: [] for key in forth})
-    with pytest.raises(DataError, match="no query has a right answer"):
         cxc.read(free("cxc"), rated.folder, None)
 
 

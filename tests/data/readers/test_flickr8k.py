@@ -176,7 +176,6 @@ def test_the_crowd_keeps_the_candidate_and_drops_the_reference(
         ("c.jpg\tb.jpg#1\t1\t2\t3", "line 2: a candidate without an image; given: c.jpg"),
         ("a.jpg\tb.jpg#9\t1\t2\t3", "line 2: unknown caption; given: b.jpg#9; allowed: those of Flickr8k"),
         ("a.jpg\tb.jpg#1\t1\tgood\t3", "line 2: a rating is no number; given: good"),
-        ("a.jpg\tb.jpg#1\t1\tinf\t3", "line 2: a rating is no number; given: inf"),
     ],
 )
 def test_rows_that_do_not_fit(folder: Path, free: Free, row: str, message: str) -> None:
@@ -187,7 +186,7 @@ def test_rows_that_do_not_fit(folder: Path, free: Free, row: str, message: str) 
 
 def test_files_that_do_not_fit(folder: Path, free: Free, tmp_path: Path) -> None:
     with pytest.raises(
-        DataError, match=r"no judgements of Flickr8k here; allowed: Flickr8k.token.txt and Exp"
+        DataError, match=r"no file of Flickr8k-Expert in this folder; allowed: ExpertAnnotations"
     ):
         read_expert(free("flickr8k-expert"), folder, None)
     with pytest.raises(DataError, match="no official data set on the hub; get it from https"):
@@ -223,14 +222,6 @@ def test_files_that_do_not_fit(folder: Path, free: Free, tmp_path: Path) -> None
         (
             {"a": {"ground_truth": ["x"], "human_judgement": [{"caption": "y"}]}},
             "judgement 1: not a judgement",
-        ),
-        (
-            {"a": {"ground_truth": ["x"], "human_judgement": [{"caption": " ", "rating": 1}]}},
-            "judgement 1: an empty caption",
-        ),
-        (
-            {"a": {"ground_truth": ["x"], "human_judgement": [{"caption": "y", "rating": None}]}},
-            "judgement 1: a rating is no number; given: nothing",
         ),
         ({"a": {"ground_truth": ["x"], "human_judgement": []}}, "no judgements"),
         (

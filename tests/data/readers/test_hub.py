@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from counterfoil.data.benchmark import Card, card
-from counterfoil.data.readers import bivlc, sugarcrepe
+from counterfoil.data.readers import paired_rows, sugarcrepe
 from counterfoil.data.readers.rows import hub_rows
 from counterfoil.errors import DataError, MissingExtraError
 
@@ -36,7 +36,7 @@ def test_images_stay_in_the_librarys_files(
 ) -> None:
     folder = tmp_path / "BiVLC"
     hub_parquet(folder / "data" / "test-00000-of-00001.parquet", bivlc_columns)
-    found = bivlc.read(small.model_copy(update={"hub": str(folder)}), None, None)
+    found = paired_rows.read_bivlc(small.model_copy(update={"hub": str(folder)}), None, None)
     assert [image.read() for image in found.images[::2]] == bivlc_columns["image"]
     assert [image.read() for image in found.images[1::2]] == bivlc_columns["negative_image"]
     assert [caption.text for caption in found.captions[::2]] == bivlc_columns["caption"]
@@ -58,7 +58,7 @@ def test_offline_once_cached(
     hub_rows(small.model_copy(update={"hub": str(folder)}), ("image", "negative_image"))
     # The library keeps owner/BiVLC as owner___bi_vlc; a local folder differs by the owner alone.
     (cache / "bi_vlc").rename(cache / "imirandam___bi_vlc")
-    found = bivlc.read(small, None, None)
+    found = paired_rows.read_bivlc(small, None, None)
     assert found.images[9].read() == bivlc_columns["negative_image"][4]
 
 

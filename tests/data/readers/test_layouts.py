@@ -27,17 +27,21 @@ def _small(name: str, released: Released, **changes: Any) -> Benchmark:
     return found
 
 
-@pytest.fixture(params=LAYOUTS)
+@pytest.fixture(scope="module", params=LAYOUTS)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def released(name: str, tmp_path: Path) -> Released:
-    made = Released(tmp_path / "release")
-    made.folder.mkdir()
+@pytest.fixture(scope="module")
+def released(name: str, tmp_path_factory: pytest.TempPathFactory) -> Released:
+    made = Released(tmp_path_factory.mktemp("release"))
     LAYOUTS[name](made)
     return made
+
+
+@pytest.fixture(scope="module")
+def found(name: str, released: Released) -> Benchmark:
+    return _small(name, released)
 
 
 def _scores(found: Benchmark, right: set[tuple[str, str]]) -> np.ndarray:
@@ -50,8 +54,7 @@ def _scores(found: Benchmark, right: set[tuple[str, str]]) -> np.ndarray:
     return found.listed.collect(np.array(values))
 
 
-def test_right_pairs_are_right(name: str, released: Released) -> None:
-    found = _small(name, released)
+def test_right_pairs_are_right(released: Released, found: Benchmark) -> None:
     assert list(found.questions.ids) == released.ids
     result = evaluate(
         found, Scores(_scores(found, released.right)), scorer="truth", draws=100, interval="wilson"
@@ -65,8 +68,7 @@ def test_right_pairs_are_right(name: str, released: Released) -> None:
     assert released.counts.items() <= groups.items()
 
 
-def test_a_constant_scorer(name: str, released: Released) -> None:
-    found = _small(name, released)
+def test_a_constant_scorer(found: Benchmark) -> None:
     constant = Scores(_scores(found, set()))
     chance = by_chance(found)
     for ties, expected in ((Ties.STRICT, dict.fromkeys(chance, 0.0)), (Ties.HALF, chance)):
@@ -74,12 +76,11 @@ def test_a_constant_scorer(name: str, released: Released) -> None:
         assert {measure: each.value for measure, each in result.measures.items()} == pytest.approx(expected)
 
 
-def test_pictures_are_those_of_the_rows(name: str, released: Released) -> None:
-    found = _small(name, released)
+def test_pictures_are_those_of_the_rows(found: Benchmark) -> None:
     assert found.images_at_hand
-    for image in found.images:
-        assert image.decode().mode == "RGB"
-    assert len({image.decode().tobytes() for image in found.images}) == len(found.images)
+    pictures = [image.decode() for image in found.images]
+    assert {picture.mode for picture in pictures} == {"RGB"}
+    assert len({picture.tobytes() for picture in pictures}) == len(pictures)
 
 
 def test_a_release_of_another_size_is_refused(name: str, released: Released) -> None:

@@ -11,7 +11,7 @@ import pytest
 from counterfoil.data.answers import Scores
 from counterfoil.data.benchmark import Benchmark, Card, card
 from counterfoil.data.folder import load, save
-from counterfoil.data.readers import imagecode, long_captions
+from counterfoil.data.readers import image_choices, long_captions
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.ties import Ties
@@ -124,7 +124,7 @@ def test_both_galleries_of_negbench(tmp_path: Path) -> None:
     made = long_captions.read_negbench(card("negbench-retrieval"), tmp_path, None)
     assert [image.id for image in made.images] == ["1.jpg", "2.jpg"]
     assert made.gallery.owners.tolist() == [0, 0, 1]
-    with pytest.raises(DataError, match="no such file"):
+    with pytest.raises(DataError, match="no file of NegBench"):
         long_captions.read_negbench(card("negbench-retrieval-negated"), tmp_path, None)
     path.write_text("filepath,captions\nval/1.jpg,a cat\n")
     with pytest.raises(DataError, match=r"row 1, column 'captions': not a list of captions"):
@@ -132,7 +132,7 @@ def test_both_galleries_of_negbench(tmp_path: Path) -> None:
 
 
 def test_the_released_captions_of_imagecode(shared_data: Path) -> None:
-    made = imagecode.read(card("imagecode"), shared_data / "imagecode", None)
+    made = image_choices.read_imagecode(card("imagecode"), shared_data / "imagecode", None)
     questions = made.choices
     assert questions.shape == (2302, 10)
     assert questions.asks == "caption"
@@ -152,4 +152,4 @@ def test_the_released_captions_of_imagecode(shared_data: Path) -> None:
 def test_sets_of_imagecode_that_do_not_fit_are_named(tmp_path: Path, captions: Any) -> None:
     write(tmp_path / "valid_data.json", {"video-1": captions})
     with pytest.raises(DataError, match="'video-1': not"):
-        imagecode.read(card("imagecode"), tmp_path, None)
+        image_choices.read_imagecode(card("imagecode"), tmp_path, None)

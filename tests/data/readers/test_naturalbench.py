@@ -12,7 +12,7 @@ import pytest
 
 from counterfoil.data.answers import Outcomes, Scores
 from counterfoil.data.benchmark import card
-from counterfoil.data.readers.naturalbench import read_vqa
+from counterfoil.data.readers.caption_choices import read_naturalbench
 from counterfoil.engine.picks import question_items
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
@@ -58,7 +58,7 @@ def release(tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     pq.write_table(pa.Table.from_pylist(rows(30)), data / "train-00000-of-00001.parquet")
-    return read_vqa(card("naturalbench-vqa").model_copy(update={"size": 120}), tmp_path, None)
+    return read_naturalbench(card("naturalbench-vqa").model_copy(update={"size": 120}), tmp_path, None)
 
 
 def test_the_layout(release):
@@ -140,4 +140,4 @@ def test_bad_rows(tmp_path, change, message):
     table[2] |= change
     (tmp_path / "rows.json").write_text(json.dumps(table))
     with pytest.raises(DataError, match=message):
-        read_vqa(card("naturalbench-vqa"), tmp_path / "rows.json", None)
+        read_naturalbench(card("naturalbench-vqa"), tmp_path / "rows.json", None)

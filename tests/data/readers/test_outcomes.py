@@ -3,13 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from counterfoil.data.benchmark import card
 from counterfoil.data.readers import sugarcrepe, winoground
 from counterfoil.data.readers.outcomes import from_table
 from counterfoil.data.tables import DataTable, read_table
-from counterfoil.errors import DataError
 
 
 def test_tables_that_carry_no_questions() -> None:
@@ -17,14 +15,6 @@ def test_tables_that_carry_no_questions() -> None:
     for name in ("bivlc", "sugarcrepe", "winoground", "pairs"):
         assert from_table(card(name), scores) is None
     assert from_table(card("winoground"), DataTable({"label": ["cat", "dog"]}, "a.csv")) is None
-
-
-def test_too_few_labels_are_not_winoground() -> None:
-    table = DataTable({"label": [f"0_c{c}_i{i}" for c in (0, 1) for i in (0, 1)]}, "a.jsonl")
-    with pytest.raises(
-        DataError, match=r"a\.jsonl: not the number of questions Winoground has; given: 1; allowed: 400"
-    ):
-        from_table(card("winoground"), table)
 
 
 def test_bivlc(shared_data: Path) -> None:

@@ -84,16 +84,6 @@ def test_votes_and_choices(folder: Path) -> None:
     ("read", "rows", "message"),
     [
         (own.read_ratings, ("image,caption", "a.jpg,x"), "no column of ratings"),
-        (
-            own.read_ratings,
-            ("image,caption,rating", "a.jpg,x,good"),
-            "a rating is no number; given: good",
-        ),
-        (
-            own.read_ratings,
-            ("image,caption,rating", "a.jpg,,3"),
-            "row 1, column 'caption': an empty caption",
-        ),
         (own.read_ratings, ("image,caption,rating", "a.jpg,x,"), "no row is left"),
         (own.read_preferences, ("image,caption_a,caption_b", "a.jpg,x,y"), "no votes"),
         (

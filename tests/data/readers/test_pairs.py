@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -62,17 +61,6 @@ def test_quads(folder: Path) -> None:
     assert found.card.measures[0] == "group"
 
 
-def test_parquet_with_bytes(
-    tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
-) -> None:
-    path = hub_parquet(
-        tmp_path / "a.parquet",
-        {"image": [jpeg(1), jpeg(2), jpeg(3)], "caption": list("abc"), "negative_caption": list("def")},
-    )
-    found = own.read_pairs(PAIRS, path, None)
-    assert [image.read() for image in found.images] == [jpeg(1), jpeg(2), jpeg(3)]
-
-
 def test_a_replaced_parquet_file_is_read_anew(
     tmp_path: Path, jpeg: Callable[..., bytes], hub_parquet: Callable[..., Path]
 ) -> None:
@@ -100,13 +88,10 @@ def test_image_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
             "false_caption, foil, caption_negative, neg_caption; is 'negative' meant?",
         ),
         (("image,caption,negative_caption", "0.jpg,a,b", ",c,d"), "row 2, column 'image': no image"),
-        (("image,caption,negative_caption", "0.jpg,,b"), "row 1, column 'caption': empty text"),
         (
             ("image,caption,negative_caption,id", "0.jpg,a,b,1", "0.jpg,a,b,1"),
             "row 2, column 'id': id occurs twice; given: 1",
         ),
-        (("image,caption,negative_caption,id", "0.jpg,a,b,"), "row 1, column 'id': empty id"),
-        (("image,caption,negative_caption",), "no rows"),
     ],
 )
 def test_odd_tables(folder: Path, rows: tuple[str, ...], message: str) -> None:
@@ -133,17 +118,6 @@ def test_an_error_says_where_an_image_was_looked_for(folder: Path) -> None:
         check_at_hand(found)
     with pytest.raises(DataError, match=rf"'gone\.jpg' is not at hand; given: looked for {where}"):
         found.images[1].read()
-
-
-def test_images_that_are_none(folder: Path) -> None:
-    (folder / "broken.jpg").write_bytes(b"not an image")
-    (folder / "cut.jpg").write_bytes((folder / "0.jpg").read_bytes()[:300])
-    path = _csv(folder / "mine.csv", "image,caption,negative_caption", "broken.jpg,a,b", "cut.jpg,c,d")
-    found: Any = own.read_pairs(PAIRS, path, None)
-    with pytest.raises(DataError, match=r"broken\.jpg: not an image file"):
-        found.images[0].decode()
-    with pytest.raises(DataError, match=r"cut\.jpg: image cannot be decoded"):
-        found.images[1].decode()
 
 
 def test_data_must_be_given() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from counterfoil.data.benchmark import Benchmark, Card, card
 from counterfoil.data.forms import Search
-from counterfoil.data.readers import pmrp
+from counterfoil.data.readers import coco, pmrp
 from counterfoil.errors import DataError
 from counterfoil.metrics.class_rules import Plausible
 
@@ -91,18 +91,21 @@ def test_the_original_protocol(objects: Any, free: Free) -> None:
     assert len(found) == 18
 
 
-def test_parts_are_cut_before_images_are_left_out(half: Make, free: Free, captions_of: Make) -> None:
-    """2,000 images, the first ten without objects: parts of 990 and 1,000."""
-    made = half(2000)
+def test_parts_are_cut_before_images_are_left_out(
+    half: Make, free: Free, captions_of: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six images in parts of three, the first without an object: two and three are left."""
+    monkeypatch.setattr(coco, "PART", 3)
+    made = half(6)
     made.write("annotations/captions_val2014.json", captions_of(made))
-    shown = [[]] * 10 + [[3]] * 1990
+    shown = [[]] + [[3]] * 5
     made.write("annotations/instances_val2014.json", _instances(made, shown))
     found = pmrp.read_original_1k(free("pmrp-original-1k"), made.folder, None)
     questions = found.gallery
     assert questions.image_parts is not None
     assert questions.caption_parts is not None
-    assert np.bincount(questions.image_parts).tolist() == [990, 1000]
-    assert np.bincount(questions.caption_parts).tolist() == [4950, 5000]
+    assert np.bincount(questions.image_parts).tolist() == [2, 3]
+    assert np.bincount(questions.caption_parts).tolist() == [10, 15]
     assert np.array_equal(questions.caption_parts, questions.image_parts[questions.owners])
 
 
@@ -148,8 +151,6 @@ def test_broken_instances(objects: Any, free: Free) -> None:
     path.unlink()
     with pytest.raises(DataError, match="no instances here, which say what objects an image shows"):
         read(free("pmrp"), objects.folder, None)
-    with pytest.raises(DataError, match="get it from https://cocodataset"):
-        read(free("pmrp"), None, None)
 
 
 def _codes_by_hand(shared_data: Path) -> dict[str, frozenset[int]]:

@@ -9,8 +9,8 @@ import pytest
 
 from counterfoil.data.answers import Scores
 from counterfoil.data.benchmark import card
+from counterfoil.data.readers.image_choices import read_svo_statements
 from counterfoil.data.readers.statements import read, read_vsr
-from counterfoil.data.readers.svo_probes import read_statements
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.agreement import fleiss_kappa
@@ -79,7 +79,6 @@ def test_the_dev_split_of_vsr_only_chooses_the_threshold(vsr: Callable[..., Path
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"label": 2}, "neither true nor false"),
         ({"vote_true_validator_id": "[1,"}, "not a list of validators"),
         ({"vote_true_validator_id": 3}, "not a list of validators"),
     ],
@@ -173,7 +172,7 @@ def test_sentences_of_svo_probes_are_true_of_one_image_and_false_of_the_other(tm
         "A cat runs.,1,2,False,True,False\nA cat runs.,1,3,True,False,False\n"
         "A dog sits.,2,1,False,False,True\n"
     )
-    made = read_statements(card("svo-probes-statements"), tmp_path, None)
+    made = read_svo_statements(card("svo-probes-statements"), tmp_path, None)
     questions = made.statements
     assert questions.ids == ("0/true", "0/false", "1/false", "2/true", "2/false")
     assert questions.truth.tolist() == [True, False, False, True, False]

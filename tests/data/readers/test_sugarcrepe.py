@@ -80,22 +80,13 @@ def test_missing_files_are_named(folder: Path, small: Card) -> None:
     (folder / "add_att.json").unlink()
     with pytest.raises(DataError, match=r"file missing: add_att\.json; name one file"):
         sugarcrepe.read(small, folder, None)
-    with pytest.raises(DataError, match="no such file or folder"):
+    with pytest.raises(DataError, match="no such folder"):
         sugarcrepe.read(small, folder / "nowhere", None)
 
 
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        ({"0": {"filename": "a.jpg", "caption": "x"}}, "no column 'negative_caption'"),
-        (
-            {"0": _item("a", 0), "5": {"filename": "a.jpg", "caption": "x", "negative_caption": None}},
-            "item '5', column 'negative_caption': not a text",
-        ),
-        (
-            {"0": _item("a", 0), "1": {**_item("a", 1), "filename": 3}},
-            "item '1', column 'filename': not a text",
-        ),
         ([_item("a", 0)], "not an object keyed by item number"),
         ({"0": _item("a", 0)}, "in group 'add_obj'; given: 1; allowed: 2"),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.data.benchmark import Card, card
+from counterfoil.data.benchmark import Card
 from counterfoil.data.decoding import Sampling
 from counterfoil.data.forms import Rated
 from counterfoil.data.readers.videos import read_vatex, read_vatex_one_reference
@@ -20,24 +20,23 @@ from counterfoil.inputs.pickled import plain_pickle
 Free = Callable[[str], Card]
 
 
-def _write(folder: Path, protocol: int = 4, n: int = 4, **changes: Any) -> Path:
-    """n captions of n / 2 videos; rater r gives caption c the rating 10 r + c."""
+def _write(folder: Path, **changes: Any) -> Path:
+    """Four captions of two videos; rater r gives caption c the rating 10 r + c."""
     values: dict[str, Any] = {
-        "candidates_list": np.array([f"caption  {at} " for at in range(n)]),
-        "gts_list": np.array([[f"reference {at}.{k}" for k in range(10)] for at in range(n)]),
-        "human_scores": np.array([[10.0 * rater + at for at in range(n)] for rater in range(3)]).reshape(-1),
-        "video_ids": np.array([f"vid_{at // 2}" for at in range(n)], dtype=object),
+        "candidates_list": np.array([f"caption  {at} " for at in range(4)]),
+        "gts_list": np.array([[f"reference {at}.{k}" for k in range(10)] for at in range(4)]),
+        "human_scores": np.array([[10.0 * rater + at for at in range(4)] for rater in range(3)]).reshape(-1),
+        "video_ids": np.array([f"vid_{at // 2}" for at in range(4)], dtype=object),
         **changes,
     }
     folder.mkdir(exist_ok=True)
     for name, value in values.items():
-        (folder / f"{name}.pkl").write_bytes(pickle.dumps(value, protocol=protocol))
+        (folder / f"{name}.pkl").write_bytes(pickle.dumps(value))
     return folder
 
 
-@pytest.mark.parametrize("protocol", [0, 2, 3, 4, 5])
-def test_ratings_and_references(tmp_path: Path, free: Free, protocol: int) -> None:
-    benchmark = read_vatex(free("vatex-eval"), _write(tmp_path / "v", protocol), None)
+def test_ratings_and_references(tmp_path: Path, free: Free) -> None:
+    benchmark = read_vatex(free("vatex-eval"), _write(tmp_path / "v"), None)
     asked = benchmark.judged
     assert isinstance(asked, Rated)
     assert asked.ratings.tolist() == [[0, 10, 20], [1, 11, 21], [2, 12, 22], [3, 13, 23]]
@@ -70,15 +69,6 @@ def test_lists_are_as_good_as_arrays(tmp_path: Path, free: Free) -> None:
     assert read_vatex(free("vatex-eval"), lists, None).digest == arrays.digest
 
 
-def test_the_count_of_the_card(tmp_path: Path) -> None:
-    tenth = card("vatex-eval").model_copy(update={"size": 1800})
-    benchmark = read_vatex(tenth, _write(tmp_path / "v", n=1800), None)
-    assert len(benchmark) == 1800
-    assert len(benchmark.images) == 900
-    with pytest.raises(DataError, match="questions VATEX-EVAL has in all; given: 1,800; allowed: 18,000"):
-        read_vatex(card("vatex-eval"), tmp_path / "v", None)
-
-
 def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path: Path, free: Free) -> None:
     folder = _write(tmp_path / "v")
     (folder / "VATEX-EVAL_video_feats").mkdir()
@@ -102,10 +92,6 @@ def test_features_beside_the_pickles_and_videos_elsewhere(tmp_path: Path, free: 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"candidates_list": ["a", 5, "b", "c"]},
-            "candidates_list.pkl, row 2: a caption is no text; given: 5",
-        ),
         ({"candidates_list": ["a", " ", "b", "c"]}, "candidates_list.pkl, row 2: an empty caption"),
         ({"candidates_list": "abcd"}, "candidates_list.pkl: not a list"),
         ({"candidates_list": ["a"]}, "gts_list.pkl: not a row per candidate; given: 4; allowed: 1"),
@@ -129,8 +115,6 @@ def test_missing_files(tmp_path: Path, free: Free) -> None:
     (folder / "human_scores.pkl").unlink()
     with pytest.raises(DataError, match=r"missing: human_scores.pkl"):
         read_vatex(free("vatex-eval"), folder, None)
-    with pytest.raises(DataError, match="no official data set on the hub"):
-        read_vatex(free("vatex-eval"), None, None)
 
 
 class _Harmful:

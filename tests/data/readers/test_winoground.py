@@ -111,34 +111,6 @@ def test_tags_alone(tmp_path: Path, small: Card, columns: Columns) -> None:
     np.testing.assert_array_equal(winoground.caption_words(tmp_path), [[5, 6], [6, 6], [7, 6]])
 
 
-@pytest.mark.parametrize(
-    ("column", "cell", "message"),
-    [
-        ("collapsed_tag", "None", "row 2, column 'collapsed_tag': unknown label; given: None"),
-        ("num_main_preds", "many", "row 2, column 'num_main_preds': not a whole number; given: many"),
-        ("id", 0, "row 2, column 'id': id occurs twice; given: 0"),
-        ("caption_1", " ", "row 2, column 'caption_1': empty text"),
-        ("collapsed_tag", "Both", "not the number of questions Winoground has in group 'Relation'; given: 1"),
-    ],
-)
-def test_odd_cells_are_named(
-    tmp_path: Path,
-    small: Card,
-    columns: Columns,
-    hub_parquet: Callable[..., Path],
-    column: str,
-    cell: Any,
-    message: str,
-) -> None:
-    cells = [cell if row == 1 else old for row, old in enumerate(columns[column])]
-    if isinstance(cell, str):
-        cells = [str(each) for each in cells]
-    file = hub_parquet(tmp_path / "a.parquet", {**columns, column: cells})
-    with pytest.raises(DataError) as caught:
-        winoground.read(small, file, None)
-    assert message in str(caught.value)
-
-
 def test_real_tags(shared_data: Path) -> None:
     """Table 5 of the paper has items of exactly a visual tag, Table 1 those that contain the tag."""
     found = winoground.read(card("winoground"), shared_data / "winoground", None)

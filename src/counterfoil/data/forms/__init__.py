@@ -1,16 +1,16 @@
 """Forms of question: four families of tables of positions into a benchmark's images and captions.
 
-contrast: a right set of pairs against a wrong one (`Quad`, `Choice`, `Preference`, and `Paraphrase`, whose
-pairs are of two captions); gallery: every query against a whole gallery (`Gallery`); rated: captions with
-human ratings (`Rated`); statement: captions that are true or false of an image (`Statement`). A form holds
-no scores and knows no model. `FORMS` is the one mapping from the name in a card or a manifest to the class.
+contrast: a right set of pairs against a wrong one (`Quad`, `Choice`, and `Paraphrase`, whose pairs are of
+two captions); gallery: every query against a whole gallery (`Gallery`); judged: captions with human ratings
+(`Rated`) or votes (`Preference`); statement: captions that are true or false of an image (`Statement`). A
+form holds no scores and knows no model. `FORMS` is the one mapping from the name in a card or a manifest to
+the class.
 """
 
 from counterfoil.data.forms.base import Form, Ids, Judged, Listed
-from counterfoil.data.forms.contrast import Choice, Preference, Quad
+from counterfoil.data.forms.contrast import Choice, Paraphrase, Quad
 from counterfoil.data.forms.gallery import Gallery, Search
-from counterfoil.data.forms.paraphrase import Paraphrase
-from counterfoil.data.forms.rated import Rated
+from counterfoil.data.forms.judged import Preference, Rated
 from counterfoil.data.forms.registry import FormEntry, Forms
 from counterfoil.data.forms.statement import Statement
 

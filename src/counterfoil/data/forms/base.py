@@ -332,8 +332,8 @@ class Listed(Form):
         return self.collect(values[0])
 
     def captions_of(self, question: int) -> list[int]:
-        found: list[int] = self.slots()[0][question].tolist()
-        return found
+        captions: list[int] = self.slots()[0][question].tolist()
+        return captions
 
     def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
         captions = self.slots()[0]
@@ -353,9 +353,9 @@ class Listed(Form):
         filled = self.filled
         if filled is None:
             return values.reshape(self.shape)
-        found = np.full(self.shape, NO_CANDIDATE)
-        found[filled] = values
-        return found
+        scores = np.full(self.shape, NO_CANDIDATE)
+        scores[filled] = values
+        return scores
 
     def of_pairs(self, scores: ndarray) -> ndarray:
         """Scores of the questions as those of their pairs, in order, (pairs,): what `collect` was given."""
@@ -440,20 +440,21 @@ class Judged(Listed):
             references=self.references and self.references.renumber(caption_of),
         )
 
-    def rows(self, kept: Ids) -> dict[str, Any]:
+    def rows(self, chosen_rows: Ids) -> dict[str, Any]:
         """The chosen rows of what both forms share, for `dataclasses.replace`."""
         return {
-            "captions": self.captions[kept],
-            "images": self.images[kept],
-            "references": None if self.references is None else self.references.take(kept),
+            "captions": self.captions[chosen_rows],
+            "images": self.images[chosen_rows],
+            "references": None if self.references is None else self.references.take(chosen_rows),
         }
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
-        found = self.references
+        references = self.references
         return {
             "captions": [texts[i] for i in self.captions],
             "images": [names[i] for i in self.images],
-            "references": found and [found.counts.tolist(), [texts[i] for i in found.captions]],
+            "references": references
+            and [references.counts.tolist(), [texts[i] for i in references.captions]],
         }
 
     def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
@@ -463,13 +464,6 @@ class Judged(Listed):
             given=f"a benchmark of form '{self.form}'",
             allowed="quads, choices or a gallery",
         )
-
-
-def one_of(questions: Form, forms: type | tuple[type, ...], *, wrong: str, allowed: str, where: str) -> Any:
-    """The questions, where they are of one of the forms; raises `DataError` that says what is `wrong`."""
-    if isinstance(questions, forms):
-        return questions
-    raise DataError(wrong, where=where, given=f"a benchmark of form '{questions.form}'", allowed=allowed)
 
 
 def first_use(positions: ndarray) -> Ids:
@@ -484,8 +478,8 @@ def check_shape(name: str, array: ndarray, shape: tuple[int, ...]) -> None:
         raise DataError(f"{name} have the wrong shape", given=array.shape, allowed=str(shape))
 
 
-def _numbers(kept: Ids) -> Ids:
+def _numbers(positions: Ids) -> Ids:
     """Where each position comes to lie when only the kept ones are left, -1 for the others."""
-    found = np.full(int(kept.max(initial=-1)) + 1, -1, dtype=np.int64)
-    found[kept] = np.arange(len(kept))
-    return found
+    numbers = np.full(int(positions.max(initial=-1)) + 1, -1, dtype=np.int64)
+    numbers[positions] = np.arange(len(positions))
+    return numbers

@@ -1,45 +1,32 @@
-"""Contrasts: a right set of pairs against a wrong one, and a value per question.
+"""Contrasts: a right set of pairs against a wrong one, and a value per question (`Quad`, `Choice`).
 
-`Quad` and `Choice` ask about pairs that their makers know to be right, `Preference` about two captions of
-which people preferred one.
+`Paraphrase` compares captions with each other: two mean the same, and one does not.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy import ndarray
-from numpy.typing import NDArray
-from pydantic import Field
 
-from counterfoil.data.forms.base import CaptionCandidates, Ids, Judged, Listed, Mask, check_shape
+from counterfoil.data.forms.base import CaptionCandidates, Ids, Listed, Mask, check_shape, first_use
 from counterfoil.data.forms.release import (
     CONTRAST_TASKS,
     FormRelease,
     ReleaseColumn,
     ReleaseKind,
-    number_column,
     question_table,
-    reference_columns,
 )
 from counterfoil.data.forms.tables import (
     POSITION,
     QUESTIONS,
-    REFERENCES,
-    REFERENCES_SCHEMA,
-    Count,
     Facts,
     Positive,
     cells,
-    numbers,
     positions,
     questions_schema,
-    read_references,
-    references_table,
 )
-from counterfoil.data.references import References, check_references
 from counterfoil.errors import DataError
 from counterfoil.inputs.columns import ColumnSchema, Schema
 
@@ -47,23 +34,12 @@ from counterfoil.inputs.columns import ColumnSchema, Schema
 #: that any two questions share are too many to go through.
 MOST_APART = 10
 
-_CANDIDATES = "candidates.parquet"
-
 
 class _ChoiceFacts(Facts):
     """How many of the candidates are right, and what the query is."""
 
     correct: Positive
     asks: Literal["image", "caption"]
-
-
-class _PreferenceFacts(Facts):
-    """How references are drawn."""
-
-    sample: Positive | None
-    draws: Annotated[int, Field(ge=1, le=10_000)]
-    seed: Count
-    references: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,8 +220,8 @@ class Choice(Listed):
     @property
     def counts(self) -> Ids:
         """(n,) how many candidates each question has."""
-        found: Ids = (self.candidates >= 0).sum(axis=1)
-        return found
+        per_question: Ids = (self.candidates >= 0).sum(axis=1)
+        return per_question
 
     @property
     def filled(self) -> Mask | None:
@@ -332,8 +308,8 @@ class Choice(Listed):
                 columns[f"image_{at}"] = ReleaseColumn("image", candidates[:, at], f"An image that {what}.")
         table = question_table(self.ids, columns, self.groupings, about=f"A choice among {k} {other}s.")
         fit = "the first one fits" if correct == 1 else f"the first {correct} fit"
-        said = f"Each question holds one {asks} and {k} {other}s, of which {fit}."
-        return FormRelease((table,), said, CONTRAST_TASKS, {"asks": asks, "correct": correct})
+        sentence = f"Each question holds one {asks} and {k} {other}s, of which {fit}."
+        return FormRelease((table,), sentence, CONTRAST_TASKS, {"asks": asks, "correct": correct})
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
         columns = {"query": pa.array(self.query)} | cells("candidate_", self.candidates, filled=self.filled)
@@ -350,264 +326,102 @@ class Choice(Listed):
         }
 
 
+#: The captions of each score: the paraphrases, then each of them with the third caption.
+_SIDES = np.array([[0, 0, 1], [1, 2, 2]])
+
+
 @dataclass(frozen=True, eq=False)
-class Preference(Judged):
-    """Two candidates for one image or video, and how many people preferred each.
+class Paraphrase(Listed):
+    """Three captions, the first two of one meaning: are these two more alike than any other two?
 
-    `votes` is (n, 2), not negative. Each candidate is one caption or several sentences, each of its own image
-    (a segment of the video): `captions` and `images` are (rows,) positions, row r belongs to candidate
-    `sides[r]` (0 or 1) of question `owners[r]`, and a candidate's score is the mean over its rows. Rows lie
-    in the order of questions and sides. `references` has an entry per row.
-
-    `label` is the preferred one, (n,) 0 or 1: that of more votes; where both have as many it was drawn, once,
-    when the benchmark was read. With `sample`, metrics that read references get that many of each row, in
-    `draws` draws from `seed`, and a measure is the mean over the draws (Pascal-50S: 5 of 48, 5 times).
+    `captions` is (n, 3) positions. `images` is (n,): the image that the captions were written of, which no
+    scorer looks at; questions of one image depend on each other, and pages show it.
     """
 
-    owners: Ids = field(kw_only=True)
-    sides: Ids = field(kw_only=True)
-    votes: NDArray[np.float64] = field(kw_only=True)
-    label: Ids = field(kw_only=True)
-    sample: int | None = field(default=None, kw_only=True)
-    draws: int = field(default=1, kw_only=True)
-    seed: int = field(default=0, kw_only=True)
+    captions: Ids = field(kw_only=True)
+    images: Ids = field(kw_only=True)
 
-    form: ClassVar[str] = "preference"
-    given: ClassVar[tuple[str, ...]] = ("choice_scores", "drawn_scores", "choice_outcome")
+    form: ClassVar[str] = "paraphrase"
+    given: ClassVar[tuple[str, ...]] = ("choice_scores", "choice_outcome")
     given_as: ClassVar[str] = (
-        "the scores of two candidates: columns s0 and s1 (a and b), or rows of id, side (0 or 1) "
-        "and score; or right and wrong per question"
+        "similarities: columns s0 (of both paraphrases), s1 and s2 (of each with the other caption), or "
+        "right and wrong per question"
     )
-    known: ClassVar[type[Facts]] = _PreferenceFacts
     schemas: ClassVar[Mapping[str, Schema]] = {
         QUESTIONS: questions_schema(
-            {
-                "label": ColumnSchema("whole", low=0, high=1),
-                "votes_0": ColumnSchema("real", low=0),
-                "votes_1": ColumnSchema("real", low=0),
-            }
-        ),
-        _CANDIDATES: Schema(
-            {
-                "question": POSITION,
-                "side": ColumnSchema("whole", low=0, high=1),
-                "caption": POSITION,
-                "image": POSITION,
-            }
-        ),
-        REFERENCES: REFERENCES_SCHEMA,
-    }
-
-    @classmethod
-    def between(
-        cls,
-        ids: tuple[str, ...],
-        captions: Ids,
-        images: Ids,
-        votes: NDArray[np.float64],
-        label: Ids,
-        **more: object,
-    ) -> "Preference":
-        """Questions whose candidates are single captions of one image: `captions` (n, 2), `images` (n,).
-
-        References, where given, have an entry per question, shared by both candidates.
-        """
-        n = len(ids)
-        check_shape("captions", captions, (n, 2))
-        found = more.pop("references", None)
-        return cls(
-            ids,
-            captions=captions.reshape(-1),
-            images=np.repeat(images, 2),
-            owners=np.repeat(np.arange(n), 2),
-            sides=np.tile(np.array([0, 1]), n),
-            votes=votes,
-            label=label,
-            references=found.take(np.repeat(np.arange(n), 2)) if isinstance(found, References) else None,
-            **more,  # type: ignore[arg-type]
+            {"image": POSITION, **{f"caption_{slot}": POSITION for slot in (0, 1, 2)}}
         )
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        n, rows = len(self.ids), len(self.captions)
-        check_shape("votes", self.votes, (n, 2))
-        check_shape("labels", self.label, (n,))
-        for name, column in (("images", self.images), ("owners", self.owners), ("sides", self.sides)):
-            check_shape(name, column, (rows,))
-        if not (np.isfinite(self.votes).all() and (self.votes >= 0).all()):
-            raise DataError("votes are not counts", allowed="finite numbers, 0 or more")
-        ahead = np.sign(self.votes[:, 1] - self.votes[:, 0])
-        wrong = np.flatnonzero(((ahead > 0) & (self.label != 1)) | ((ahead < 0) & (self.label != 0)))
-        if len(wrong):
-            raise DataError("the label is not that of more votes", where=f"question '{self.ids[wrong[0]]}'")
-        place = self.owners * 2 + self.sides
-        if np.any(np.diff(place) < 0) or not np.array_equal(np.unique(place), np.arange(2 * n)):
-            raise DataError(
-                "the rows of the candidates are not in order, or a candidate has none",
-                allowed="every question's first candidate, then its second",
-            )
-        check_references(self.references, rows)
+        check_shape("captions", self.captions, (len(self), 3))
+        check_shape("images", self.images, (len(self),))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of its scores, (n, 2); a metric that draws references gives (n, 2, draws)."""
-        return (len(self), 2)
-
-    def opinions(self) -> tuple[Literal["votes", "ratings"], NDArray[np.float64]]:
-        """The votes for each candidate."""
-        return "votes", self.votes
-
-    def caption_candidates(self) -> CaptionCandidates:
-        """Both candidates; of several sentences each is a row."""
-        return CaptionCandidates(
-            question=self.owners,
-            caption=self.captions,
-            truth=(self.sides == self.label[self.owners]).astype(float),
-            row_of=np.arange(len(self.owners)),
-        )
-
-    def has_shape(self, shape: tuple[int, ...]) -> bool:
-        """Whether scores of this shape answer the questions, once or once per draw of references."""
-        return (shape[:2] if len(shape) == 3 else shape) == self.shape
+        """The shape of its scores, (n, 3): of captions 0 and 1, 0 and 2, 1 and 2."""
+        return (len(self), 3)
 
     @property
-    def rows_of(self) -> Ids:
-        """(rows,) the question that each row belongs to."""
-        return self.owners
+    def true_captions(self) -> int:
+        """The paraphrases."""
+        return 2
 
-    def at_hand(
-        self, texts: NDArray[np.bool_], sources: NDArray[np.bool_], *, where: str
-    ) -> NDArray[np.bool_]:
-        lacking = ~(texts[self.captions] & sources[self.images])
-        found: Mask = np.bincount(self.owners, weights=lacking, minlength=len(self)) == 0
-        return found
+    def pairs(self) -> tuple[Ids, Ids]:
+        """None: no caption is compared with an image."""
+        none = np.empty(0, dtype=np.int64)
+        return none, none
 
-    def caption_means(self, values: NDArray[np.float64], *, where: str) -> NDArray[np.float64]:
-        sums = np.bincount(self.owners, weights=values[self.captions], minlength=len(self))
-        return sums / np.bincount(self.owners, minlength=len(self))
-
-    def collect(self, values: ndarray) -> ndarray:
-        """Scores of rows, (rows,), as those of candidates, (n, 2): the mean over a candidate's sentences."""
-        place = self.owners * 2 + self.sides
-        sums = np.bincount(place, weights=values, minlength=2 * len(self))
-        return (sums / np.bincount(place, minlength=2 * len(self))).reshape(len(self), 2)
-
-    @property
-    def loads(self) -> Ids:
-        """The side of each row: no document of the other candidate counts."""
-        return self.sides
-
-    def collect_draws(self, values: Sequence[ndarray]) -> ndarray:
-        """As `collect`; where references are drawn (n, 2, draws)."""
-        found = [self.collect(each) for each in values]
-        return found[0] if self.sample is None else np.stack(found, axis=2)
-
-    def drawn(self) -> tuple[References, ...]:
-        if self.references is None:
-            return ()
-        if self.sample is None:
-            return (self.references,)
-        # Both candidates of a question see the same references, so questions draw and not rows.
-        first = np.flatnonzero(np.diff(self.owners, prepend=-1))
-        rng = np.random.default_rng(self.seed)
-        if np.any(self.references.counts != self.references.counts[first][self.owners]):
-            raise DataError("references are drawn where both candidates share them")
-        own = self.references.take(first)
-        return tuple(own.sample(self.sample, rng).take(self.owners) for _ in range(self.draws))
+    def text_pairs(self) -> tuple[Ids, Ids]:
+        """The captions of each score, both (n, 3)."""
+        first, second = self.captions[:, _SIDES[0]], self.captions[:, _SIDES[1]]
+        return first, second
 
     def slots(self) -> tuple[Ids, Ids]:
-        """The sentences of both candidates and their images, -1 behind the last."""
-        images, captions = self.about()
-        return captions, images
-
-    @property
-    def single(self) -> bool:
-        """Whether every candidate is one caption."""
-        return len(self.captions) == 2 * len(self)
-
-    def captions_of(self, question: int) -> list[int]:
-        """None: the captions alone do not say which candidate is preferred."""
-        return []
+        """The three captions and the image."""
+        return self.captions, self.images[:, None]
 
     def about(self) -> tuple[Ids, Ids]:
-        """The images and the captions of both candidates."""
-        nth = np.arange(len(self.owners)) - np.searchsorted(self.owners, self.owners)
-        both = np.full((2, len(self), int(nth.max()) + 1), -1, dtype=np.int64)
-        both[:, self.owners, nth] = self.images, self.captions
-        return both[0], both[1]
+        """The image and the three captions."""
+        return self.images[:, None], self.captions
 
-    def select(self, rows: Ids) -> "Preference":
+    def used(self) -> tuple[Ids, Ids]:
+        """The captions; no image."""
+        return first_use(self.captions), np.empty(0, dtype=np.int64)
+
+    def mentioned(self) -> tuple[Ids, Ids]:
+        return np.unique(self.captions), np.unique(self.images)
+
+    def at_hand(self, texts: Mask, sources: Mask, *, where: str) -> Mask:
+        return np.asarray(texts[self.captions].all(axis=1))
+
+    def select(self, rows: Ids) -> "Paraphrase":
         """The chosen questions."""
-        starts = np.searchsorted(self.owners, np.arange(len(self) + 1))
-        of_rows = [np.arange(starts[row], starts[row + 1]) for row in rows]
-        kept = np.concatenate([*of_rows, np.empty(0, np.int64)])
-        return replace(
-            self,
-            **self.chosen(rows),
-            **self.rows(kept),
-            owners=np.repeat(np.arange(len(rows)), [len(part) for part in of_rows]),
-            sides=self.sides[kept],
-            votes=self.votes[rows],
-            label=self.label[rows],
-        )
+        return replace(self, **self.chosen(rows), captions=self.captions[rows], images=self.images[rows])
+
+    def renumber(self, caption_of: Ids, image_of: Ids) -> "Paraphrase":
+        """The same questions where caption c and image i are now at `caption_of[c]` and `image_of[i]`."""
+        return replace(self, captions=caption_of[self.captions], images=image_of[self.images])
 
     def digest_facts(self, texts: Sequence[object], names: Sequence[object]) -> dict[str, object]:
         return {
-            **super().digest_facts(texts, names),
-            "owners": self.owners.tolist(),
-            "sides": self.sides.tolist(),
-            "votes": self.votes.tolist(),
-            "label": self.label.tolist(),
-            "draws": [self.sample, self.draws, self.seed],
+            "captions": [texts[i] for i in self.captions.reshape(-1).tolist()],
+            "images": [names[i] for i in self.images.tolist()],
         }
 
-    def release(self) -> FormRelease:
-        """A row per pair of captions with the votes for each.
-
-        Raises `DataError` for candidates of several sentences.
-        """
-        if not self.single:
-            raise DataError(
-                "candidates of several sentences cannot be published",
-                allowed="preferences between two captions of one image",
-            )
-        sides = self.captions.reshape(-1, 2)
-        columns = {
-            "image": ReleaseColumn("image", self.images[::2], "The image."),
-            "caption_a": ReleaseColumn("caption", sides[:, 0], "The first caption."),
-            "caption_b": ReleaseColumn("caption", sides[:, 1], "The second caption."),
-            "votes_a": number_column(self.votes[:, 0], "How many people preferred the first."),
-            "votes_b": number_column(self.votes[:, 1], "How many people preferred the second."),
-        }
-        columns |= reference_columns(self.references, np.arange(0, 2 * len(self), 2))
-        table = question_table(self.ids, columns, self.groupings, about="Two captions with votes.")
-        asks = "Each question holds two captions of one image, and how many people preferred each."
-        return FormRelease((table,), asks, ("image-to-text",))
+    def training_rows(self, *, where: str) -> tuple[Ids | None, dict[str, Ids]]:
+        raise DataError(
+            "captions that are compared with each other are no training set",
+            where=where,
+            given=f"a benchmark of form '{self.form}'",
+            allowed="quads, choices or a gallery",
+        )
 
     def columns(self) -> tuple[dict[str, pa.Array], dict[str, Any], dict[str, pa.Table]]:
-        rows = {
-            "question": pa.array(self.owners),
-            "side": pa.array(self.sides),
-            "caption": pa.array(self.captions),
-            "image": pa.array(self.images),
-        }
-        facts = {"sample": self.sample, "draws": self.draws, "seed": self.seed}
-        return (
-            {"label": pa.array(self.label)} | cells("votes_", self.votes),
-            {**facts, "references": self.references is not None},
-            {_CANDIDATES: pa.table(rows), REFERENCES: references_table(self.references)},
-        )
+        return {"image": pa.array(self.images)} | cells("caption_", self.captions), {}, {}
 
     @classmethod
     def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
-        table, rows = tables[QUESTIONS], tables[_CANDIDATES]
-        return {
-            "captions": rows.column("caption").to_numpy(),
-            "images": rows.column("image").to_numpy(),
-            "owners": rows.column("question").to_numpy(),
-            "sides": rows.column("side").to_numpy(),
-            "votes": numbers(table, "votes_"),
-            "label": table.column("label").to_numpy(),
-            "references": read_references(tables[REFERENCES], len(rows), facts),
-            **{name: facts[name] for name in ("sample", "draws", "seed")},
-        }
+        table = tables[QUESTIONS]
+        return {"captions": positions(table, "caption_"), "images": table.column("image").to_numpy()}

@@ -93,11 +93,15 @@ class Search:
 
     def digest_facts(self) -> list[object]:
         """Queries and what is right for them."""
-        found = self.positives
-        if isinstance(found, Positives):
-            return [array.tolist() for array in (self.queries, found.starts, found.items, found.gains)]
-        codes = [np.packbits(c, axis=1).tobytes().hex() for c in (found.query_codes, found.item_codes)]
-        return [self.queries.tolist(), *codes, list(found.thresholds), found.cap]
+        positives = self.positives
+        if isinstance(positives, Positives):
+            return [
+                array.tolist() for array in (self.queries, positives.starts, positives.items, positives.gains)
+            ]
+        codes = [
+            np.packbits(c, axis=1).tobytes().hex() for c in (positives.query_codes, positives.item_codes)
+        ]
+        return [self.queries.tolist(), *codes, list(positives.thresholds), positives.cap]
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,16 +330,16 @@ class Gallery(Form):
             ("i2t", self.i2t, captions, 0, n),
             ("t2i", self.t2i, images, len(self.i2t), 0),
         ):
-            found: Any = search.positives
+            positives: Any = search.positives
             if not search.ruled:
-                held = np.where(found.items < 0, -1, found.items + offset)
-                right.append((found.queries + first, held, found.gains))
+                held = np.where(positives.items < 0, -1, positives.items + offset)
+                right.append((positives.queries + first, held, positives.gains))
                 continue
-            facts[name] = {"thresholds": list(found.thresholds), "cap": found.cap}
-            classes = [np.flatnonzero(code).tolist() for code in found.item_codes]
+            facts[name] = {"thresholds": list(positives.thresholds), "cap": positives.cap}
+            classes = [np.flatnonzero(code).tolist() for code in positives.item_codes]
             about = "Numbers of the classes of object; items match whose sets differ in few enough."
             items["classes"] = ReleaseColumn("value", pa.array(classes, pa.list_(pa.int64())), about)
-        asked = np.concatenate([self.i2t.queries, self.t2i.queries + n])
+        query_items = np.concatenate([self.i2t.queries, self.t2i.queries + n])
         directions = ["i2t" if direction == 0 else "t2i" for direction in self.directions]
         queries = question_table(
             self.ids,
@@ -343,7 +347,7 @@ class Gallery(Form):
                 "direction": text_column(
                     directions, "i2t: an image among all captions; t2i: the other way round."
                 ),
-                "query_id": ReleaseColumn("item", asked, "The name of the image or caption that asks."),
+                "query_id": ReleaseColumn("item", query_items, "The name of the image or caption that asks."),
             },
             self.groupings,
             about="Queries of both directions.",
@@ -381,32 +385,32 @@ class Gallery(Form):
 
     @classmethod
     def fields(cls, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]) -> dict[str, Any]:
-        asked, members, listed = tables[QUESTIONS], tables[_MEMBERS], tables[_POSITIVES]
+        queries, members, listed = tables[QUESTIONS], tables[_MEMBERS], tables[_POSITIVES]
         kinds = members.column("kind").to_pylist()
         n = kinds.count("image")
         if kinds != ["image"] * n + ["caption"] * (len(kinds) - n):
             raise DataError("the members are not images first, then captions")
         asked_for = facts["i2t"]["queries"] + facts["t2i"]["queries"]
-        if asked_for != len(asked):
+        if asked_for != len(queries):
             raise DataError(
-                "not as many queries as the manifest says", given=len(asked), allowed=str(asked_for)
+                "not as many queries as the manifest says", given=len(queries), allowed=str(asked_for)
             )
         owner = _whole(members, "owner")
         part = _whole(members, "part")
-        member_codes, query_codes = (table.column("code").to_pylist() for table in (members, asked))
-        query = _whole(asked, "query")
+        member_codes, query_codes = (table.column("code").to_pylist() for table in (members, queries))
+        query = _whole(queries, "query")
         question, item = _whole(listed, "question"), _whole(listed, "item")
-        check_order("right answers", question, len(asked))
+        check_order("right answers", question, len(queries))
         gain = listed.column("gain").to_numpy().astype(np.float64)
         searches = []
         first = 0
         for name, codes in (("i2t", member_codes[n:]), ("t2i", member_codes[:n])):
             last = first + facts[name]["queries"]
             rule = facts[name].get("plausible")
-            found: Positives | Plausible
+            positives: Positives | Plausible
             if rule is not None:
                 classes = rule["classes"]
-                found = Plausible(
+                positives = Plausible(
                     unpacked(query_codes[first:last], classes),
                     unpacked(codes, classes),
                     tuple(rule["thresholds"]),
@@ -416,8 +420,8 @@ class Gallery(Form):
                 mine = (question >= first) & (question < last)
                 counts = np.bincount(question[mine] - first, minlength=last - first)
                 starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-                found = Positives(starts, item[mine], gain[mine]).checked(where=name)
-            searches.append(Search(query[first:last], found))
+                positives = Positives(starts, item[mine], gain[mine]).checked(where=name)
+            searches.append(Search(query[first:last], positives))
             first = last
         has_parts = bool(len(part)) and bool((part >= 0).all())
         return {
@@ -438,16 +442,18 @@ def _check_search(kind: str, search: Search, queries: int, items: int) -> None:
         raise DataError(f"a query is no {kind}", given=int(strange[0]), allowed=f"0 to {queries - 1}")
     if len(np.unique(positions)) != len(positions):
         raise DataError(f"an {kind} is a query twice" if kind == "image" else "a caption is a query twice")
-    found = search.positives
-    if isinstance(found, Plausible):
-        check_shape(f"codes of {kind} queries", found.query_codes, (len(search), found.item_codes.shape[1]))
-        check_shape("codes of items", found.item_codes, (items, found.item_codes.shape[1]))
-        return
-    if len(found.counts) != len(search):
-        raise DataError(
-            "not a row of right answers per query", given=len(found.counts), allowed=str(len(search))
+    positives = search.positives
+    if isinstance(positives, Plausible):
+        check_shape(
+            f"codes of {kind} queries", positives.query_codes, (len(search), positives.item_codes.shape[1])
         )
-    strange = found.items[(found.items < -1) | (found.items >= items)]
+        check_shape("codes of items", positives.item_codes, (items, positives.item_codes.shape[1]))
+        return
+    if len(positives.counts) != len(search):
+        raise DataError(
+            "not a row of right answers per query", given=len(positives.counts), allowed=str(len(search))
+        )
+    strange = positives.items[(positives.items < -1) | (positives.items >= items)]
     if len(strange):
         raise DataError(
             "a right answer is outside the gallery",
@@ -461,21 +467,21 @@ def _check_parts(name: str, search: Search, of_query: Ids, of_item: Ids) -> None
     if isinstance(search.positives, Plausible):
         return
     present = search.positives.items >= 0
-    asked = of_query[search.queries][search.positives.queries[present]]
-    if (of_item[search.positives.items[present]] != asked).any():
+    part_of_query = of_query[search.queries][search.positives.queries[present]]
+    if (of_item[search.positives.items[present]] != part_of_query).any():
         raise DataError(f"a right answer of {name} lies in another part of the gallery than its query")
 
 
 def _facts(search: Search) -> dict[str, Any]:
-    found: dict[str, Any] = {"queries": len(search)}
+    facts: dict[str, Any] = {"queries": len(search)}
     if isinstance(search.positives, Plausible):
         rule = search.positives
-        found["plausible"] = {
+        facts["plausible"] = {
             "classes": rule.item_codes.shape[1],
             "thresholds": list(rule.thresholds),
             "cap": rule.cap,
         }
-    return found
+    return facts
 
 
 def _codes(search: Search, which: str, rows: int) -> list[bytes | None]:

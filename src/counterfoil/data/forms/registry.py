@@ -62,8 +62,8 @@ class Forms(Mapping[str, T]):
             known = self.own[name] = resolve(known)()
         if known is not None:
             return known
-        found: T = resolve(getattr(ENTRIES[name], self._part))
-        return found
+        loaded: T = resolve(getattr(ENTRIES[name], self._part))
+        return loaded
 
     def __contains__(self, name: object) -> bool:
         return name in self.own or name in ENTRIES
@@ -80,7 +80,7 @@ def _known(name: str) -> str:
     """The name of a form, as pydantic checks it."""
     if name in OWN or name in ENTRIES:
         return name
-    *others, last = (repr(each) for each in dict.fromkeys((*OWN, *ENTRIES)))
+    *others, last = (repr(form) for form in dict.fromkeys((*OWN, *ENTRIES)))
     raise PydanticCustomError("form", f"Input should be {', '.join(others)} or {last}")
 
 

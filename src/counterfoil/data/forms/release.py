@@ -127,13 +127,13 @@ def question_table(
     A grouping is a column of its own name, `group_NAME` where the name is taken or no plain word; a question
     in no group has null there.
     """
-    found = {"id": text_column(list(ids), "The id of the question."), **columns}
+    all_columns = {"id": text_column(list(ids), "The id of the question."), **columns}
     for grouping, labels in groupings.items():
-        plain = grouping.isidentifier() and grouping.lower() not in {each.lower() for each in found}
-        found[grouping if plain else f"group_{grouping}"] = text_column(
+        plain = grouping.isidentifier() and grouping.lower() not in {column.lower() for column in all_columns}
+        all_columns[grouping if plain else f"group_{grouping}"] = text_column(
             [label or None for label in labels], f"The group of the question by '{grouping}'."
         )
-    return ReleaseTable(name, about, found, questions=True)
+    return ReleaseTable(name, about, all_columns, questions=True)
 
 
 CONTRAST_TASKS = ("image-text-to-text", "zero-shot-image-classification")

@@ -81,8 +81,8 @@ def numbers(table: pa.Table, prefix: str) -> NDArray[np.float64]:
 
 def references_table(references: References | None) -> pa.Table:
     """References, a row for each."""
-    found = references or References.of([])
-    return pa.table({"row": pa.array(found.rows), "caption": pa.array(found.captions)})
+    listed = references or References.of([])
+    return pa.table({"row": pa.array(listed.rows), "caption": pa.array(listed.captions)})
 
 
 def read_references(table: pa.Table, rows: int, facts: Mapping[str, Any]) -> References | None:

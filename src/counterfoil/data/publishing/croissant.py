@@ -77,7 +77,7 @@ def croissant(
         "description": description,
         "license": about.licence.url,
         "url": about.url_of(card, name),
-        "creator": [{"@type": "sc:Organization", "name": each} for each in about.creators_of(card)],
+        "creator": [{"@type": "sc:Organization", "name": creator} for creator in about.creators_of(card)],
         "datePublished": about.date_of(card),
         "version": about.version,
         **({"inLanguage": about.language} if about.language else {}),
@@ -91,45 +91,45 @@ def croissant(
 
 
 def _responsible(card: Card, about: Publication) -> dict[str, Any]:
-    made = about.provenance
-    found = {
-        "rai:dataLimitations": [*card.pitfalls, *made.limits],
-        "rai:dataUseCases": list(made.uses),
-        "rai:dataCollection": made.method,
-        "rai:annotatorDemographics": list(made.people),
+    provenance = about.provenance
+    facts = {
+        "rai:dataLimitations": [*card.pitfalls, *provenance.limits],
+        "rai:dataUseCases": list(provenance.uses),
+        "rai:dataCollection": provenance.method,
+        "rai:annotatorDemographics": list(provenance.people),
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in facts.items() if value}
 
 
 def _provenance(about: Publication) -> dict[str, Any]:
-    made = about.provenance
-    found: dict[str, Any] = {}
-    if made.sources:
-        found["prov:wasDerivedFrom"] = [
+    provenance = about.provenance
+    facts: dict[str, Any] = {}
+    if provenance.sources:
+        facts["prov:wasDerivedFrom"] = [
             {
                 "@type": "prov:Entity",
-                "prov:label": each.name,
-                **({"license": each.licence} if each.licence else {}),
-                **({"url": each.url} if each.url else {}),
+                "prov:label": entry.name,
+                **({"license": entry.licence} if entry.licence else {}),
+                **({"url": entry.url} if entry.url else {}),
             }
-            for each in made.sources
+            for entry in provenance.sources
         ]
-    if made.steps:
-        found["prov:wasGeneratedBy"] = [
+    if provenance.steps:
+        facts["prov:wasGeneratedBy"] = [
             {
                 "@type": "prov:Activity",
-                "prov:label": f"{each.name}: {each.summary}" if each.summary else each.name,
+                "prov:label": f"{entry.name}: {entry.summary}" if entry.summary else entry.name,
             }
-            for each in made.steps
+            for entry in provenance.steps
         ]
-    return found
+    return facts
 
 
 def _distribution(
     files: Sequence[WrittenFile], digests: Mapping[str, str], several: set[str], base: str
 ) -> list[dict[str, Any]]:
     """A file object per Parquet file; where a table has several, also a set of them."""
-    found: list[dict[str, Any]] = [
+    objects: list[dict[str, Any]] = [
         {
             "@type": "cr:FileObject",
             "@id": file.path,
@@ -142,11 +142,11 @@ def _distribution(
     ]
     if base and several:
         repository = {"contentUrl": base, "encodingFormat": "git+https", "sha256": _NO_DIGEST}
-        found.append({"@type": "cr:FileObject", "@id": "repository", "name": "repository", **repository})
+        objects.append({"@type": "cr:FileObject", "@id": "repository", "name": "repository", **repository})
     for table in dict.fromkeys(file.table for file in files):
         if table in several:
             folders = {file.path.rpartition("/")[0] for file in files if file.table == table}
-            found.append(
+            objects.append(
                 {
                     "@type": "cr:FileSet",
                     "@id": f"files-of-{table}",
@@ -156,7 +156,7 @@ def _distribution(
                     "includes": f"{folders.pop()}/*.parquet",
                 }
             )
-    return found
+    return objects
 
 
 def _splits(names: Sequence[str]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _records(table: ReleaseTable, files: Sequence[WrittenFile], several: set[str
     fields = [_field(table, name, column, source) for name, column in table.columns.items()]
     if table.divided and "split" not in table.columns:
         fields.append(_split_field(table.name, source))
-    found: dict[str, Any] = {
+    records: dict[str, Any] = {
         "@type": "cr:RecordSet",
         "@id": table.name,
         "name": table.name,
@@ -194,15 +194,15 @@ def _records(table: ReleaseTable, files: Sequence[WrittenFile], several: set[str
         "field": fields,
     }
     if "id" in table.columns:
-        found["key"] = {"@id": f"{table.name}/id"}
-    return found
+        records["key"] = {"@id": f"{table.name}/id"}
+    return records
 
 
 def _field(
     table: ReleaseTable, name: str, column: ReleaseColumn, source: Mapping[str, Any]
 ) -> dict[str, Any]:
     extract: dict[str, Any] = {**source, "extract": {"column": name}}
-    found: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "@type": "cr:Field",
         "@id": _id(table, name),
         "name": name,
@@ -211,17 +211,17 @@ def _field(
     kind = column.values.type if column.kind == "value" else None
     listed = column.kind == "captions" or (kind is not None and pa.types.is_list(kind))
     if column.kind in ("image", "video"):
-        found["dataType"] = f"sc:{column.kind.capitalize()}Object"
+        entry["dataType"] = f"sc:{column.kind.capitalize()}Object"
         extract["transform"] = {"jsonPath": "bytes"}
     else:
-        found["dataType"] = _TYPES[str(kind.value_type if listed and kind is not None else kind or "string")]
+        entry["dataType"] = _TYPES[str(kind.value_type if listed and kind is not None else kind or "string")]
     if listed:
-        found |= {"isArray": True, "arrayShape": "-1"}
-    found["source"] = extract
+        entry |= {"isArray": True, "arrayShape": "-1"}
+    entry["source"] = extract
     annotations = [_annotation(table, name, role, source) for role in _ROLES if name + role in table.columns]
     if annotations:
-        found["annotation"] = annotations
-    return found
+        entry["annotation"] = annotations
+    return entry
 
 
 def _annotation(table: ReleaseTable, name: str, role: str, source: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,7 +268,7 @@ def _id(table: ReleaseTable, name: str) -> str:
 
     Columns whose names differ in others alone are numbered.
     """
-    plain = [re.sub(r"[^A-Za-z0-9_.-]", "_", each) for each in table.columns]
+    plain = [re.sub(r"[^A-Za-z0-9_.-]", "_", column) for column in table.columns]
     at = list(table.columns).index(name)
     twice = plain.count(plain[at]) > 1
     return f"{table.name}/{plain[at]}{f'.{at}' if twice else ''}"

@@ -41,13 +41,24 @@ def dataset_card(
         "## Process",
         *_process(benchmark, about),
         "## People",
-        *_people(benchmark, about),
+        *_bullets(
+            _people(benchmark, about),
+            "Nothing is recorded of the people who wrote captions, checked questions or are seen in images.",
+        ),
         "## Licences",
         *_licences(benchmark, about),
         "## Known limits",
-        *_limits(benchmark, about),
+        *_bullets(
+            [*card.pitfalls, *about.provenance.limits],
+            "Nobody has recorded any, which does not mean that there are none. `counterfoil audit` looks",
+            "for answers that captions give away, for duplicates and for leakage.",
+        ),
         "## Intended use",
-        *_uses(about),
+        *_bullets(
+            about.provenance.uses,
+            "Measuring models that compare images and captions. A model that was trained on these questions",
+            "cannot be measured with them.",
+        ),
         "## How it is read",
         *_reading(release, files, about),
     ]
@@ -83,6 +94,7 @@ def _header(
         table.name: list(dict.fromkeys(f.split for f in files if f.table == table.name))
         for table in release.tables
     }
+    folders = {(file.table, file.split): file.path.rpartition("/")[0] for file in files}
     main = max(len(table) for table in release.tables)
     size = _SIZE_NAMES[sum(main >= most for most in _SIZES)]
     return {
@@ -98,7 +110,7 @@ def _header(
                 "config_name": table.name,
                 **({"default": True} if at == 0 and len(release.tables) > 1 else {}),
                 "data_files": [
-                    {"split": split, "path": _pattern(files, table.name, split)}
+                    {"split": split, "path": f"{folders[table.name, split]}/{split}-*"}
                     for split in splits[table.name]
                 ],
             }
@@ -106,11 +118,6 @@ def _header(
         ],
         "dataset_info": [_info(table, splits[table.name], files, sizes) for table in release.tables],
     }
-
-
-def _pattern(files: Sequence[WrittenFile], table: str, split: str) -> str:
-    path = next(file.path for file in files if (file.table, file.split) == (table, split))
-    return f"{path.rpartition('/')[0]}/{split}-*"
 
 
 def _info(
@@ -143,10 +150,10 @@ def _feature(feature: Mapping[str, Any]) -> dict[str, Any]:
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """Lines of YAML; texts are quoted as in JSON, which YAML reads alike."""
-    for key, each in value.items():
-        if isinstance(each, list):
+    for key, entry in value.items():
+        if isinstance(entry, list):
             yield f"{indent}{key}:"
-            for item in each:
+            for item in entry:
                 if isinstance(item, Mapping):
                     first, *rest = _yaml(item, indent + "    ")
                     yield f"{indent}  - {first.strip()}"
@@ -154,17 +161,20 @@ def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
                 else:
                     yield f"{indent}  - {json.dumps(item, ensure_ascii=False)}"
         else:
-            yield f"{indent}{key}: {json.dumps(each, ensure_ascii=False)}"
+            yield f"{indent}{key}: {json.dumps(entry, ensure_ascii=False)}"
 
 
 def _composition(benchmark: Benchmark, release: FormRelease, files: Sequence[WrittenFile]) -> Iterator[str]:
+    rows_of: dict[str, Counter[str]] = {table.name: Counter() for table in release.tables}
+    for file in files:
+        rows_of[file.table][file.split] += file.rows
     yield ""
     yield from _table(
         ("table", "split", "rows", "what a row is"),
         [
             (table.name, split, f"{rows:,}", table.about)
             for table in release.tables
-            for split, rows in _rows_of(files, table.name).items()
+            for split, rows in rows_of[table.name].items()
         ],
     )
     for table in release.tables:
@@ -187,58 +197,55 @@ def _composition(benchmark: Benchmark, release: FormRelease, files: Sequence[Wri
         yield ""
 
 
-def _rows_of(files: Sequence[WrittenFile], table: str) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for file in files:
-        if file.table == table:
-            found[file.split] += file.rows
-    return dict(found)
-
-
 def _process(benchmark: Benchmark, about: Publication) -> Iterator[str]:
-    made, card = about.provenance, benchmark.card
+    provenance, card = about.provenance, benchmark.card
     yield ""
-    if made.method:
-        yield _plain(made.method)
+    if provenance.method:
+        yield _plain(provenance.method)
     elif card.homepage or card.hub:
         place = card.homepage or f"https://huggingface.co/datasets/{card.hub}"
         at = f", revision {card.revision}" if card.revision else ""
         yield f"The questions are those of the release at {place}{at}, as counterfoil reads them."
-    elif not made.steps:
+    elif not provenance.steps:
         yield "How the questions were made is not recorded."
     yield ""
-    if made.steps:
+    if provenance.steps:
         yield from _table(
             ("step", "what it does", "settings", "rows in", "rows out", "dropped"),
             [
                 (
-                    each.name,
-                    each.summary,
-                    ", ".join(f"{key} = {json.dumps(value)}" for key, value in each.settings.items()),
-                    "" if each.rows_in is None else f"{each.rows_in:,}",
-                    "" if each.rows_out is None else f"{each.rows_out:,}",
-                    ", ".join(f"{reason}: {n:,}" for reason, n in each.dropped.items()),
+                    step.name,
+                    step.summary,
+                    ", ".join(f"{key} = {json.dumps(value)}" for key, value in step.settings.items()),
+                    "" if step.rows_in is None else f"{step.rows_in:,}",
+                    "" if step.rows_out is None else f"{step.rows_out:,}",
+                    ", ".join(f"{reason}: {n:,}" for reason, n in step.dropped.items()),
                 )
-                for each in made.steps
+                for step in provenance.steps
             ],
         )
-    if made.rows is not None:
+    if provenance.rows is not None:
         yield "Who made what of each question, from what and with which seed, is in the columns that end in"
         yield "`_by`, `_from` and `_seed`."
         yield ""
 
 
-def _people(benchmark: Benchmark, about: Publication) -> Iterator[str]:
-    yield ""
-    found = list(about.provenance.people)
+def _people(benchmark: Benchmark, about: Publication) -> list[str]:
+    people = list(about.provenance.people)
     opinions = benchmark.questions.opinions()
     if opinions is not None:
         kind, answers = opinions
         what = f"{answers.shape[1]} ratings" if kind == "ratings" else "votes"
-        found.append(f"People gave {what} per question; they are in the tables as numbers, without names.")
-    yield from (f"* {_plain(each)}" for each in found)
-    if not found:
-        yield "Nothing is recorded of the people who wrote captions, checked questions or are seen in images."
+        people.append(f"People gave {what} per question; they are in the tables as numbers, without names.")
+    return people
+
+
+def _bullets(texts: Sequence[str], *otherwise: str) -> Iterator[str]:
+    """A list of the texts, or what is said where there are none."""
+    yield ""
+    yield from (f"* {_plain(text)}" for text in texts)
+    if not texts:
+        yield from otherwise
     yield ""
 
 
@@ -247,33 +254,14 @@ def _licences(benchmark: Benchmark, about: Publication) -> Iterator[str]:
     yield ""
     yield f"This data set: [{licence.spdx or licence.url}]({licence.url})."
     yield ""
-    rows = [(each.name, each.licence or "not recorded", each.url) for each in about.provenance.sources]
+    rows = [(entry.name, entry.licence or "not recorded", entry.url) for entry in about.provenance.sources]
     if card.licence:
         rows.insert(0, (card.title or card.name, card.licence, card.homepage))
     if rows:
         yield from _table(("source", "licence", "where"), rows)
-    for each in about.overridden:
-        yield f"**Published although {_plain(each)}.**"
+    for entry in about.overridden:
+        yield f"**Published although {_plain(entry)}.**"
         yield ""
-
-
-def _limits(benchmark: Benchmark, about: Publication) -> Iterator[str]:
-    yield ""
-    found = [*benchmark.card.pitfalls, *about.provenance.limits]
-    yield from (f"* {_plain(each)}" for each in found)
-    if not found:
-        yield "Nobody has recorded any, which does not mean that there are none. `counterfoil audit` looks"
-        yield "for answers that captions give away, for duplicates and for leakage."
-    yield ""
-
-
-def _uses(about: Publication) -> Iterator[str]:
-    yield ""
-    yield from (f"* {_plain(each)}" for each in about.provenance.uses)
-    if not about.provenance.uses:
-        yield "Measuring models that compare images and captions. A model that was trained on these questions"
-        yield "cannot be measured with them."
-    yield ""
 
 
 def _reading(release: FormRelease, files: Sequence[WrittenFile], about: Publication) -> Iterator[str]:

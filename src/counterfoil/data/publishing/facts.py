@@ -5,16 +5,18 @@ sources with their licences, limits, and for each question who made what of it.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 
 from counterfoil.data.benchmark import Card
 from counterfoil.data.publishing.licences import Licence
 from counterfoil.errors import DataError, InputError
+from counterfoil.inputs.files import check_model
 from counterfoil.store import digest_value
 
 #: The date of a data set of which none is known: the Croissant format asks for one.
@@ -23,30 +25,44 @@ UNKNOWN_DATE = "1970-01-01"
 MADE = ("_by", "_from", "_seed")
 
 
-@dataclass(frozen=True)
-class SourceOfData:
+class _Said(BaseModel):
+    """The base of what is said of the making: nothing but the fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+
+class SourceOfData(_Said):
     """A data set that went into this one."""
 
-    name: str
+    name: Annotated[str, Field(min_length=1)]
     licence: str = ""
     url: str = ""
 
 
-@dataclass(frozen=True)
-class StepOfMaking:
+class StepOfMaking(_Said):
     """A step of a build: what it does, its settings, and how many rows went in, came out and were dropped."""
 
     name: str
     summary: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    rows_in: int | None = None
-    rows_out: int | None = None
+    settings: Mapping[str, Any] = Field(default_factory=dict)
+    rows_in: StrictInt | None = None
+    rows_out: StrictInt | None = None
     #: Rows that went, by reason.
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, StrictInt] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Provenance:
+def _listed(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _named(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+_Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+class Provenance(_Said):
     """How the questions came to be, as far as it is known.
 
     `rows` is a table with the `id` of questions and, for any column X of the release, `X_by` (who made it),
@@ -55,14 +71,14 @@ class Provenance:
 
     method: str = ""
     steps: tuple[StepOfMaking, ...] = ()
-    people: tuple[str, ...] = ()
-    sources: tuple[SourceOfData, ...] = ()
-    limits: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
+    people: _Texts = ()
+    sources: tuple[Annotated[SourceOfData, BeforeValidator(_named)], ...] = ()
+    limits: _Texts = ()
+    uses: _Texts = ()
     rows: pa.Table | None = None
 
     @classmethod
-    def of(cls, made: object, *, where: object = "provenance") -> "Provenance":
+    def of(cls, facts: object, *, where: object = "provenance") -> "Provenance":
         """From a plain mapping with these keys, all of which may be missing.
 
         `steps` and `sources` list mappings with the fields of `StepOfMaking` and `SourceOfData`; texts may
@@ -72,95 +88,23 @@ class Provenance:
         'COCO'
         >>> Provenance.of({"poeple": "two authors"})
         Traceback (most recent call last):
-        counterfoil.errors.DataError: provenance: unknown key; given: poeple; allowed: method, steps, ...
+        counterfoil.errors.DataError: provenance, field 'poeple': extra inputs are not permitted; given: ...
         """
-        given = _checked(made, cls, where)
-        rows = given.get("rows")
-        if rows is not None and not isinstance(rows, pa.Table):
-            raise DataError("the rows are no table", where=f"{where}, rows", given=type(rows).__name__)
-        method = given.get("method", "")
-        if not isinstance(method, str):
-            raise DataError("not a text", where=f"{where}, method", given=method)
-        return cls(
-            method,
-            tuple(
-                _step(each, f"{where}, steps[{at}]") for at, each in enumerate(_listed(given, "steps", where))
-            ),
-            _texts(given, "people", where),
-            tuple(
-                _source(each, f"{where}, sources[{at}]")
-                for at, each in enumerate(_listed(given, "sources", where))
-            ),
-            _texts(given, "limits", where),
-            _texts(given, "uses", where),
-            None if rows is None else _checked_rows(rows, f"{where}, rows"),
-        )
-
-
-def _checked(given: object, kind: Any, where: object) -> Mapping[str, Any]:
-    """The object, where it has the fields of a dataclass and no others."""
-    names = [each.name for each in fields(kind)]
-    if not isinstance(given, Mapping):
-        raise DataError("not an object with named values", where=where, given=type(given).__name__)
-    for key in given:
-        if key not in names:
-            raise DataError("unknown key", where=where, given=key, allowed=names)
-    return given
-
-
-def _listed(given: Mapping[str, Any], key: str, where: object) -> Sequence[Any]:
-    found = given.get(key, ())
-    if isinstance(found, str) or not isinstance(found, Sequence):
-        raise DataError("not a list", where=f"{where}, {key}", given=found)
-    return found
-
-
-def _texts(given: Mapping[str, Any], key: str, where: object) -> tuple[str, ...]:
-    found = given.get(key, ())
-    found = (found,) if isinstance(found, str) else found
-    if not isinstance(found, Sequence) or not all(isinstance(each, str) for each in found):
-        raise DataError("not a list of texts", where=f"{where}, {key}", given=found)
-    return tuple(found)
-
-
-def _step(made: object, where: str) -> StepOfMaking:
-    given = _checked(made, StepOfMaking, where)
-    kinds = {
-        "name": str,
-        "summary": str,
-        "settings": Mapping,
-        "dropped": Mapping,
-        "rows_in": int,
-        "rows_out": int,
-    }
-    for key, value in given.items():
-        if not isinstance(value, kinds[key]) or isinstance(value, bool):
-            raise DataError("wrong type", where=f"{where}, {key}", given=value)
-    if "name" not in given:
-        raise DataError("a step without a name", where=where)
-    if not all(isinstance(each, int) for each in given.get("dropped", {}).values()):
-        raise DataError("counts are not whole numbers", where=f"{where}, dropped", given=given["dropped"])
-    return StepOfMaking(**given)
-
-
-def _source(made: object, where: str) -> SourceOfData:
-    if isinstance(made, str):
-        return SourceOfData(made)
-    given = _checked(made, SourceOfData, where)
-    if not given.get("name") or not all(isinstance(each, str) for each in given.values()):
-        raise DataError("a source has a name, a licence and an address, all texts", where=where, given=given)
-    return SourceOfData(**given)
+        checked = check_model(facts, cls, where=where, hint=None)
+        if checked.rows is None:
+            return checked
+        return checked.model_copy(update={"rows": _checked_rows(checked.rows, f"{where}, rows")})
 
 
 def _checked_rows(rows: pa.Table, where: str) -> pa.Table:
     if "id" not in rows.column_names:
         raise DataError("no column 'id'", where=where, given=rows.column_names)
-    kept = [name for name in rows.column_names if name.endswith(MADE)]
+    columns_of_makers = [name for name in rows.column_names if name.endswith(MADE)]
     ids = rows.column("id").cast(pa.string())
     if len(ids.unique()) != len(ids) or ids.null_count:
         raise DataError("an id is missing or there twice", where=where)
     columns: dict[str, pa.ChunkedArray] = {"id": ids}
-    for name in kept:
+    for name in columns_of_makers:
         kind = pa.int64() if name.endswith("_seed") else pa.string()
         try:
             columns[name] = rows.column(name).cast(kind)
@@ -185,18 +129,23 @@ class Publication:
     version: str = "1.0.0"
     language: str = ""
     overridden: tuple[str, ...] = ()
-    provenance: Provenance = Provenance()
+    provenance: Provenance = field(default_factory=Provenance)
 
     def __post_init__(self) -> None:
         if self.date:
-            _check_date(self.date)
+            try:
+                parsed = date.fromisoformat(self.date)
+            except ValueError:
+                parsed = None
+            if parsed is None or self.date != parsed.isoformat():
+                raise InputError("not a date", where="--date", given=self.date, allowed="YYYY-MM-DD")
         if not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", self.version):
             raise InputError("not a version", where="--release", given=self.version, allowed="such as 1.0.0")
         if self.language and not re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*", self.language):
             raise InputError("not a language", where="--language", given=self.language, allowed="such as en")
         if self.url and not re.fullmatch(r"https?://[^\s\"<>]+", self.url):
             raise InputError("not an address", where="--url", given=self.url, allowed="https://...")
-        if not all(each.strip() for each in self.creators):
+        if not all(creator.strip() for creator in self.creators):
             raise InputError("a creator without a name", where="--creator")
 
     def date_of(self, card: Card) -> str:
@@ -216,12 +165,3 @@ class Publication:
         """Who made it: those given; else the citation, the owner on the hub, or authors without a name."""
         owner = self.repository.partition("/")[0]
         return self.creators or (card.citation or owner or f"the authors of {card.title or card.name}",)
-
-
-def _check_date(text: str) -> None:
-    try:
-        found = date.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or text != found.isoformat():
-        raise InputError("not a date", where="--date", given=text, allowed="YYYY-MM-DD")

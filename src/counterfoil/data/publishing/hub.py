@@ -51,10 +51,10 @@ def upload(
     disable_progress_bars()
     hub = huggingface_hub.HfApi(library_name="counterfoil")
     paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    made = False
+    created = False
     try:
         page = hub.create_repo(repository, repo_type="dataset", private=private or None, exist_ok=update)
-        made = True
+        created = True
         operations: list[Any] = [
             huggingface_hub.CommitOperationAdd(path_in_repo=path, path_or_fileobj=str(folder / path))
             for path in paths
@@ -71,15 +71,15 @@ def upload(
         )
     # The library passes on whatever its own checks, its network library and its storage raise.
     except Exception as error:
-        raise _refused(repository, error, made=made and not update) from None
+        raise _refused(repository, error, created=created and not update) from None
     return Upload(str(page), str(commit.oid))
 
 
-def _refused(repository: str, error: Exception, *, made: bool) -> InputError:
-    """One line for an error of the hub; what was `made` stays there, empty."""
+def _refused(repository: str, error: Exception, *, created: bool) -> InputError:
+    """One line for an error of the hub; what was `created` stays there, empty."""
     status = getattr(getattr(error, "response", None), "status_code", None)
     reason = str(error).strip().split("\n")[0] or type(error).__name__
-    left = "; the repository was made and is empty: go on with --overwrite" if made else ""
+    left = "; the repository was made and is empty: go on with --overwrite" if created else ""
     known = {
         401: ("the hub does not know the user", "log in with 'hf auth login', or set HF_TOKEN"),
         403: (

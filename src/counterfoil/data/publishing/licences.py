@@ -39,17 +39,19 @@ class Licence:
 
 
 def _creative_commons(version: str) -> list[Licence]:
-    found = []
+    licences = []
     for parts in ("BY", "BY-SA", "BY-NC", "BY-ND", "BY-NC-SA", "BY-NC-ND"):
         name = f"CC-{parts}-{version}"
-        found.append(Licence(name, name.lower(), "NC" not in parts, "ND" not in parts, parts.endswith("SA")))
-    return found
+        licences.append(
+            Licence(name, name.lower(), "NC" not in parts, "ND" not in parts, parts.endswith("SA"))
+        )
+    return licences
 
 
 #: The licences that are known, by SPDX identifier: those that data sets of this field have.
 LICENCES: Mapping[str, Licence] = {
-    each.spdx: each
-    for each in (
+    licence.spdx: licence
+    for licence in (
         *_creative_commons("4.0"),
         *_creative_commons("3.0"),
         *_creative_commons("2.0"),
@@ -83,7 +85,7 @@ def find(name: str) -> Licence:
     """
     if re.fullmatch(r"https?://[^\s\"<>]+", name):
         return Licence("", "other", address=name)
-    known = {each.lower(): each for each in LICENCES}
+    known = {spdx.lower(): spdx for spdx in LICENCES}
     if name.lower() in known:
         return LICENCES[known[name.lower()]]
     near = get_close_matches(name.lower(), known, n=1)
@@ -113,17 +115,17 @@ def conflicts(licence: Licence, card: Card) -> list[str]:
 
     What the card's licence is not known to allow is left to the user's own judgement.
     """
-    found = []
+    reasons = []
     under = f" ({card.licence})" if card.licence else ""
     if not card.redistributable:
-        found.append(f"the licence of {card.title or card.name} does not let it be passed on{under}")
+        reasons.append(f"the licence of {card.title or card.name} does not let it be passed on{under}")
     source = stated(card.licence)
     if source is None or source.spdx == licence.spdx:
-        return found
+        return reasons
     if not source.commercial and licence.commercial and licence.spdx:
-        found.append(f"{source.spdx} forbids commercial use, which {licence.spdx} allows")
+        reasons.append(f"{source.spdx} forbids commercial use, which {licence.spdx} allows")
     if not source.derived:
-        found.append(f"{source.spdx} forbids changed versions, so that it cannot become {licence.spdx}")
+        reasons.append(f"{source.spdx} forbids changed versions, so that it cannot become {licence.spdx}")
     elif source.same and licence.spdx:
-        found.append(f"{source.spdx} asks for the same licence, not {licence.spdx}")
-    return found
+        reasons.append(f"{source.spdx} asks for the same licence, not {licence.spdx}")
+    return reasons

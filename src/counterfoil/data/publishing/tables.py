@@ -1,13 +1,15 @@
 """Parquet files of a release: rows with their images inside, in splits and shards, as `datasets` reads them.
 
 An image is a struct of its encoded bytes and a name; the schema's metadata says so under `huggingface`, and
-`datasets.load_dataset` gives pictures. A crop is cut out and written as PNG, which loses nothing.
+`datasets.load_dataset` gives pictures. A crop is cut out and written as PNG, which loses nothing. A video is
+such a struct too (`datasets.Video`, which it decodes with torchcodec; `Video(decode=False)` gives the bytes):
+its file as it is, with the seconds of it that a question looks at.
 """
 
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,10 +19,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms.release import ReleaseColumn, ReleaseTable
-from counterfoil.data.records import FileSource, Image, decode
+from counterfoil.data.forms.release import FormRelease, ReleaseColumn, ReleaseTable
+from counterfoil.data.records import BytesSource, FileSource, Image, decode
 from counterfoil.data.stored_items import ending_of
 from counterfoil.data.videos import Video
+from counterfoil.errors import DataError
 from counterfoil.store import writing
 
 #: A file holds images of about so many bytes at most, and a row group so many rows.
@@ -84,7 +87,7 @@ def write_tables(
     """
     sizes = np.array([_size(image) for image in benchmark.images], dtype=np.int64)
     total, done = sum(len(table) for table in tables), 0
-    found: list[WrittenFile] = []
+    files: list[WrittenFile] = []
     for table in tables:
         place = PurePosixPath("data") if len(tables) == 1 else PurePosixPath("data", table.name)
         last = list(splits)[-1]
@@ -94,10 +97,10 @@ def write_tables(
             for number, part in enumerate(shards):
                 path = str(place / f"{split}-{number:05d}-of-{len(shards):05d}.parquet")
                 size = _write(benchmark, table, part, folder / path)
-                found.append(WrittenFile(path, table.name, split, len(part), size))
+                files.append(WrittenFile(path, table.name, split, len(part), size))
                 done += len(part)
                 progress("writing tables", done, total)
-    return found
+    return files
 
 
 def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], path: Path) -> int:
@@ -108,23 +111,16 @@ def _write(benchmark: Benchmark, table: ReleaseTable, rows: NDArray[np.int64], p
     with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
-            columns = [
-                _cells(benchmark, column, schema.field(name).type, part)
-                for name, column in table.columns.items()
-            ]
+            columns = []
+            for name, column in table.columns.items():
+                cells = column.cells(part, benchmark.images, benchmark.captions)
+                if column.kind in _PICTURED:
+                    cells = [None if image is None else image_cell(image) for image in cells]
+                columns.append(pa.array(cells, schema.field(name).type))
             batch = pa.table(columns, schema=schema)
             size += batch.nbytes
             writer.write_table(batch, row_group_size=step)
     return size
-
-
-def _cells(
-    benchmark: Benchmark, column: ReleaseColumn, kind: pa.DataType, rows: NDArray[np.int64]
-) -> pa.Array:
-    cells = column.cells(rows, benchmark.images, benchmark.captions)
-    if column.kind in _PICTURED:
-        cells = [None if image is None else image_cell(image) for image in cells]
-    return pa.array(cells, kind)
 
 
 def image_cell(image: Image) -> dict[str, Any] | None:
@@ -173,3 +169,54 @@ def _size(image: Image) -> int:
     if isinstance(image.source, FileSource):
         return image.source.path.stat().st_size
     return len(image.read()) if image.source is not None else 0
+
+
+def with_videos(benchmark: Benchmark, release: FormRelease) -> FormRelease:
+    """The release with its columns of images as videos; itself where the benchmark has no video.
+
+    A column X of videos that are parts of their files gets columns X_start and X_end, in seconds, null where
+    a part begins or ends as its file. Raises `DataError` for videos that are no files (frames, features),
+    for parts of the frame, and where there are pictures as well.
+    """
+    videos = [image for image in benchmark.images if isinstance(image, Video)]
+    if not videos:
+        return release
+    if len(videos) < len(benchmark.images):
+        raise DataError(
+            "pictures and videos cannot be published in one column",
+            where=benchmark.name,
+            given=f"{len(videos):,} videos, {len(benchmark.images) - len(videos):,} pictures",
+            hint="'counterfoil save' writes a folder with both",
+        )
+    for video in videos:
+        wrong = ""
+        if video.source is not None and not isinstance(video.source, FileSource | BytesSource):
+            wrong = "a video that is no file cannot be published"
+        elif video.crop is not None:
+            wrong = "a video that is a part of its frames cannot be published"
+        if wrong:
+            raise DataError(
+                wrong,
+                where=f"{benchmark.name}, video '{video.id}'",
+                allowed="files of videos, whole or from one second to another",
+                hint="'counterfoil save' writes a folder of any videos",
+            )
+    tables = tuple(
+        replace(table, columns=_video_columns(benchmark.images, table)) for table in release.tables
+    )
+    return replace(release, tables=tables)
+
+
+def _video_columns(images: Sequence[Image], table: ReleaseTable) -> dict[str, ReleaseColumn]:
+    columns: dict[str, ReleaseColumn] = {}
+    for name, column in table.columns.items():
+        if column.kind != "image":
+            columns[name] = column
+            continue
+        columns[name] = ReleaseColumn("video", column.values, column.about.replace("image", "video"))
+        for end in ("start", "end"):
+            seconds = [None if at < 0 else getattr(images[at], end) for at in column.values.tolist()]
+            if any(second is not None for second in seconds):
+                about = f"The second of the file at which `{name}` {end}s; null where the file does."
+                columns[f"{name}_{end}"] = ReleaseColumn("value", pa.array(seconds, pa.float64()), about)
+    return columns

@@ -25,15 +25,13 @@ from numpy.typing import NDArray
 
 from counterfoil.data import folder as own
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms.gallery_split import divided
 from counterfoil.data.forms.release import SPLIT, FormRelease, ReleaseColumn, ReleaseTable
 from counterfoil.data.publishing.croissant import croissant
 from counterfoil.data.publishing.dataset_card import dataset_card, describe
 from counterfoil.data.publishing.facts import MADE, Publication
-from counterfoil.data.publishing.tables import WrittenFile, write_tables
-from counterfoil.data.publishing.videos import with_videos
+from counterfoil.data.publishing.splits import with_split
+from counterfoil.data.publishing.tables import WrittenFile, with_videos, write_tables
 from counterfoil.errors import DataError, InputError, StorageError
-from counterfoil.stats.sharing import Sharing
 from counterfoil.store import write_json, write_text
 
 README, CROISSANT, CHECKSUMS = "README.md", "croissant.json", "checksums.sha256"
@@ -96,11 +94,11 @@ def _write(
 ) -> PublishedFolder:
     card = benchmark.card
     name = about.repository.rpartition("/")[2] or card.name
-    own.save(
-        replace(benchmark, card=card.model_copy(update=_licensed(benchmark, about))),
-        folder,
-        progress=progress,
-    )
+    # The licence in the card of the copy: that of the publication, and what the card said before.
+    before, licence = card.licence, about.licence.spdx or about.licence.url
+    licence = f"{licence}; of its source: {before}" if before and before != licence else licence
+    copy = replace(benchmark, card=card.model_copy(update={"licence": licence}))
+    own.save(copy, folder, progress=progress)
     saved = own.load(folder, verify=False)
     files = write_tables(saved, release.tables, splits, folder, progress)
     digests = {file.path: _digest(folder / file.path) for file in files}
@@ -108,81 +106,13 @@ def _write(
     write_text(folder / README, dataset_card(name, benchmark, release, files, sizes, about))
     title = f"{card.title or name}. {describe(benchmark, release)}"
     write_json(folder / CROISSANT, croissant(name, card, release, files, digests, about, title))
-    found = {path: digests.get(path) or _digest(folder / path) for path in _paths(folder)}
-    write_text(folder / CHECKSUMS, "".join(f"{each}  {path}\n" for path, each in found.items()))
+    digest_of = {path: digests.get(path) or _digest(folder / path) for path in _paths(folder)}
+    write_text(
+        folder / CHECKSUMS, "".join(f"{file_digest}  {path}\n" for path, file_digest in digest_of.items())
+    )
     return PublishedFolder(
         name, tuple(files), {path: (folder / path).stat().st_size for path in _paths(folder)}
     )
-
-
-def _licensed(benchmark: Benchmark, about: Publication) -> dict[str, str]:
-    """The licence in the card of the copy: that of the publication, and what the card said before."""
-    before, licence = benchmark.card.licence, about.licence.spdx or about.licence.url
-    return {"licence": f"{licence}; of its source: {before}" if before and before != licence else licence}
-
-
-def with_split(benchmark: Benchmark, release: FormRelease, share: float, seed: int) -> tuple[Benchmark, str]:
-    """The benchmark with a grouping "split", and what that left out; raises `DataError` where it cannot be.
-
-    Questions that show one photograph stay together (`split_by_image`). A gallery becomes two parts, of
-    images with the captions that were written for them: a query sees the items of its own split, and right
-    answers in the other one are left out.
-    """
-    if SPLIT in benchmark.questions.groupings:
-        raise DataError(
-            "the questions are in splits already",
-            where=benchmark.name,
-            given=", ".join(dict.fromkeys(benchmark.questions.groupings[SPLIT])),
-            hint="leave --split out",
-        )
-    if not release.tables[0].questions:
-        photos = np.unique(np.array(benchmark.photos), return_inverse=True)[1].reshape(-1)
-        tested = _drawn(photos, share, seed, benchmark.name)
-        gallery, lost = divided(benchmark.gallery, tested)
-        return replace(benchmark, questions=gallery), str(lost)
-    tested = split_by_image(benchmark, share, seed)
-    labels = tuple("test" if each else "train" for each in tested)
-    questions = replace(benchmark.questions, groupings={**benchmark.questions.groupings, SPLIT: labels})
-    return replace(benchmark, questions=questions), ""
-
-
-def split_by_image(benchmark: Benchmark, share: float, seed: int) -> NDArray[np.bool_]:
-    """(n,) which questions are tested: about `share` of them, none of which has an image that others have.
-
-    Questions that show one photograph, directly or through others, stay together; such sets are drawn in an
-    order from `seed` for as long as the share is not passed. Raises `InputError` for a share that is not
-    between 0 and 1, and `DataError` where all questions hang together, or a split would be empty.
-
-    >>> from counterfoil.world.benchmarks import read
-    >>> from counterfoil.data.benchmark import cards_of
-    >>> quads = next(card for card in cards_of("counterfoil.world") if card.name == "world-quads")
-    >>> float(split_by_image(read(quads, None, None), 0.2, seed=0).mean())
-    0.2
-    """
-    images = benchmark.sharing.images
-    parts = Sharing(images, np.zeros((len(images), 0), dtype=np.int64)).components
-    return _drawn(parts, share, seed, benchmark.name)
-
-
-def _drawn(parts: NDArray[np.int64], share: float, seed: int, where: str) -> NDArray[np.bool_]:
-    """(n,) which are tested: whole parts, in an order from `seed`, for as long as the share is not passed."""
-    if not 0 < share < 1:
-        raise InputError("not a share", where="--split", given=share, allowed="above 0 and below 1")
-    sizes = np.bincount(parts)
-    wanted, taken = share * len(parts), np.zeros(len(sizes), dtype=bool)
-    held = 0
-    for part in np.random.default_rng(seed).permutation(len(sizes)):
-        if held + sizes[part] <= wanted + 0.5:
-            taken[part] = True
-            held += int(sizes[part])
-    if not taken.any() or taken.all():
-        raise DataError(
-            "the questions cannot be split by image",
-            where=where,
-            given=f"{len(sizes):,} sets of questions that share images, the largest of {sizes.max():,}",
-            hint="leave --split out, or give another share",
-        )
-    return np.asarray(taken[parts])
 
 
 def _splits(benchmark: Benchmark, release: FormRelease) -> tuple[dict[str, NDArray[np.int64]], FormRelease]:
@@ -194,8 +124,8 @@ def _splits(benchmark: Benchmark, release: FormRelease) -> tuple[dict[str, NDArr
         return {"test": np.arange(n, dtype=np.int64)}, release
     column = np.array(labels, dtype=object)
     tables = tuple(
-        replace(each, columns={name: c for name, c in each.columns.items() if name != SPLIT})
-        for each in release.tables
+        replace(table, columns={name: c for name, c in table.columns.items() if name != SPLIT})
+        for table in release.tables
     )
     return {name: np.flatnonzero(column == name) for name in names}, replace(release, tables=tables)
 
@@ -205,8 +135,8 @@ def _with_makers(benchmark: Benchmark, release: FormRelease, about: Publication)
     rows = about.provenance.rows
     if rows is None:
         return release
-    at = {each: row for row, each in enumerate(rows.column("id").to_pylist())}
-    known = [at.get(each) for each in benchmark.questions.ids]
+    at = {name: row for row, name in enumerate(rows.column("id").to_pylist())}
+    known = [at.get(name) for name in benchmark.questions.ids]
     if not any(row is not None for row in known):
         raise DataError(
             "the rows are of other questions",
@@ -231,10 +161,10 @@ def _made(table: ReleaseTable, rows: pa.Table, places: pa.Array) -> ReleaseTable
     columns = dict(table.columns)
     for name in rows.column_names:
         role = next((role for role in MADE if name.endswith(role)), "")
-        made = name.removesuffix(role)
-        if role and made in table.columns and name not in columns:
+        column = name.removesuffix(role)
+        if role and column in table.columns and name not in columns:
             values = rows.column(name).combine_chunks().take(places)
-            columns[name] = ReleaseColumn("value", values, _MEANING[role].format(made))
+            columns[name] = ReleaseColumn("value", values, _MEANING[role].format(column))
     return replace(table, columns=columns)
 
 
@@ -259,13 +189,13 @@ def check_target(out: Path) -> None:
 def _checksums(folder: Path) -> dict[str, str]:
     """The digests that were written, by path."""
     lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
-    return {path: each for each, _, path in (line.partition("  ") for line in lines)}
+    return {path: file_digest for file_digest, _, path in (line.partition("  ") for line in lines)}
 
 
 def _paths(folder: Path) -> list[str]:
     """All files below a folder but the checksums, sorted."""
-    found = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return sorted(path for path in found if path != CHECKSUMS)
+    paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in paths if path != CHECKSUMS)
 
 
 def _digest(path: Path) -> str:
@@ -278,29 +208,29 @@ def _in_place(out: Path) -> Iterator[Path]:
     """A new folder beside `out` that takes its place when the block ends, and goes where it fails."""
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
+        staging = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
     except OSError as error:
         raise StorageError(
             f"cannot be written: {error.strerror or error}", where=out, hint="choose another folder"
         ) from None
-    before = made.with_suffix(".old.part")
+    replaced = staging.with_suffix(".old.part")
     try:
-        yield made
+        yield staging
         try:
             # mkdtemp makes folders private; what a user writes should have the rights of other folders.
-            made.chmod(out.parent.stat().st_mode & 0o777 | 0o700)
+            staging.chmod(out.parent.stat().st_mode & 0o777 | 0o700)
             if out.exists():
-                os.replace(out, before)
-            os.replace(made, out)
+                os.replace(out, replaced)
+            os.replace(staging, out)
         except OSError as error:
-            if before.exists() and not out.exists():
-                os.replace(before, out)
+            if replaced.exists() and not out.exists():
+                os.replace(replaced, out)
             raise StorageError(
                 f"cannot be put in its place: {error.strerror or error}",
                 where=out,
                 hint="choose another folder",
             ) from None
     finally:
-        for left in (made, before):
+        for left in (staging, replaced):
             with suppress(OSError):
                 shutil.rmtree(left)

@@ -1,14 +1,15 @@
-"""Choices between captions of one image: VALSE, VL-CheckList and NegBench's questions of four options."""
+"""Choices between captions: VALSE, VL-CheckList, NegBench's questions and NaturalBench's answers."""
 
-from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, choices
+from counterfoil.data.readers.questions import choices
 from counterfoil.data.readers.released_files import listed_rows, pictures, right_first
-from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.readers.rows import not_on_hub, released_rows
 from counterfoil.data.readers.sugarcrepe import subset_files
-from counterfoil.data.tables import DataTable, integers, labels, read_table, shown, stack, texts
+from counterfoil.data.tables import DataTable, integers, labels, names, read_table, shown, stack, texts
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import read_json
 
@@ -37,8 +38,8 @@ _NEGBENCH = ("image_path", "caption_0", "caption_1", "caption_2", "caption_3")
 _TEMPLATES = ("positive", "negative", "hybrid")
 
 
-def read_valse(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """VALSE's items that at least two of three people found right (the official filter).
+def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) -> Benchmark:
+    """VALSE's items that at least `least` of three people found right.
 
     `data` is the folder of its eleven JSON files, or one of them; without counts, those that are there. The
     caption comes first, the foil second. Question "actant-swap/actions_test_0" is the item of that key: keys
@@ -46,20 +47,11 @@ def read_valse(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     looked for in one folder. Groupings: `subset` (the file) and `phenomenon`. Raises `DataError` naming the
     file that is missing or miscounted, or the item that does not fit.
     """
-    return _valse(card, data, images, least=2)
-
-
-def read_valse_unanimous(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """VALSE's items that all three people found right; else as `read_valse`."""
-    return _valse(card, data, images, least=3)
-
-
-def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) -> Benchmark:
     if data is None:
         raise not_on_hub(card)
     there = [name for name in VALSE if (data / f"{name}.json").is_file()] if card.size is None else []
-    files = subset_files(data, there or list(VALSE))
-    found: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
+    files = subset_files(card, data, there or list(VALSE))
+    cells_of: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
     for file in files:
         table = read_table(file)
         if table.kind != "keyed":
@@ -68,17 +60,25 @@ def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) ->
         for row, (key, image, caption, foil) in enumerate(zip(*columns, strict=True)):
             if _votes(table, row) >= least:
                 cells = (f"{file.stem}/{key}", file.stem, image, caption, foil)
-                for name, cell in zip(found, cells, strict=True):
-                    found[name].append(cell)
-    rows = DataTable(found, str(data))
+                for name, cell in zip(cells_of, cells, strict=True):
+                    cells_of[name].append(cell)
+    rows = DataTable(cells_of, str(data))
     return _two(
         card,
         rows,
-        {"subset": tuple(found["subset"]), "phenomenon": tuple(VALSE[name] for name in found["subset"])},
+        {
+            "subset": tuple(cells_of["subset"]),
+            "phenomenon": tuple(VALSE[name] for name in cells_of["subset"]),
+        },
         data,
         images,
         part=len(files) < len(VALSE),
     )
+
+
+#: The official filter.
+read_valse = partial(_valse, least=2)
+read_valse_unanimous = partial(_valse, least=3)
 
 
 def _votes(table: DataTable, row: int) -> int:
@@ -92,8 +92,8 @@ def _votes(table: DataTable, row: int) -> int:
     return votes
 
 
-def read_vl_checklist(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """VL-CheckList: the first 1,000 rows of each file, as its released configurations have it.
+def _vl_checklist(card: Card, data: Path | None, images: Path | None, *, most: int | None) -> Benchmark:
+    """VL-CheckList: the first `most` rows of each file.
 
     `data` is the folder `data` of the repository, with Attribute, Object and Relation. A row is [path of the
     image, {"POS": texts, "NEG": texts}], of which the official code takes the first text each. Question
@@ -102,21 +102,12 @@ def read_vl_checklist(card: Card, data: Path | None, images: Path | None) -> Ben
     files), `kind` ("Attribute/color", "Object/Location/center") and `aspect`. Raises `DataError` naming the
     row that does not fit.
     """
-    return _vl_checklist(card, data, images, FIRST_ROWS)
-
-
-def read_vl_checklist_all(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """VL-CheckList with all rows; else as `read_vl_checklist`."""
-    return _vl_checklist(card, data, images, None)
-
-
-def _vl_checklist(card: Card, data: Path | None, images: Path | None, most: int | None) -> Benchmark:
     if data is None:
         raise not_on_hub(card)
     files = sorted(file for aspect in ASPECTS for file in (data / aspect).rglob("*.json"))
     if not files:
         raise DataError(f"no file of {card.title} in this folder", where=data, allowed=ASPECTS)
-    found: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
+    cells_of: dict[str, list[str]] = {name: [] for name in ("id", "subset", "image", "caption", "foil")}
     for file in files:
         if read_json(file) == []:
             continue
@@ -126,22 +117,27 @@ def _vl_checklist(card: Card, data: Path | None, images: Path | None, most: int 
             zip(texts(table, "image")[:most], table["texts"][:most], strict=True)
         ):
             cells = (f"{subset}/{row}", subset, image, *_first_texts(cell, table.where(row)))
-            for name, value in zip(found, cells, strict=True):
-                found[name].append(value)
-    subsets = tuple(found["subset"])
+            for name, value in zip(cells_of, cells, strict=True):
+                cells_of[name].append(value)
+    subsets = tuple(cells_of["subset"])
     groupings = {
         "subset": subsets,
         "source": tuple(f"{_kind(name)}: {_source(name)}" for name in subsets),
         "kind": tuple(map(_kind, subsets)),
         "aspect": tuple(name.split("/")[0] for name in subsets),
     }
-    return _two(card, DataTable(found, str(data)), groupings, data, images)
+    return _two(card, DataTable(cells_of, str(data)), groupings, data, images)
+
+
+#: As the released configurations have it.
+read_vl_checklist = partial(_vl_checklist, most=FIRST_ROWS)
+read_vl_checklist_all = partial(_vl_checklist, most=None)
 
 
 def _first_texts(cell: object, where: str) -> tuple[str, str]:
     """The first right and the first wrong text of a row."""
     sides = [cell.get(side) if isinstance(cell, dict) else None for side in ("POS", "NEG")]
-    first = [each[0] if isinstance(each, list) and each else None for each in sides]
+    first = [listed[0] if isinstance(listed, list) and listed else None for listed in sides]
     if not isinstance(first[0], str) or not isinstance(first[1], str):
         raise DataError("no texts", where=where, given=shown(cell), allowed='{"POS": [...], "NEG": [...]}')
     return first[0], first[1]
@@ -180,8 +176,7 @@ def _two(
     ids = [str(name) for name in rows["id"]]
     (shown_images,) = pictures(rows, ("image",), ids, data, images)
     candidates = [texts(rows, "caption"), texts(rows, "foil")]
-    found = choices(card, ids, candidates, shown_images, groupings, source=rows.source, path=data)
-    return check_counts(found, part=part)
+    return choices(card, ids, candidates, shown_images, groupings, source=rows.source, path=data, part=part)
 
 
 def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -199,11 +194,13 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
         raise DataError(
             f"no file of {card.title} in this folder", where=data, allowed="NAME_mcq_llama3.1_rephrased.csv"
         )
-    kept = (*_NEGBENCH, "correct_answer", "correct_answer_template")
-    tables = [_columns(read_table(file), kept) for file in files]
+    columns = (*_NEGBENCH, "correct_answer", "correct_answer_template")
+    tables = [
+        replace(table, columns={name: table[name] for name in columns}) for table in map(read_table, files)
+    ]
     subsets = [file.stem.partition("_mcq")[0] for file in files]
     rows = stack(tables, source=str(data), column="subset", values=subsets)
-    ids = [f"{name}/{row}" for name, each in zip(subsets, tables, strict=True) for row in range(len(each))]
+    ids = [f"{name}/{row}" for name, table in zip(subsets, tables, strict=True) for row in range(len(table))]
     (shown_images,) = pictures(rows, ("image_path",), ids, data, images)
     right = integers(rows, "correct_answer")
     for row, answer in enumerate(right.tolist()):
@@ -212,8 +209,8 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
                 "no such option", where=rows.where(row, "correct_answer"), given=answer, allowed="0 to 3"
             )
     options = list(zip(*(texts(rows, column) for column in _NEGBENCH[1:]), strict=True))
-    ordered = [right_first(each, answer) for each, answer in zip(options, right.tolist(), strict=True)]
-    found = choices(
+    ordered = [right_first(table, answer) for table, answer in zip(options, right.tolist(), strict=True)]
+    return choices(
         card,
         ids,
         list(zip(*ordered, strict=True)),
@@ -225,9 +222,59 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
         source=rows.source,
         path=data,
     )
-    return check_counts(found)
 
 
-def _columns(table: DataTable, kept: Sequence[str]) -> DataTable:
-    """The chosen columns; raises `DataError` for one that is not there."""
-    return DataTable({name: table[name] for name in kept}, table.source, table.kind, table.parts)
+_PAIR = ("Image_0", "Image_1")
+#: The answers of each type of question, and what the official code puts behind a question, without a blank.
+_ANSWERS = {
+    "yes_no": (("Yes", "No"), "Please answer Yes or No."),
+    "multiple_choice": (("A", "B"), "Please output the letter corresponding to the correct option."),
+}
+
+
+def read_naturalbench(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """NaturalBench from the hub, its Parquet files, or a table of the same columns with paths of images.
+
+    Columns: Index, Image_0, Image_1, Question_0, Question_1, Image_0_Question_0 (the answer of image 0 to
+    question 0) and so on, Question_Type (yes_no or multiple_choice), Source. Choice "17_q0_i1" is question 0
+    of row 17 about image 1. Groupings: `type`, `source`, and those that the measures q_acc, i_acc and g_acc
+    are over: `same_question` (both images), `same_image` (both questions) and `quartet` (all four).
+    Raises `DataError` for missing columns, types and answers that are none of these, naming the row.
+    """
+    table = released_rows(card, data, _PAIR)
+    kind = "Question_Type" if "Question_Type" in table else "Question Type"
+    types = labels(table, kind, tuple(_ANSWERS))
+    rows = names(table, "Index") if "Index" in table else tuple(str(row) for row in range(len(table)))
+    sides = pictures(table, _PAIR, rows, data, images)
+    questions = [texts(table, f"Question_{q}") for q in (0, 1)]
+    cells = [(row, q, i) for row in range(len(table)) for q in (0, 1) for i in (0, 1)]
+    pairs = [_answers(table, types[row], row, f"Image_{i}_Question_{q}") for row, q, i in cells]
+    prompts = [f"{questions[q][row]}{_ANSWERS[types[row]][1]}" for row, q, _ in cells]
+    groupings = {
+        "type": tuple(types[row] for row, _, _ in cells),
+        "same_question": tuple(f"{rows[row]}_q{q}" for row, q, _ in cells),
+        "same_image": tuple(f"{rows[row]}_i{i}" for row, _, i in cells),
+        "quartet": tuple(rows[row] for row, _, _ in cells),
+    }
+    if "Source" in table:
+        sources = labels(table, "Source")
+        groupings["source"] = tuple(sources[row] for row, _, _ in cells)
+    return choices(
+        card,
+        [f"{rows[row]}_q{q}_i{i}" for row, q, i in cells],
+        [[f"{prompt} {pair[k]}" for prompt, pair in zip(prompts, pairs, strict=True)] for k in (0, 1)],
+        [sides[i][row] for row, _, i in cells],
+        groupings,
+        source=table.source,
+        path=data,
+    )
+
+
+def _answers(table: DataTable, kind: str, row: int, column: str) -> tuple[str, str]:
+    """The right answer of a cell, and the other one."""
+    known = _ANSWERS[kind][0]
+    cell = table[column][row] if column in table else None
+    words = cell.strip().lower() if isinstance(cell, str) else ""
+    if words not in [answer.lower() for answer in known]:
+        raise DataError("no answer", where=table.where(row, column), given=shown(cell), allowed=known)
+    return known if words == known[0].lower() else (known[1], known[0])

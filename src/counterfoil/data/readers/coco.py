@@ -14,9 +14,11 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Ids, Search
 from counterfoil.data.readers import coco_files
 from counterfoil.data.readers.coco_files import (
+    COCO_PARTS,
     Captioned,
     called_by_id,
     captions_files,
+    coco_names,
     find,
     photographs,
     place,
@@ -83,7 +85,7 @@ class CocoTest:
 
     def items(self, data: Path | None, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
         """The items of a benchmark, with the photographs that are at hand."""
-        sources = photographs(self.files, ("val2014", "train2017", "val2017"), data, images)
+        sources = photographs(self.files, COCO_PARTS, data, images)
         return called_by_id(self.images, sources, self.captions, self.texts)
 
     def parts(self) -> tuple[Ids, Ids]:
@@ -137,13 +139,13 @@ def read_test(data: Path | None) -> CocoTest:
     if data is not None:
         _check_folder(data)
     if karpathy is not None and place(data, IDS) is None:
-        found = _karpathy(karpathy)
+        test = _karpathy(karpathy)
     else:
-        found = _listed(find(data, IDS), find(data, OWNERS[1]), find(data, OWNERS[0]))
+        test = _listed(find(data, IDS), find(data, OWNERS[1]), find(data, OWNERS[0]))
         if karpathy is not None:
-            found = _with_karpathy(found, karpathy)
+            test = _with_karpathy(test, karpathy)
     written = captions_of(data)
-    return _with_texts(found, read_captions(written)) if written else found
+    return _with_texts(test, read_captions(written)) if written else test
 
 
 def _search(path: Path, queries: IdPositions, items: IdPositions, *, every: bool) -> Search:
@@ -156,10 +158,10 @@ def _search(path: Path, queries: IdPositions, items: IdPositions, *, every: bool
             given=f"{queries.kind} {ids[np.argmax(at < 0)]}",
             hint="are these the positives of another gallery?",
         )
-    asked = np.arange(len(queries.ids), dtype=np.int64) if every else np.sort(at)
-    rows = np.searchsorted(asked, at)[row]
-    names = [str(each) for each in queries.ids[asked].tolist()]
-    return search(asked, (rows, items.of(right)), names=names, where=path)
+    query_positions = np.arange(len(queries.ids), dtype=np.int64) if every else np.sort(at)
+    rows = np.searchsorted(query_positions, at)[row]
+    names = [str(number) for number in queries.ids[query_positions].tolist()]
+    return search(query_positions, (rows, items.of(right)), names=names, where=path)
 
 
 def captions_of(data: Path | None) -> list[Path]:
@@ -177,7 +179,7 @@ def _check_folder(data: Path) -> None:
     known += [f"{name}_{way}.json" for name in ("cxc", "eccv") for way in _WAYS]
     if any(place(data, name) for name in known) or captions_of(data):
         return
-    if data.is_dir() and any((data / each / "val2014").is_dir() for each in ("", "images")):
+    if data.is_dir() and any((data / folder / "val2014").is_dir() for folder in ("", "images")):
         return
     raise DataError(
         "nothing of COCO here",
@@ -224,7 +226,7 @@ def _blocks(captions: Ids, of_caption: Ids, source: str) -> CocoTest:
         captions=captions,
         owners=np.repeat(np.arange(len(images), dtype=np.int64), _EACH),
         texts=(None,) * len(captions),
-        files=tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in images.tolist()),
+        files=coco_names(images),
         source=source,
     )
 
@@ -263,7 +265,7 @@ def _karpathy_images(path: Path) -> list[tuple[int, list[tuple[int, str]]]]:
         path,
         lambda image: (
             int(image["cocoid"]),
-            [(int(each["sentid"]), str(each["raw"])) for each in image["sentences"]],
+            [(int(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
         ),
     )
 
@@ -362,15 +364,15 @@ def read_files(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """
     if data is None:
         raise not_on_hub(card)
-    found = captioned(data)
-    pictures, captions = items(found, data, images)
+    coco = captioned(data)
+    pictures, captions = items(coco, data, images)
     return gallery(
         card.model_copy(update={"title": f"{card.title} ({data.stem})"}),
         pictures,
         captions,
-        found.owners,
-        own(found.owners, len(pictures)),
-        source=found.source,
+        coco.owners,
+        own(coco.owners, len(pictures)),
+        source=coco.source,
         path=data,
     )
 
@@ -384,20 +386,20 @@ def captioned(data: Path) -> Captioned:
             where=data,
             allowed="captions_*.json, here or in 'annotations'",
         )
-    found = coco_files.read_captions(files)
-    order = np.argsort(found.owners, kind="stable")
+    coco = coco_files.read_captions(files)
+    order = np.argsort(coco.owners, kind="stable")
     return Captioned(
-        images=found.images,
-        files=found.files,
-        splits=found.splits,
-        captions=found.captions[order],
-        owners=found.owners[order],
-        texts=tuple(found.texts[i] for i in order.tolist()),
-        source=found.source,
+        images=coco.images,
+        files=coco.files,
+        splits=coco.splits,
+        captions=coco.captions[order],
+        owners=coco.owners[order],
+        texts=tuple(coco.texts[i] for i in order.tolist()),
+        source=coco.source,
     )
 
 
-def items(found: Captioned, data: Path, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
+def items(coco: Captioned, data: Path, images: Path | None) -> tuple[tuple[Image, ...], tuple[Caption, ...]]:
     """The items of a benchmark, called by their ids, with the photographs that are at hand."""
-    sources = photographs([(name,) for name in found.files], dict.fromkeys(found.splits), data, images)
-    return coco_files.called_by_id(found.images, sources, found.captions, found.texts)
+    sources = photographs([(name,) for name in coco.files], dict.fromkeys(coco.splits), data, images)
+    return coco_files.called_by_id(coco.images, sources, coco.captions, coco.texts)

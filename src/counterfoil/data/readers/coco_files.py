@@ -62,18 +62,18 @@ def read_captions(files: Sequence[Path]) -> Captioned:
     Raises `DataError` naming file and entry where an id occurs twice (in one file or in two), an annotation's
     image is unknown, or a caption is no text. An image may be without captions.
     """
-    found = [_captions(file, *_age(file)) for file in files]
-    if len(found) == 1:
-        return found[0]
+    parts = [_captions(file, *_age(file)) for file in files]
+    if len(parts) == 1:
+        return parts[0]
     source = f"{files[0].parent}, {', '.join(file.name for file in files)}"
-    starts = np.cumsum([0, *(len(each.images) for each in found)])[:-1]
+    starts = np.cumsum([0, *(len(part.images) for part in parts)])[:-1]
     merged = Captioned(
-        images=np.concatenate([each.images for each in found]),
-        files=tuple(chain.from_iterable(each.files for each in found)),
-        splits=tuple(chain.from_iterable(each.splits for each in found)),
-        captions=np.concatenate([each.captions for each in found]),
-        owners=np.concatenate([each.owners + start for each, start in zip(found, starts, strict=True)]),
-        texts=tuple(chain.from_iterable(each.texts for each in found)),
+        images=np.concatenate([part.images for part in parts]),
+        files=tuple(chain.from_iterable(part.files for part in parts)),
+        splits=tuple(chain.from_iterable(part.splits for part in parts)),
+        captions=np.concatenate([part.captions for part in parts]),
+        owners=np.concatenate([part.owners + start for part, start in zip(parts, starts, strict=True)]),
+        texts=tuple(chain.from_iterable(part.texts for part in parts)),
         source=source,
     )
     try:
@@ -92,8 +92,8 @@ def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
     that knows it, it shows nothing, but of an unknown one nothing is known.
     """
     source = ", ".join(str(file) for file in files)
-    found = [_instances(file, *_age(file)) for file in files]
-    known = IdPositions(np.unique(np.concatenate([covered for covered, _, _ in found])), "image", source)
+    parts = [_instances(file, *_age(file)) for file in files]
+    known = IdPositions(np.unique(np.concatenate([covered for covered, _, _ in parts])), "image", source)
     lacking = np.flatnonzero(known.of(images) < 0)
     if len(lacking):
         raise DataError(
@@ -102,8 +102,8 @@ def read_codes(files: Sequence[Path], images: Ids) -> NDArray[np.bool_]:
             given=f"image {images[lacking[0]]}",
             hint="give the instances files of the same images",
         )
-    categories, column = np.unique(np.concatenate([each for _, _, each in found]), return_inverse=True)
-    row = IdPositions(images, "image", source).of(np.concatenate([each for _, each, _ in found]))
+    categories, column = np.unique(np.concatenate([ids for _, _, ids in parts]), return_inverse=True)
+    row = IdPositions(images, "image", source).of(np.concatenate([ids for _, ids, _ in parts]))
     codes = np.zeros((len(images), len(categories)), dtype=bool)
     codes[row[row >= 0], column[row >= 0]] = True
     return codes
@@ -128,7 +128,7 @@ def photographs(
         for folder in dict.fromkeys([*folders, base / "images", base])
         if (files := image_names(folder))
     ]
-    found = [
+    sources = [
         next(
             (
                 FileSource(image_path(name, base, link=True) if files[name] else folder / name)
@@ -140,13 +140,30 @@ def photographs(
         )
         for possible in names
     ]
-    if images is not None and not any(found):
+    if images is not None and not any(sources):
         raise DataError(
             f"none of the {len(names):,} images is in this folder",
             where=located(images),
             hint=f"it should hold files like {names[0][0]}",
         )
-    return found
+    return sources
+
+
+def named_photographs(
+    names: Sequence[str], folders: Iterable[str], data: Path | None, images: Path | None
+) -> list[Image]:
+    """The images that are called by their file names (`photographs`)."""
+    sources = photographs([(name,) for name in names], folders, data, images)
+    return [Image(name, source) for name, source in zip(names, sources, strict=True)]
+
+
+#: The parts of COCO that a photograph of its test half may lie in.
+COCO_PARTS = ("val2014", "train2017", "val2017")
+
+
+def coco_names(ids: Ids) -> tuple[tuple[str, ...], ...]:
+    """The file names that each photograph of COCO's test half may have."""
+    return tuple((f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in ids.tolist())
 
 
 def called_by_id(
@@ -249,12 +266,12 @@ def _texts(entries: Sequence[Any], key: str, where: str) -> tuple[str, ...]:
 
 def find(data: Path | None, name: str) -> Path:
     """The file of that name in the user's folder, else in the package; raises `MissingExtraError`."""
-    found = place(data, name)
-    if found is None:
-        found = package() / name
-        if not found.is_file():
-            raise DataError("file missing", where=found, hint="install the package eccv_caption anew")
-    return found
+    path = place(data, name)
+    if path is None:
+        path = package() / name
+        if not path.is_file():
+            raise DataError("file missing", where=path, hint="install the package eccv_caption anew")
+    return path
 
 
 def place(data: Path | None, name: str) -> Path | None:
@@ -306,9 +323,9 @@ def read_positives(path: Path) -> tuple[Ids, Ids, Ids]:
                 "not a list of ids", where=f"{path}, '{key}'", given=shown(row), allowed="[id, ...]"
             )
     flat = [
-        each if type(each) is int else _whole_ids(each, path, key)
+        item if type(item) is int else _whole_ids(item, path, key)
         for key, row in value.items()
-        for each in row
+        for item in row
     ]
     sizes = np.fromiter(map(len, value.values()), np.int64, len(value))
     return queries, np.repeat(np.arange(len(value)), sizes), np.array(flat, dtype=np.int64)

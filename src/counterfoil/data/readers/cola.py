@@ -4,6 +4,7 @@ Each class is a query of its own gallery, the images marked hard for it; the mea
 precision over classes.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,26 +48,30 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
     path = released_file(
         card, data, (f"COLA_singleobjects_benchmark_{card.name.rpartition('-')[2].upper()}.json",)
     )
-    found = _read(path)
-    hard, right = found.hard, found.hard & found.present
-    kept = np.flatnonzero(right.any(axis=0))
-    if not len(kept):
+    classes = _read(path)
+    hard, right = classes.hard, classes.hard & classes.present
+    tested = np.flatnonzero(right.any(axis=0))
+    if not len(tested):
         raise DataError("no class has a hard image that shows it", where=path)
-    of_class, row = np.nonzero(hard[:, kept].T)
-    photos = Photos(image_folder(data, images)).sources([found.images[at] for at in np.unique(row)])
-    names = _unique(
-        [f"{found.labels[kept[c]]}/{found.images[at]}" for c, at in zip(of_class, row, strict=True)]
-    )
+    of_class, row = np.nonzero(hard[:, tested].T)
+    photos = Photos(image_folder(data, images)).sources([classes.images[at] for at in np.unique(row)])
+    names: list[str] = []
+    times: Counter[str] = Counter()
+    for c, at in zip(of_class, row, strict=True):
+        name = f"{classes.labels[tested[c]]}/{classes.images[at]}"
+        times[name] += 1
+        # One that comes again has a number behind it.
+        names.append(name if times[name] == 1 else f"{name} ({times[name]})")
     items = tuple(
-        Image(name, photos[found.images[at]], photo=found.images[at])
+        Image(name, photos[classes.images[at]], photo=classes.images[at])
         for name, at in zip(names, row, strict=True)
     )
-    captions = tuple(Caption(found.labels[at], found.labels[at]) for at in kept)
-    is_right = right[row, kept[of_class]]
-    queries = np.arange(len(kept), dtype=np.int64)
-    where = f"{path}, {len(found.labels) - len(kept):,} of {len(found.labels):,} classes left out"
+    captions = tuple(Caption(classes.labels[at], classes.labels[at]) for at in tested)
+    is_right = right[row, tested[of_class]]
+    queries = np.arange(len(tested), dtype=np.int64)
+    where = f"{path}, {len(classes.labels) - len(tested):,} of {len(classes.labels):,} classes left out"
     return Benchmark(
-        card=card if card.size is not None else card.model_copy(update={"size": len(kept)}),
+        card=card if card.size is not None else card.model_copy(update={"size": len(tested)}),
         images=items,
         captions=captions,
         questions=Gallery(
@@ -83,7 +88,7 @@ def read_single(card: Card, data: Path | None, images: Path | None) -> Benchmark
             image_parts=of_class.astype(np.int64),
             caption_parts=queries,
         ),
-        source=where if len(kept) < len(found.labels) else str(path),
+        source=where if len(tested) < len(classes.labels) else str(path),
         path=data,
     )
 
@@ -125,13 +130,3 @@ def _read(path: Path) -> _Classes:
         marks.append(row[-2:])
     table = np.array(marks, dtype=bool)
     return _Classes(tuple(labels), tuple(images), table[:, 0], table[:, 1])
-
-
-def _unique(names: list[str]) -> list[str]:
-    """The names, with a number behind one that comes again."""
-    seen: dict[str, int] = {}
-    found = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found

@@ -12,12 +12,13 @@ import csv
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.coco_files import photographs
+from counterfoil.data.readers.coco_files import named_photographs
 from counterfoil.data.readers.flickr import FOLDERS
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,
@@ -35,8 +36,7 @@ from counterfoil.data.readers.released_captions import (
     flickr30k_captions,
     of_image,
 )
-from counterfoil.data.readers.rows import not_on_hub
-from counterfoil.data.records import Image
+from counterfoil.data.readers.released_files import released_set
 from counterfoil.data.references import References, nearest
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import decoded, read_bytes
@@ -65,8 +65,9 @@ class _Candidates:
     ratings: list[float] = field(default_factory=list)
 
 
-def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Composite by how correct the captions are: 11,985 points of 3,995 images.
+def _read(card: Card, data: Path | None, images: Path | None, *, scale: str) -> Benchmark:
+    """Composite by how correct the captions are, or how much of the image they say: 11,985 points of 3,995
+    images.
 
     References are the captions of each image without the one that is nearest to its first candidate, where
     the folder has Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and
@@ -74,25 +75,10 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     "coco/17/2": the second candidate of the 17th row of that file. Groupings: `source`, `candidate`. Raises
     `DataError` naming file and row of what does not fit.
     """
-    return _read(card, data, images, "correctness")
-
-
-def read_throughness(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Composite by how much of the image the captions say; otherwise as `read`."""
-    return _read(card, data, images, "throughness")
-
-
-def _read(card: Card, data: Path | None, images: Path | None, asked: str) -> Benchmark:
-    if data is None:
-        raise not_on_hub(card)
-    files = {name: data / f"{name}_{asked}.csv" for name in TEXTS}
-    missing = [file.name for file in files.values() if not file.is_file()]
-    if missing:
-        raise DataError(
-            f"file{'s' if len(missing) > 1 else ''} missing: {', '.join(missing)}",
-            where=data,
-            hint="the folder holds the three tables of the release, and the captions of the images",
-        )
+    names = [f"{name}_{scale}.csv" for name in TEXTS]
+    hint = "the folder holds the three tables of the release, and the captions of the images"
+    files = dict(zip(TEXTS, released_set(card, data, names, hint=hint), strict=True))
+    assert data is not None
     rows, left = _Candidates(), Skipped()
     for name, file in files.items():
         left.out("rows at the end of a file, without an image,", _add(rows, name, file))
@@ -113,8 +99,11 @@ def _read(card: Card, data: Path | None, images: Path | None, asked: str) -> Ben
                 lists[image] = captions.add_all(own[:gone] + own[gone + 1 :], image)
         references = References.of([lists[image] for image in rows.images])
         note = f"{len(lists):,} references nearest to the first candidate taken out"
-    sources = photographs([(name,) for name in names], _FOLDERS, data, images)
-    said = [str(data), *(f.name for f in files.values()), *(str(path.name) for _, path in written.values())]
+    origins = [
+        str(data),
+        *(f.name for f in files.values()),
+        *(str(path.name) for _, path in written.values()),
+    ]
     return rated(
         card,
         RatingRows(
@@ -129,12 +118,16 @@ def _read(card: Card, data: Path | None, images: Path | None, asked: str) -> Ben
             },
         ),
         captions.items,
-        [Image(name, source) for name, source in zip(names, sources, strict=True)],
+        named_photographs(names, _FOLDERS, data, images),
         left=left,
-        source=", ".join(said),
+        source=", ".join(origins),
         notes=[note],
         path=data,
     )
+
+
+read = partial(_read, scale="correctness")
+read_throughness = partial(_read, scale="throughness")
 
 
 def _add(rows: _Candidates, name: str, path: Path) -> int:
@@ -164,12 +157,12 @@ def _add(rows: _Candidates, name: str, path: Path) -> int:
                 given=f"{len(cells)} cells",
                 allowed=f"more than {at + 2 * texts}",
             )
-        for each in range(1, USED + 1):
-            rows.names.append(f"{_SOURCES[name]}/{number}/{each}")
+        for place in range(1, USED + 1):
+            rows.names.append(f"{_SOURCES[name]}/{number}/{place}")
             rows.sources.append(_SOURCES[name])
             rows.images.append(image)
-            rows.texts.append(clean_caption(cells[at + each], f"{where}, text {each}"))
-            rows.ratings.append(rating(cells[at + texts + each].strip(), f"{where}, rating {each}"))
+            rows.texts.append(clean_caption(cells[at + place], f"{where}, text {place}"))
+            rows.ratings.append(rating(cells[at + texts + place].strip(), f"{where}, rating {place}"))
     return len(table) - 1 - len(body)
 
 
@@ -189,15 +182,15 @@ def _cells(path: Path) -> list[list[str]]:
 
 def _written(data: Path) -> Mapping[str, Written]:
     """The captions of the three sources' images, or of none of them."""
-    found = {
+    captions_of = {
         "flickr8k": flickr8k_captions(data),
         "flickr30k": flickr30k_captions(data),
         "coco": coco_captions(data),
     }
-    there = {name: each for name, each in found.items() if each is not None}
-    if there and len(there) < len(found):
+    there = {name: written for name, written in captions_of.items() if written is not None}
+    if there and len(there) < len(captions_of):
         raise DataError(
-            f"no captions of {', '.join(name for name in found if name not in there)} here",
+            f"no captions of {', '.join(name for name in captions_of if name not in there)} here",
             where=data,
             allowed="Flickr8k.token.txt, results_20130124.token or dataset_flickr30k.json, and "
             "captions_val2014.json or dataset_coco.json",

@@ -17,8 +17,18 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Ids, Rated, Search
+from counterfoil.data.forms.base import first_use
 from counterfoil.data.readers.coco import CocoTest, captions_of, read_test, same_pairs
-from counterfoil.data.readers.coco_files import called_by_id, find, photographs, place, read_captions, said
+from counterfoil.data.readers.coco_files import (
+    COCO_PARTS,
+    called_by_id,
+    coco_names,
+    find,
+    photographs,
+    place,
+    read_captions,
+    said,
+)
 from counterfoil.data.readers.human_ratings import finished, unique_ids
 from counterfoil.data.readers.questions import IdPositions, gallery, search
 from counterfoil.data.readers.released_captions import SPLITS, read_split
@@ -78,16 +88,16 @@ def _positives(test: CocoTest, data: Path | None) -> tuple[Search, Search, str]:
         if table is None:
             raise
         files = []
-    found = []
+    results = []
     if files:
         i2t, t2i = test.searches(files[0], files[1], every=True)
         if not same_pairs(i2t, t2i):
             raise DataError("the two directions do not agree", where=files[1], given=f"not {files[0].name}")
-        found.append((i2t, t2i, f"{said(files[0])}, {files[1].name}"))
+        results.append((i2t, t2i, f"{said(files[0])}, {files[1].name}"))
     if table is not None:
         captions, images, scores, _ = ratings(read_table(table))
         right = scores >= RIGHT
-        found.append(
+        results.append(
             (
                 *_searches(
                     IdPositions(test.captions, "caption", test.source).of(captions),
@@ -100,21 +110,23 @@ def _positives(test: CocoTest, data: Path | None) -> tuple[Search, Search, str]:
                 str(table),
             )
         )
-    if len(found) == 2 and not same_pairs(found[0][0], found[1][1]):
+    if len(results) == 2 and not same_pairs(results[0][0], results[1][1]):
         raise DataError(
             f"the pairs rated {RIGHT:g} or more are not those of {files[0].name}",
             where=table,
             hint="take the one you do not trust out of the folder",
         )
-    i2t, t2i, _ = found[0]
-    return i2t, t2i, ", ".join(source for _, _, source in found)
+    i2t, t2i, _ = results[0]
+    return i2t, t2i, ", ".join(source for _, _, source in results)
 
 
 def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) -> Benchmark:
     """The gallery of what one table names, in its order of pairs as they were written."""
     table = read_table(path)
     captions, pictures, scores, original = ratings(table)
-    caption_ids, image_ids = (_first_use(each, original) for each in (captions, pictures))
+    caption_ids, image_ids = (
+        first_use(np.concatenate([ids[original], ids[~original]])) for ids in (captions, pictures)
+    )
     caption, image = (
         IdPositions(caption_ids, "caption", path).of(captions),
         IdPositions(image_ids, "image", path).of(pictures),
@@ -125,8 +137,7 @@ def _of_table(card: Card, path: Path, data: Path | None, images: Path | None) ->
     if (counts > 1).any():
         raise DataError(f"a caption has two rows '{_ORIGINAL}'", where=path)
     i2t, t2i = _searches(caption, image, scores >= RIGHT, caption_ids, image_ids, path)
-    names = [(f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in image_ids.tolist()]
-    sources = photographs(names, ("val2014", "train2017", "val2017"), data, images)
+    sources = photographs(coco_names(image_ids), COCO_PARTS, data, images)
     return gallery(
         card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}}),
         *called_by_id(image_ids, sources, caption_ids, (None,) * len(caption_ids)),
@@ -154,13 +165,13 @@ def ratings(table: DataTable) -> tuple[Ids, Ids, NDArray[np.float64], NDArray[np
 
 def _ids(table: DataTable, column: str, mark: str) -> Ids:
     """ "COCO_val2014:sentid:732091" and "COCO_val2014_000000365325.jpg" as numbers."""
-    found = np.empty(len(table), dtype=np.int64)
+    ids = np.empty(len(table), dtype=np.int64)
     for row, cell in enumerate(texts(table, column)):
         number = cell.rpartition(mark)[2].removesuffix(".jpg")
         if not number.isdecimal() or len(number) > 18:
             raise DataError("no id of COCO", where=table.where(row, column), given=shown(cell))
-        found[row] = int(number)
-    return found
+        ids[row] = int(number)
+    return ids
 
 
 def _searches(
@@ -182,13 +193,6 @@ def _searches(
     )
 
 
-def _first_use(ids: Ids, first: NDArray[np.bool_]) -> Ids:
-    """Distinct ids in order of first use, those in rows of `first` before all others."""
-    ordered = np.concatenate([ids[first], ids[~first]])
-    values, at = np.unique(ordered, return_index=True)
-    return values[np.argsort(at)]
-
-
 VALIDATION = "sits_val.csv"
 
 _KARPATHY = "dataset_coco.json"
@@ -204,16 +208,18 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
     """
     if data is None:
         raise not_on_hub(card)
-    path = _table(data)
+    named = (path for name in (TABLE, VALIDATION) if (path := place(data, name)))
+    path = data if data.is_file() else next(named, None)
+    if path is None:
+        raise DataError("no ratings here", where=data, allowed=f"{TABLE} or {VALIDATION}")
     table = read_table(path)
     captions, pictures, scores, _ = ratings(table)
-    caption_ids, image_ids = (np.unique(each) for each in (captions, pictures))
+    caption_ids, image_ids = (np.unique(ids) for ids in (captions, pictures))
     candidates = np.searchsorted(caption_ids, captions).astype(np.int64)
     shown = np.searchsorted(image_ids, pictures).astype(np.int64)
     texts, source = _texts(data, caption_ids)
-    files = [(f"COCO_val2014_{i:012d}.jpg", f"{i:012d}.jpg") for i in image_ids.tolist()]
-    sources = photographs(files, ("val2014", "train2017", "val2017"), data, images)
-    items, said = called_by_id(image_ids, sources, caption_ids, texts)
+    sources = photographs(coco_names(image_ids), COCO_PARTS, data, images)
+    items, caption_items = called_by_id(image_ids, sources, caption_ids, texts)
     questions = Rated(
         unique_ids([f"{c}-{i}" for c, i in zip(captions.tolist(), pictures.tolist(), strict=True)]),
         groupings={"sampling": labels(table, "sampling_method")},
@@ -226,16 +232,7 @@ def read_ratings(card: Card, data: Path | None, images: Path | None) -> Benchmar
         card = card.model_copy(update={"title": f"{card.title} ({path.name})", "size": None, "counts": {}})
     note = source or "without texts: COCO's captions are not in the folder"
     joined = f"{path}, {note}" if source else f"{path} ({note})"
-    return finished(card, said, items, questions, source=joined, path=data)
-
-
-def _table(data: Path) -> Path:
-    if data.is_file():
-        return data
-    found = next((path for name in (TABLE, VALIDATION) if (path := place(data, name))), None)
-    if found is None:
-        raise DataError("no ratings here", where=data, allowed=f"{TABLE} or {VALIDATION}")
-    return found
+    return finished(card, caption_items, items, questions, source=joined, path=data)
 
 
 def _texts(data: Path, captions: Ids) -> tuple[list[str | None], str]:
@@ -255,7 +252,9 @@ def _texts(data: Path, captions: Ids) -> tuple[list[str | None], str]:
     elif karpathy is not None:
         entries = read_split(
             karpathy,
-            lambda image: [(int(each["sentid"]), str(each["raw"])) for each in image["sentences"]],
+            lambda image: [
+                (int(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]
+            ],
             SPLITS,
         )
         known, source = dict(pair for own in entries for pair in own), str(karpathy)

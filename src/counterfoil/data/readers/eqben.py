@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 import PIL.Image
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, quads
+from counterfoil.data.readers.questions import quads
 from counterfoil.data.readers.released_files import list_of, pictures, released_file
-from counterfoil.data.records import FileSource, Image, PixelSource
+from counterfoil.data.records import FileSource, PixelSource
 from counterfoil.data.tables import DataTable, TablePart, shown, texts
 from counterfoil.errors import DataError
 from counterfoil.inputs.arrays import read_npy
@@ -48,30 +49,28 @@ class BgrFrame:
         return self._pixels().picture()
 
     def _pixels(self) -> PixelSource:
-        found = read_npy(self.path, hint="check the image folder")
-        if found.ndim != 3 or found.shape[2] != 3 or found.dtype != np.uint8 or not found.size:
+        pixels = read_npy(self.path, hint="check the image folder")
+        if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or not pixels.size:
             raise DataError(
                 "not a frame",
                 where=self.path,
-                given=f"{found.dtype} {found.shape}",
+                given=f"{pixels.dtype} {pixels.shape}",
                 allowed="bytes (height, width, 3)",
             )
-        return PixelSource(np.ascontiguousarray(found[:, :, ::-1]), str(self.path))
+        return PixelSource(np.ascontiguousarray(pixels[:, :, ::-1]), str(self.path))
 
     def __str__(self) -> str:
         return str(self.path)
 
 
-def read_mini(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """EqBen-mini: the list `all_select.json` of 280 quads, and its images. As `read`."""
-    path = released_file(card, data, (MINI,))
-    return _quads(card, _listed(path), data, images)
+def _read_list(card: Card, data: Path | None, images: Path | None, *, name: str) -> Benchmark:
+    """A list of quads of that name, and its images. As `read`."""
+    return _quads(card, _listed(released_file(card, data, (name,))), data, images)
 
 
-def read_tenth(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """EqBen's subset of 10 %: the list `eqben_subset_10percent_final.json`, and its images. As `read`."""
-    path = released_file(card, data, (TENTH,))
-    return _quads(card, _listed(path), data, images)
+#: 280 quads, and 10 % of all.
+read_mini = partial(_read_list, name=MINI)
+read_tenth = partial(_read_list, name=TENTH)
 
 
 def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -101,11 +100,11 @@ def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
     if isinstance(value, dict) and "image0" in value:
         yield value
     elif isinstance(value, dict):
-        for name, each in value.items():
-            yield from _objects(each, f"{where}, '{name}'")
+        for name, inner in value.items():
+            yield from _objects(inner, f"{where}, '{name}'")
     elif isinstance(value, list):
-        for row, each in enumerate(value, start=1):
-            yield from _objects(each, f"{where}, row {row}")
+        for row, inner in enumerate(value, start=1):
+            yield from _objects(inner, f"{where}, row {row}")
     else:
         raise DataError(
             "not a row of EqBen",
@@ -117,9 +116,9 @@ def _objects(value: Any, where: str) -> Iterator[dict[str, Any]]:
 
 def _table(rows: list[dict[str, Any]], path: Path) -> DataTable:
     def cell(row: dict[str, Any], name: str) -> Any:
-        found = row.get(name)
+        value = row.get(name)
         # Action Genome has several captions; the official code takes the first.
-        return found[0] if isinstance(found, list) and found else found
+        return value[0] if isinstance(value, list) and value else value
 
     columns = {
         name: tuple(cell(row, name) for row in rows) for name in ("image0", "image1", "caption0", "caption1")
@@ -148,7 +147,7 @@ def _unblinded(path: Path) -> DataTable:
             given=f"{len(pairs):,} pairs, {len(key):,} of the key, {len(order):,} of the order",
             allowed="as many of each, and each position once",
         )
-    found: dict[int, dict[str, Any]] = {}
+    quads_by_sample: dict[int, dict[str, Any]] = {}
     for at, entry in zip(np.argsort(np.asarray(order, dtype=np.int64)).tolist(), key, strict=True):
         pair = pairs[at]
         if (
@@ -162,7 +161,7 @@ def _unblinded(path: Path) -> DataTable:
                 given=shown(entry),
                 allowed="{dataset, name: c0i0 to c1i1, sample_cnt}",
             )
-        quad = found.setdefault(entry["sample_cnt"], {})
+        quad = quads_by_sample.setdefault(entry["sample_cnt"], {})
         for part, name in (("caption", f"caption{entry['name'][1]}"), ("image", f"image{entry['name'][3]}")):
             if quad.setdefault(name, pair.get(part)) != pair.get(part):
                 raise DataError(
@@ -171,7 +170,7 @@ def _unblinded(path: Path) -> DataTable:
                     given=shown(pair.get(part)),
                     allowed=shown(quad[name]),
                 )
-    return _table([found[number] for number in sorted(found)], path)
+    return _table([quads_by_sample[number] for number in sorted(quads_by_sample)], path)
 
 
 def _quads(
@@ -179,25 +178,21 @@ def _quads(
 ) -> Benchmark:
     ids = [str(row) for row in range(len(table))]
     sides = pictures(table, ("image0", "image1"), ids, data, images, suffixes=(".jpg",))
-    first, second = ([_frame(image) for image in side] for side in sides)
+    for side in sides:
+        for row, image in enumerate(side):
+            if isinstance(image.source, FileSource) and image.source.path.suffix == ".npy":
+                side[row] = replace(image, source=BgrFrame(image.source.path))
     sources = [name.split("/", 1)[0] for name in texts(table, "image0")]
-    found = quads(
+    return quads(
         card,
         ids,
         (texts(table, "caption0"), texts(table, "caption1")),
-        (first, second),
+        (sides[0], sides[1]),
         {
             "subset": tuple(name if name in _KINDS else "" for name in sources),
             "kind": tuple(_KINDS.get(name, "") for name in sources),
         },
         source=table.source,
         path=data,
+        part=part,
     )
-    return check_counts(found, part=part)
-
-
-def _frame(image: Image) -> Image:
-    """A frame that is kept as an array, with the source that reads it."""
-    if isinstance(image.source, FileSource) and image.source.path.suffix == ".npy":
-        return replace(image, source=BgrFrame(image.source.path))
-    return image

@@ -14,13 +14,14 @@ or what CLIPScore's and PAC-S's code make of them, flickr8k.json and crowdflower
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.coco_files import json_file, photographs
+from counterfoil.data.readers.coco_files import json_file, named_photographs
 from counterfoil.data.readers.human_ratings import (
     CaptionTable,
     RatingRows,
@@ -33,8 +34,9 @@ from counterfoil.data.readers.human_ratings import (
 )
 from counterfoil.data.readers.questions import gallery, own
 from counterfoil.data.readers.released_captions import read_split, read_tokens
+from counterfoil.data.readers.released_files import list_of, released_file
 from counterfoil.data.readers.rows import not_on_hub
-from counterfoil.data.records import Caption, Image
+from counterfoil.data.records import Caption
 from counterfoil.data.references import References, contained
 from counterfoil.data.tables import labels, read_table, shown, texts
 from counterfoil.errors import DataError
@@ -61,7 +63,13 @@ def read_30k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         raise not_on_hub(card)
     path = _captions_file(data)
     if path.suffix == ".json":
-        entries = _of_json(path)
+        entries = read_split(
+            path,
+            lambda image: (
+                str(image["filename"]),
+                [(str(sentence["sentid"]), str(sentence["raw"])) for sentence in image["sentences"]],
+            ),
+        )
     elif path.suffix == ".csv":
         entries = _of_csv(path)
     else:
@@ -72,11 +80,10 @@ def read_30k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     _once("image", names, path)
     ids = [caption for _, captions in entries for caption, _ in captions]
     _once("caption", ids, path)
-    sources = photographs([(name,) for name in names], _FOLDERS, data, images)
     owners = np.repeat(np.arange(len(entries)), [len(captions) for _, captions in entries]).astype(np.int64)
     return gallery(
         card,
-        [Image(name, source) for name, source in zip(names, sources, strict=True)],
+        named_photographs(names, _FOLDERS, data, images),
         [Caption(caption, text) for _, captions in entries for caption, text in captions],
         owners,
         own(owners, len(entries)),
@@ -89,34 +96,27 @@ def _captions_file(data: Path) -> Path:
     if data.is_file():
         return data
     known = [data / _KARPATHY, data / _HUB]
-    found = [path for path in known if path.is_file()] or sorted(
+    files = [path for path in known if path.is_file()] or sorted(
         [*data.glob("*.token*"), *data.glob("*token.txt")]
     )
-    if not found:
+    if not files:
         raise DataError("nothing of Flickr30k here", where=data, allowed=f"{_KARPATHY}, {_HUB}, *.token")
-    return found[0]
-
-
-def _of_json(path: Path) -> list[_Entry]:
-    return read_split(
-        path,
-        lambda image: (
-            str(image["filename"]),
-            [(str(each["sentid"]), str(each["raw"])) for each in image["sentences"]],
-        ),
-    )
+    return files[0]
 
 
 def _of_csv(path: Path) -> list[_Entry]:
     table = read_table(path)
     splits, names = labels(table, "split"), texts(table, "filename")
     raw, ids = texts(table, "raw"), texts(table, "sentids")
-    found: list[_Entry] = []
+    entries: list[_Entry] = []
     for row, split in enumerate(splits):
         if split == "test":
             captions, keys = (
-                _list(cell, table.where(row, column))
-                for cell, column in ((raw[row], "raw"), (ids[row], "sentids"))
+                list_of(parse_json(cell, where=where), where=where)
+                for cell, where in (
+                    (raw[row], table.where(row, "raw")),
+                    (ids[row], table.where(row, "sentids")),
+                )
             )
             if len(captions) != len(keys):
                 raise DataError(
@@ -124,19 +124,12 @@ def _of_csv(path: Path) -> list[_Entry]:
                     where=table.where(row),
                     given=f"{len(keys)} ids, {len(captions)} captions",
                 )
-            found.append(
+            entries.append(
                 (names[row], [(str(key), str(text)) for key, text in zip(keys, captions, strict=True)])
             )
-    if not found:
+    if not entries:
         raise DataError("no image of the split 'test'", where=path)
-    return found
-
-
-def _list(cell: str, where: str) -> list[Any]:
-    value = parse_json(cell, where=where)
-    if not isinstance(value, list):
-        raise DataError("not a list", where=where, given=shown(cell))
-    return value
+    return entries
 
 
 def _once(kind: str, ids: Iterable[str], path: Path) -> None:
@@ -168,37 +161,21 @@ class _Row:
     ratings: Sequence[float]
 
 
-def read_expert(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Flickr8k-Expert: three ratings of every candidate, each a point of its own.
-
-    A candidate that is among the references of its image is not asked about (158 of 5,822 rows). `data` is
-    the folder with the text files, or flickr8k.json, in which that was done. Raises `DataError` naming file
-    and row of what does not fit.
-    """
-    return _read(card, data, images, _EXPERT, raters=3, policy="drop-item")
-
-
-def read_crowd(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Flickr8k-CF: the share of people who found that a caption describes the image.
-
-    A candidate that is among the references of its image is taken out of them, for all candidates of the
-    image. `data` is as for the experts. Raises `DataError` naming file and row of what does not fit.
-    """
-    return _read(card, data, images, _CROWD, raters=1, policy="drop-reference")
-
-
 def _read(
     card: Card,
     data: Path | None,
     images: Path | None,
-    names: tuple[str, str],
     *,
+    names: tuple[str, str],
     raters: int,
     policy: Literal["drop-item", "drop-reference"],
 ) -> Benchmark:
-    if data is None:
-        raise not_on_hub(card)
-    path = _rating_file(data, names)
+    """Ratings of candidates, each rating a point; a candidate among its image's references is dealt with.
+
+    `data` is the folder with the text files, or the JSON file that the released code made of them. Raises
+    `DataError` naming file and row of what does not fit.
+    """
+    path = released_file(card, data, names)
     captions, left = CaptionTable(), Skipped()
     if path.suffix.lower() == ".json":
         rows, written = _rows_of_json(path, captions, raters, left)
@@ -221,16 +198,21 @@ def _read(
         policy,
         shared=pictures,
     )
-    left.out("rows whose candidate is a reference", int((~after.kept).sum()))
+    left.out("rows whose candidate is a reference", int((~after.included).sum()))
     notes = [f"{after.dropped:,} references equal to a candidate taken out"] if after.dropped else []
-    kept = np.flatnonzero(after.kept)
-    ids = unique_ids([rows[at].name for at in kept])
-    sources = photographs([(name,) for name in files], FOLDERS, data, images)
+    chosen_rows = np.flatnonzero(after.included)
+    ids = unique_ids([rows[at].name for at in chosen_rows])
     return rated(
         card,
-        RatingRows(ids, candidates[kept], pictures[kept], ratings[kept], after.references.take(kept)),
+        RatingRows(
+            ids,
+            candidates[chosen_rows],
+            pictures[chosen_rows],
+            ratings[chosen_rows],
+            after.references.take(chosen_rows),
+        ),
         captions.items,
-        [Image(name, source) for name, source in zip(files, sources, strict=True)],
+        named_photographs(files, FOLDERS, data, images),
         left=left,
         source=source,
         notes=notes,
@@ -238,15 +220,11 @@ def _read(
     )
 
 
-def _rating_file(data: Path, names: Sequence[str]) -> Path:
-    if data.is_file():
-        return data
-    found = next((data / name for name in names if (data / name).is_file()), None)
-    if found is None:
-        raise DataError(
-            "no judgements of Flickr8k here", where=data, allowed=f"{TOKENS} and {names[0]}, or {names[1]}"
-        )
-    return found
+#: Three ratings of every candidate; one that is a reference is not asked about (158 of 5,822 rows).
+read_expert = partial(_read, names=_EXPERT, raters=3, policy="drop-item")
+#: The share of people who found that a caption describes the image; a candidate that is a reference is taken
+#: out of the references of its image, for all candidates.
+read_crowd = partial(_read, names=_CROWD, raters=1, policy="drop-reference")
 
 
 def _of_text(
@@ -258,9 +236,9 @@ def _of_text(
         name: at for image, own in entries.items() for (name, _), at in zip(own, written[image], strict=True)
     }
     rows = []
-    for number, line in enumerate(_lines(path), start=1):
+    for number, line in enumerate(read_text(path).rstrip().split("\n"), start=1):
         where = f"{path}, line {number}"
-        cells = line.split("\t")
+        cells = line.rstrip("\r").split("\t")
         if len(cells) != 5:
             raise DataError(
                 "not a judgement", where=where, given=f"{len(cells)} cells", allowed="5, tabs between them"
@@ -274,7 +252,13 @@ def _of_text(
             raise DataError("unknown caption", where=where, given=name, allowed=f"those of {TOKENS}")
         values = [rating(cell.strip(), where, missing=True) for cell in cells[2:]]
         if raters == 1:
-            _check_share(values, where)
+            share, yes, no = values
+            if not math.isnan(sum(values)) and (yes + no <= 0 or abs(share - yes / (yes + no)) > _SHARE):
+                raise DataError(
+                    "the share of yes is not that of its counts",
+                    where=where,
+                    given=f"{share:g}, {yes:g} yes, {no:g} no",
+                )
         values = values[:raters]
         left.out("ratings that are NaN", sum(map(math.isnan, values)))
         rows.append(_Row(f"{image}/{name}", image, known[name], values))
@@ -295,7 +279,10 @@ def _rows_of_json(
     written: dict[str, Sequence[int]] = {}
     for key, entry in value.items():
         place = f"{path}, image '{key}'"
-        own, judged = (_judgements_list(entry, name, place) for name in ("ground_truth", "human_judgement"))
+        for name in ("ground_truth", "human_judgement"):
+            if not isinstance(entry, dict) or not isinstance(entry.get(name), list):
+                raise DataError(f"no list '{name}'", where=place, given=shown(entry))
+        own, judged = entry["ground_truth"], entry["human_judgement"]
         image = Path(str(entry.get("image_path") or f"{key}.jpg")).name
         if image in written:
             raise DataError("an image occurs twice", where=place, given=image)
@@ -305,14 +292,14 @@ def _rows_of_json(
         written[image] = captions.add_all(texts, image)
         # The released file has an entry per rating: those of one candidate follow each other.
         last = ""
-        for at, each in enumerate(judged):
+        for at, judgement in enumerate(judged):
             where = f"{place}, judgement {at + 1}"
-            if not isinstance(each, dict) or not {"caption", "rating"} <= set(each):
+            if not isinstance(judgement, dict) or not {"caption", "rating"} <= set(judgement):
                 raise DataError(
-                    "not a judgement", where=where, given=shown(each), allowed="caption and rating"
+                    "not a judgement", where=where, given=shown(judgement), allowed="caption and rating"
                 )
-            text = clean_caption(each["caption"], where)
-            number = rating(each["rating"], where, missing=True)
+            text = clean_caption(judgement["caption"], where)
+            number = rating(judgement["rating"], where, missing=True)
             left.out("ratings that are NaN", int(math.isnan(number)))
             if text == last and len(rows[-1].ratings) < raters:
                 rows[-1] = _Row(rows[-1].name, image, rows[-1].caption, [*rows[-1].ratings, number])
@@ -322,27 +309,3 @@ def _rows_of_json(
     if not rows:
         raise DataError("no judgements", where=path)
     return rows, written
-
-
-def _judgements_list(entry: Any, name: str, where: str) -> list[Any]:
-    found = entry.get(name) if isinstance(entry, dict) else None
-    if not isinstance(found, list):
-        raise DataError(f"no list '{name}'", where=where, given=shown(entry))
-    return found
-
-
-def _check_share(values: Sequence[float], where: str) -> None:
-    share, yes, no = values
-    if not math.isnan(sum(values)) and (yes + no <= 0 or abs(share - yes / (yes + no)) > _SHARE):
-        raise DataError(
-            "the share of yes is not that of its counts",
-            where=where,
-            given=f"{share:g}, {yes:g} yes, {no:g} no",
-        )
-
-
-def _lines(path: Path) -> list[str]:
-    lines = [line.rstrip("\r") for line in read_text(path).split("\n")]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    return lines

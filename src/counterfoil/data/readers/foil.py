@@ -8,8 +8,8 @@ Three papers measured on three sets of pairs: every original with each of its fo
 image (CLIPScore); one pair of each image that is not in the part of COCO that PAC-S was trained on.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from counterfoil.data.readers.human_ratings import (
     unique_ids,
 )
 from counterfoil.data.readers.released_captions import coco_captions, karpathy_part, of_image
-from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.readers.released_files import released_file
 from counterfoil.data.records import Image
 from counterfoil.data.references import References, contained
 from counterfoil.data.tables import shown
@@ -51,46 +51,6 @@ class _Pair:
     word: str
 
 
-def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Every original with each of its foils, all other captions of the image as references.
-
-    The first candidate is the original, and the label. References equal to it are taken out. `data` is the
-    folder, or the file with the captions of COCO beside it; without these there are no references.
-    Questions are called "GROUP/FOIL" by their ids in the file; grouping `word` is the word that was replaced.
-    Raises `DataError` naming the group that has no or several originals, or no foil, and what else does not
-    fit.
-    """
-    return _read(card, data, images, every=True)
-
-
-def read_one_reference(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read`, with the first of those references alone; raises `DataError` where there are none."""
-    return _read(card, data, images, every=True, one=True)
-
-
-def read_clipscore(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """One pair of each image, drawn with a fixed seed; references as in `read`."""
-    return _read(card, data, images)
-
-
-def read_clipscore_one_reference(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read_clipscore`, with the first of those references alone."""
-    return _read(card, data, images, one=True)
-
-
-def read_pac_s(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """Those pairs of `read_clipscore` whose image is in Karpathy's validation or test part.
-
-    Raises `DataError` where the folder has no dataset_coco.json to tell.
-    """
-    return _read(card, data, images, unseen=True)
-
-
-def read_pac_s_one_reference(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read_pac_s`, with the first of those references alone."""
-    return _read(card, data, images, unseen=True, one=True)
-
-
 def _read(
     card: Card,
     data: Path | None,
@@ -100,15 +60,25 @@ def _read(
     unseen: bool = False,
     one: bool = False,
 ) -> Benchmark:
-    if data is None:
-        raise not_on_hub(card)
-    path = data if data.is_file() else data / FILE
-    if not path.is_file():
-        raise DataError("file missing", where=path, hint="it is the test half of FOIL's release")
+    """Pairs of an original and a foil, all other captions of the image as references.
+
+    All pairs with `every`, else one of each image, drawn with a fixed seed; with `unseen` those whose image
+    is in Karpathy's validation or test part, for which the folder has a dataset_coco.json; with `one` the
+    first reference alone. The first candidate is the original, and the label. References equal to it are
+    taken out. `data` is the folder, or the file with the captions of COCO beside it; without these there are
+    no references. Questions are called "GROUP/FOIL" by their ids in the file; grouping `word` is the word
+    that was replaced. Raises `DataError` naming the group that has no or several originals, or no foil, and
+    what else does not fit.
+    """
+    path = released_file(card, data, (FILE,))
     files, pairs = _pairs(path)
     source = str(path)
     if not every:
-        pairs = _one_of_each_image(pairs)
+        of_image: dict[str, list[_Pair]] = {}
+        for pair in pairs:
+            of_image.setdefault(pair.image, []).append(pair)
+        rng = np.random.default_rng(SEED)
+        pairs = [own[int(rng.integers(len(own)))] for own in of_image.values()]
     if unseen:
         split = path.parent / KARPATHY
         if not split.is_file():
@@ -123,12 +93,20 @@ def _read(
     return _benchmark(card, pairs, files, path, data, images, source, one=one, drawn=not every)
 
 
+read = partial(_read, every=True)
+read_one_reference = partial(_read, every=True, one=True)
+read_clipscore = partial(_read)
+read_clipscore_one_reference = partial(_read, one=True)
+read_pac_s = partial(_read, unseen=True)
+read_pac_s_one_reference = partial(_read, unseen=True, one=True)
+
+
 def _benchmark(
     card: Card,
     pairs: list[_Pair],
     files: dict[str, str],
     path: Path,
-    data: Path,
+    data: Path | None,
     images: Path | None,
     source: str,
     *,
@@ -161,11 +139,13 @@ def _benchmark(
             "drop-reference",
             every=True,
         )
-        references = _first(after.references) if one else after.references
-        kept: Ids = np.flatnonzero(references.counts).astype(np.int64)
-        left.out("pairs without a reference", len(pairs) - len(kept))
-        pairs, candidates = [pairs[at] for at in kept.tolist()], candidates[kept]
-        references = references.take(kept)
+        references = after.references
+        if one:
+            references = References.of([references.row(row)[:1] for row in range(len(references))])
+        with_references: Ids = np.flatnonzero(references.counts).astype(np.int64)
+        left.out("pairs without a reference", len(pairs) - len(with_references))
+        pairs, candidates = [pairs[at] for at in with_references.tolist()], candidates[with_references]
+        references = references.take(with_references)
         source += f", {written[1].name}"
         notes.append(f"{after.dropped:,} references equal to the original taken out")
     elif one:
@@ -200,19 +180,6 @@ def _benchmark(
     )
 
 
-def _first(references: References) -> References:
-    """The first reference of every row that has one."""
-    return References.of([references.row(row)[:1] for row in range(len(references))])
-
-
-def _one_of_each_image(pairs: Sequence[_Pair]) -> list[_Pair]:
-    of_image: dict[str, list[_Pair]] = {}
-    for pair in pairs:
-        of_image.setdefault(pair.image, []).append(pair)
-    rng = np.random.default_rng(SEED)
-    return [own[int(rng.integers(len(own)))] for own in of_image.values()]
-
-
 def _pairs(path: Path) -> tuple[dict[str, str], list[_Pair]]:
     """The file names of the images by id, and all pairs in the order of the file."""
     value = json_file(path)
@@ -227,18 +194,20 @@ def _pairs(path: Path) -> tuple[dict[str, str], list[_Pair]]:
             _field(image, "file_name", where), where, "file name"
         )
     groups: dict[str, tuple[list[dict[str, str]], list[dict[str, str]]]] = {}
-    for at, each in enumerate(value["annotations"], start=1):
+    for at, annotation in enumerate(value["annotations"], start=1):
         where = f"{path}, annotations, entry {at}"
         entry = {
-            "image": _whole(each, "image_id", where),
-            "caption": clean_caption(_field(each, "caption", where), where),
-            "word": str(each.get("target_word") or ""),
-            "name": str(each.get("foil_id", at)),
+            "image": _whole(annotation, "image_id", where),
+            "caption": clean_caption(_field(annotation, "caption", where), where),
+            "word": str(annotation.get("target_word") or ""),
+            "name": str(annotation.get("foil_id", at)),
         }
         if entry["image"] not in files:
             raise DataError("a candidate without an image", where=where, given=f"image_id {entry['image']}")
-        own = groups.setdefault(_whole(each, "id", where), ([], []))
-        own[1 if _truth(_field(each, "foil", where), where) else 0].append(entry)
+        is_foil = _field(annotation, "foil", where)
+        if not isinstance(is_foil, bool):
+            raise DataError("'foil' is neither true nor false", where=where, given=shown(is_foil))
+        groups.setdefault(_whole(annotation, "id", where), ([], []))[is_foil].append(entry)
     return files, [pair for name, own in groups.items() for pair in _of_group(name, own, path)]
 
 
@@ -272,9 +241,3 @@ def _whole(entry: Any, key: str, where: str) -> str:
     if isinstance(value, bool) or not isinstance(value, int):
         raise DataError(f"'{key}' is no whole number", where=where, given=shown(value))
     return str(value)
-
-
-def _truth(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise DataError("'foil' is neither true nor false", where=where, given=shown(value))
-    return value

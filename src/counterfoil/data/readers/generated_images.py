@@ -15,7 +15,8 @@ from counterfoil.data.readers.human_ratings import (
     rated,
     rating,
 )
-from counterfoil.data.readers.rows import Photos, not_on_hub
+from counterfoil.data.readers.released_files import released_file
+from counterfoil.data.readers.rows import Photos
 from counterfoil.data.records import Image
 from counterfoil.data.tables import shown
 from counterfoil.errors import DataError
@@ -54,7 +55,7 @@ def read_ranking(card: Card, data: Path | None, images: Path | None) -> Benchmar
     listed = (
         entries
         if isinstance(entries, list)
-        else [{"id": key, **_object(each, file)} for key, each in entries.items()]
+        else [{"id": key, **_object(entry_of_prompt, file)} for key, entry_of_prompt in entries.items()]
     )
     rows, prompts = [], {}
     for at, entry in enumerate(listed):
@@ -85,7 +86,13 @@ def _benchmark(
         file.parent if any((file.parent / model).is_dir() for _, model, _, _ in rows) else None
     )
     sources = Photos(folder).sources(names)
-    given = np.array([[_mean(cell, f"{file}, {name}")] for _, _, name, cell in rows])
+    # The mean of the ratings in a cell.
+    given = np.empty((len(rows), 1))
+    for row, (_, _, name, cell) in enumerate(rows):
+        if cell == []:
+            raise DataError("no ratings", where=f"{file}, {name}")
+        cells = cell if isinstance(cell, list) else [cell]
+        given[row] = np.mean([rating(value, f"{file}, {name}") for value in cells])
     return rated(
         card,
         RatingRows(
@@ -111,9 +118,7 @@ def _benchmark(
 
 
 def _opened(card: Card, data: Path | None, name: str) -> tuple[Path, Any]:
-    if data is None:
-        raise not_on_hub(card)
-    file = data / name if data.is_dir() else data
+    file = released_file(card, data, (name,))
     entries = read_json(file)
     if not isinstance(entries, dict | list) or not entries:
         raise DataError("no prompts", where=file, given=type(entries).__name__)
@@ -141,22 +146,14 @@ def _digits(number: object) -> str:
     return f"{int(text):05d}" if text.isdecimal() else text
 
 
-def _mean(cell: Any, where: str) -> float:
-    """The mean of the ratings in a cell."""
-    listed = cell if isinstance(cell, list) else [cell]
-    if not listed:
-        raise DataError("no ratings", where=where)
-    return float(np.mean([rating(each, where) for each in listed]))
-
-
 def _skills(file: Path, known: set[str]) -> dict[str, frozenset[str]]:
     """The prompts of each tag; none where there is no such file."""
     if not file.is_file():
         return {}
-    found = {}
+    prompts_of = {}
     plain = {_digits(number): number for number in known}
     for tag, numbers in _object(read_json(file), file).items():
         if not isinstance(numbers, list):
             raise DataError("not a list of prompts", where=f"{file}, '{tag}'", given=shown(numbers))
-        found[tag] = frozenset(plain[_digits(each)] for each in numbers if _digits(each) in plain)
-    return {tag: numbers for tag, numbers in found.items() if numbers}
+        prompts_of[tag] = frozenset(plain[_digits(prompt)] for prompt in numbers if _digits(prompt) in plain)
+    return {tag: numbers for tag, numbers in prompts_of.items() if numbers}

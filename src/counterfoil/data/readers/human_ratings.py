@@ -63,7 +63,7 @@ class Skipped:
         'a.csv (3 rows without a rating left out; no references)'
         """
         parts = [f"{number:,} {why} left out" for why, number in self.counts.items()]
-        parts += [each for each in more if each]
+        parts += [note for note in more if note]
         return f"{source} ({'; '.join(parts)})" if parts else source
 
 
@@ -106,11 +106,11 @@ def unique_ids(names: Sequence[str]) -> tuple[str, ...]:
     ('a', 'b', 'a/2')
     """
     seen: dict[str, int] = {}
-    found = []
+    ids = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name}/{seen[name]}")
-    return tuple(found)
+        ids.append(name if seen[name] == 1 else f"{name}/{seen[name]}")
+    return tuple(ids)
 
 
 def placed(names: Sequence[str]) -> tuple[list[str], Ids]:
@@ -147,7 +147,7 @@ class RatingRows:
 
 def rated(
     card: Card,
-    found: RatingRows,
+    rows_read: RatingRows,
     captions: Sequence[Caption],
     images: Sequence[Image],
     *,
@@ -159,22 +159,22 @@ def rated(
     raters: Literal["points", "apart"] = "points",
     decimals: int | None = None,
 ) -> Benchmark:
-    """The benchmark of the complete rows of `found`; `source` is extended by the counts of those left out.
+    """The benchmark of the complete rows; `source` is extended by the counts of those left out.
 
     Raises `DataError` where no row is complete, and where the number of questions is not that of the card.
     """
-    rows = found.complete(left)
+    rows = rows_read.complete(left)
     if not len(rows):
         raise DataError("no row is left", where=left.said(source))
     questions = Rated(
-        tuple(found.ids[row] for row in rows.tolist()),
+        tuple(rows_read.ids[row] for row in rows.tolist()),
         groupings={
-            name: tuple(labels[row] for row in rows.tolist()) for name, labels in found.groupings.items()
+            name: tuple(labels[row] for row in rows.tolist()) for name, labels in rows_read.groupings.items()
         },
-        captions=found.candidates[rows],
-        images=found.pictures[rows],
-        ratings=found.ratings[rows],
-        references=None if found.references is None else found.references.take(rows),
+        captions=rows_read.candidates[rows],
+        images=rows_read.pictures[rows],
+        ratings=rows_read.ratings[rows],
+        references=None if rows_read.references is None else rows_read.references.take(rows),
         raters=raters,
         decimals=decimals,
     )

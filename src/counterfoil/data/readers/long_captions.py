@@ -16,6 +16,7 @@ from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Preference
 from counterfoil.data.readers.human_ratings import CaptionTable, Skipped, clean_caption, finished
 from counterfoil.data.readers.questions import gallery, own
+from counterfoil.data.readers.released_files import released_file
 from counterfoil.data.readers.rows import Photos, image_folder, not_on_hub
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.tables import DataTable, labels, read_table, shown, texts
@@ -39,7 +40,8 @@ def read_urban1k(card: Card, data: Path | None, images: Path | None) -> Benchmar
     if not files:
         raise DataError("no caption/*.txt in this folder", where=folder)
     rows = [Described(f"{file.stem}.jpg", (read_text(file).partition("\n")[0],)) for file in files]
-    return _gallery(card, rows, folder, images or _there(folder / "image"))
+    beside = folder / "image"
+    return _gallery(card, rows, folder, images or (beside if beside.is_dir() else None))
 
 
 def read_sharegpt4v(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -78,8 +80,8 @@ def read_docci(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     metadata = folder / "docci_metadata.jsonlines"
     if metadata.is_file():
         known = _lines(metadata)
-        found = zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True)
-        clusters = {name: f"cluster {cluster}" for name, cluster in found if cluster}
+        cluster_of = zip(labels(known, "example_id"), labels(known, "cluster_id"), strict=True)
+        clusters = {name: f"cluster {cluster}" for name, cluster in cluster_of if cluster}
     rows = [
         Described(file, (text,), clusters.get(name))
         for (name, file, text), of in zip(described, split, strict=True)
@@ -110,8 +112,8 @@ def read_iiw_preferences(card: Card, data: Path | None, images: Path | None) -> 
         if not isinstance(judged, dict):
             raise DataError("no side-by-side judgements", where=where, allowed="iiw-human-sxs-iiw-p5b")
         both = [
-            captions.add(clean_caption(each, where), f"{name}#{k}")
-            for k, each in enumerate((text, row.get("IIW-P5B")))
+            captions.add(clean_caption(candidate, where), f"{name}#{k}")
+            for k, candidate in enumerate((text, row.get("IIW-P5B")))
         ]
         for metric, answer in judged.items():
             aspect = metric.removeprefix("metrics/")
@@ -153,9 +155,7 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
 
     `data` is the file, or the folder that holds it under its released name.
     """
-    if data is None:
-        raise not_on_hub(card)
-    file = data / _NEGBENCH[card.name] if data.is_dir() else data
+    file = released_file(card, data, (_NEGBENCH[card.name],))
     table = read_table(file)
     rows = []
     for row, (path, cell) in enumerate(zip(texts(table, "filepath"), table["captions"], strict=True)):
@@ -163,7 +163,7 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
             listed = ast.literal_eval(cell) if isinstance(cell, str) else cell
         except (ValueError, SyntaxError):
             listed = None
-        if not isinstance(listed, list) or not listed or not all(isinstance(each, str) for each in listed):
+        if not isinstance(listed, list) or not listed or not all(isinstance(text, str) for text in listed):
             raise DataError(
                 "not a list of captions",
                 where=table.where(row, "captions"),
@@ -171,7 +171,7 @@ def read_negbench(card: Card, data: Path | None, images: Path | None) -> Benchma
                 allowed="a list such as ['a cat', 'a cat and no dog']",
             )
         rows.append(Described(Path(path).name, tuple(listed)))
-    return _gallery(card, rows, data, images)
+    return _gallery(card, rows, data or file, images)
 
 
 _DEGREES = ("marginally", "substantially")
@@ -233,7 +233,3 @@ def _folder(card: Card, data: Path | None) -> Path:
     if not data.is_dir():
         raise DataError("not a folder", where=data, hint="name the folder that the files lie in")
     return data
-
-
-def _there(folder: Path) -> Path | None:
-    return folder if folder.is_dir() else None

@@ -3,7 +3,7 @@
 import re
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers import bivlc, sugarcrepe, winoground
+from counterfoil.data.readers import paired_rows, sugarcrepe, winoground
 from counterfoil.data.readers.questions import quads
 from counterfoil.data.records import Image
 from counterfoil.data.tables import DataTable, names, texts
@@ -26,13 +26,13 @@ def from_table(card: Card, table: DataTable) -> Benchmark | None:
     """
     columns = set(table.columns)
     if card.name == "bivlc" and columns >= _COLUMNS:
-        return bivlc.captions_only(card, table)
+        return paired_rows.bivlc_captions(card, table)
     if card.name == "sugarcrepe" and columns >= {"filename", *_COLUMNS}:
         return sugarcrepe.captions_only(card, table)
     if card.name == "winoground" and "label" in columns:
-        found = [_LABEL.fullmatch(cell) if isinstance(cell, str) else None for cell in table["label"]]
-        ids = tuple(dict.fromkeys(match["id"] for match in found if match))
-        if all(found):
+        matches = [_LABEL.fullmatch(cell) if isinstance(cell, str) else None for cell in table["label"]]
+        ids = tuple(dict.fromkeys(match["id"] for match in matches if match))
+        if all(matches):
             return winoground.labelled(card, ids, source=table.source)
     if card.name == "colorswap" and columns >= {"id", "response_image_1", *_TWO}:
         ids = names(table, "id")

@@ -1,17 +1,20 @@
-"""Users' own tables: pairs of captions, ratings of captions, and votes between two captions of an image.
+"""Users' own tables: pairs of captions, galleries, ratings, and votes between two captions of an image.
 
 Pairs: columns image, caption, negative_caption[, negative_image, type, subtype, split, id]. Ratings: columns
 image, caption, rating (or rating_1, rating_2, ...: one per rater), and references where there are some.
+Galleries: columns image, caption[, image_id, caption_id, relevance, written_for], a row per judged pair.
 Votes: columns image, caption_a, caption_b, and votes_a and votes_b, or preferred (a or b). Columns may be in
 capitals, and called as other benchmarks call them (`ALIASES`).
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Ids, Preference
@@ -25,9 +28,9 @@ from counterfoil.data.readers.human_ratings import (
     rated,
     rating,
 )
-from counterfoil.data.readers.questions import choices, quads
+from counterfoil.data.readers.questions import choices, gallery, quads, search
 from counterfoil.data.readers.rows import cell_source, looked_for, not_on_hub, open_rows
-from counterfoil.data.records import Image
+from counterfoil.data.records import Caption, Image
 from counterfoil.data.references import References
 from counterfoil.data.tables import DataTable, floats, labels, names, shown, texts
 from counterfoil.errors import DataError
@@ -60,9 +63,9 @@ def named(table: DataTable, wanted: Sequence[str]) -> DataTable:
         lower[plain] = name
     renamed = {name: plain for plain, name in lower.items()}
     for name in wanted:
-        found = next((alias for alias in ALIASES.get(name, (name,)) if alias in lower), None)
-        if found is not None and name not in lower:
-            renamed[lower[found]] = name
+        alias_there = next((alias for alias in ALIASES.get(name, (name,)) if alias in lower), None)
+        if alias_there is not None and name not in lower:
+            renamed[lower[alias_there]] = name
     columns = {renamed[name]: cells for name, cells in table.columns.items()}
     return DataTable(columns, table.source, table.kind, table.parts)
 
@@ -102,7 +105,14 @@ def kind_of(columns: Iterable[str]) -> str | None:
     ('pairs', 'gallery', None)
     """
     plain = {name.strip().lower().replace(" ", "_") for name in columns}
-    return next((kind for kind, told in _TOLD_BY.items() if all(plain & {*names} for names in told)), None)
+    return next(
+        (
+            kind
+            for kind, columns_of_kind in _TOLD_BY.items()
+            if all(plain & {*names} for names in columns_of_kind)
+        ),
+        None,
+    )
 
 
 _IMAGES = ("image", "negative_image")
@@ -147,7 +157,17 @@ def read_pairs(card: Card, data: Path | DataTable | None, images: Path | None) -
     required(table, "caption", "negative_caption")
     ids = _ids(table)
     sides = [
-        _images(table, column, ids, side, folder) for side, column in enumerate(_IMAGES) if column in table
+        [
+            Image(
+                cell if isinstance(cell, str) else f"{ids[row]}_i{side}",
+                cell_source(table, column, row, folder),
+                photo="" if isinstance(cell, str) else None,
+                sought=looked_for(folder, cell),
+            )
+            for row, cell in enumerate(table[column])
+        ]
+        for side, column in enumerate(_IMAGES)
+        if column in table
     ]
     if _IMAGES[0] not in table:
         if sides:
@@ -175,31 +195,18 @@ def _ids(table: DataTable) -> tuple[str, ...]:
     return names(DataTable({**table.columns, "id": inside}, table.source, table.kind, table.parts), "id")
 
 
-def _images(table: DataTable, column: str, ids: Sequence[str], side: int, folder: Path | None) -> list[Image]:
-    """Files are called by the path in the cell, so that rows of one image share it."""
-    return [
-        Image(
-            cell if isinstance(cell, str) else f"{ids[row]}_i{side}",
-            cell_source(table, column, row, folder),
-            photo="" if isinstance(cell, str) else None,
-            sought=looked_for(folder, cell),
-        )
-        for row, cell in enumerate(table[column])
-    ]
-
-
 def _pair_groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
-    found = {}
+    groupings = {}
     if "type" in table:
-        found["type"] = labels(table, "type")
+        groupings["type"] = labels(table, "type")
         if "subtype" in table:
-            pairs = zip(found["type"], labels(table, "subtype"), strict=True)
-            found["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
+            pairs = zip(groupings["type"], labels(table, "subtype"), strict=True)
+            groupings["subset"] = tuple("_".join(part for part in pair if part) for pair in pairs)
     if "subset" in table:
-        found["subset"] = labels(table, "subset")
+        groupings["subset"] = labels(table, "subset")
     if "split" in table:
-        found["split"] = labels(table, "split")
-    return found
+        groupings["split"] = labels(table, "split")
+    return groupings
 
 
 _RATING = re.compile(r"(rating|score_?human|rater)(_?\d+)?")
@@ -234,9 +241,11 @@ def read_ratings(card: Card, data: Path | DataTable | None, images: Path | None)
         ],
         dtype=np.int64,
     )
-    given = np.array(
-        [[_rated(table, row, name) for name in raters] for row in range(len(table))], dtype=np.float64
-    )
+    given = np.full((len(table), len(raters)), np.nan)
+    for at, name in enumerate(raters):
+        for row, cell in enumerate(table[name]):
+            if cell is not None and not (isinstance(cell, str) and not cell.strip()):
+                given[row, at] = rating(cell, table.where(row, name), missing=True)
     return rated(
         card.model_copy(update={"title": title_of(path)}),
         RatingRows(
@@ -311,13 +320,6 @@ def _pictures(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
     return files, positions
 
 
-def _rated(table: DataTable, row: int, column: str) -> float:
-    cell = table[column][row]
-    if cell is None or (isinstance(cell, str) and not cell.strip()):
-        return float("nan")
-    return rating(cell, table.where(row, column), missing=True)
-
-
 def _votes(table: DataTable) -> np.ndarray:
     if "votes_a" in table and "votes_b" in table:
         votes = np.stack([floats(table, name) for name in ("votes_a", "votes_b")], axis=1)
@@ -337,13 +339,13 @@ def _votes(table: DataTable) -> np.ndarray:
             given=", ".join(table.columns),
             allowed="votes_a and votes_b, or preferred",
         )
-    chosen = [each.lower() for each in labels(table, "preferred")]
-    for row, each in enumerate(chosen):
-        if each not in ("a", "b"):
+    chosen = [side.lower() for side in labels(table, "preferred")]
+    for row, side in enumerate(chosen):
+        if side not in ("a", "b"):
             raise DataError(
-                "not a choice", where=table.where(row, "preferred"), given=shown(each), allowed="a or b"
+                "not a choice", where=table.where(row, "preferred"), given=shown(side), allowed="a or b"
             )
-    return np.array([[each == "a", each == "b"] for each in chosen], dtype=np.float64)
+    return np.array([[side == "a", side == "b"] for side in chosen], dtype=np.float64)
 
 
 def _references(table: DataTable, captions: CaptionTable) -> References | None:
@@ -358,10 +360,10 @@ def _references(table: DataTable, captions: CaptionTable) -> References | None:
             listed: Sequence[object] = cell if isinstance(cell, list | tuple) else [cell]
             own += [
                 captions.add(
-                    clean_caption(each, table.where(row, name), "reference"), f"r{row}_{len(own) + at}"
+                    clean_caption(text, table.where(row, name), "reference"), f"r{row}_{len(own) + at}"
                 )
-                for at, each in enumerate(listed)
-                if each is not None and str(each).strip()
+                for at, text in enumerate(listed)
+                if text is not None and str(text).strip()
             ]
         rows.append(own)
     return References.of(rows)
@@ -369,3 +371,166 @@ def _references(table: DataTable, captions: CaptionTable) -> References | None:
 
 def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
     return {name: labels(table, name) for name in ("type", "source") if name in table}
+
+
+def read_gallery(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
+    """One row per right pair; the gallery is every image and every caption that a row names.
+
+    `relevance` in (0, 1] is the gain of a pair, 1 where there is no such column; a pair of relevance 0 is
+    wrong, and adds its items to the gallery. Images are called by `image_id`, else by the path in `image`;
+    captions by `caption_id`, else equal texts are one caption, called by its number in order ("c0").
+    `written_for` names the image a caption was written for, empty where unknown; without the column, a
+    caption with one right image is taken to be that image's. `data` is a table, or a folder with one; image
+    cells are paths relative to `images` (else to the table's folder), or bytes in Parquet. Every item is a
+    query in its direction. Raises `DataError` naming file, row and column of what does not fit.
+    """
+    table, folder, path = own_table(card, data, images, ("image", "caption"))
+    pictures, image = _gallery_images(table, folder)
+    captions, caption = _gallery_captions(table)
+    gains = _gallery_gains(table)
+    _check_pairs_once(table, image, caption, len(captions))
+    right = gains > 0
+    if not right.any():
+        raise DataError("no row says what is right", where=table.source, given="relevance 0 throughout")
+    pairs = image[right], caption[right]
+    owners = _gallery_owners(table, pictures, len(captions), caption, pairs)
+    of_image, of_caption = (np.arange(len(items), dtype=np.int64) for items in (pictures, captions))
+    return gallery(
+        card.model_copy(update={"title": title_of(path)}),
+        pictures,
+        captions,
+        owners,
+        (
+            search(of_image, pairs, gains[right], names=[i.id for i in pictures], where=table.source),
+            search(of_caption, pairs[::-1], gains[right], names=[c.id for c in captions], where=table.source),
+        ),
+        source=table.source,
+        path=path,
+    )
+
+
+@dataclass
+class _Named:
+    """Distinct keys in order of first appearance, and the first row of each."""
+
+    number: dict[str, int] = field(default_factory=dict)
+    rows: list[int] = field(default_factory=list)
+
+    def add(self, key: str, row: int) -> int:
+        if key not in self.number:
+            self.number[key] = len(self.rows)
+            self.rows.append(row)
+        return self.number[key]
+
+
+def _gallery_images(table: DataTable, folder: Path | None) -> tuple[list[Image], Ids]:
+    """Distinct images and the position of each row's."""
+    cells = table["image"]
+    given = _gallery_keys(table, "image_id")
+    named = _Named()
+    positions = np.empty(len(table), dtype=np.int64)
+    for row, cell in enumerate(cells):
+        key = given[row] if given is not None else cell
+        if not isinstance(key, str) or not key:
+            raise DataError(
+                "an image without a name",
+                where=table.where(row, "image"),
+                given=shown(cell),
+                allowed="a path, or bytes with a column 'image_id'",
+            )
+        positions[row] = named.add(key, row)
+        first = cells[named.rows[positions[row]]]
+        if isinstance(cell, str) and isinstance(first, str) and cell != first:
+            raise DataError(
+                "two images of one id", where=table.where(row, "image"), given=shown(cell), allowed=first
+            )
+    return [
+        Image(key, cell_source(table, "image", row, folder), sought=looked_for(folder, cells[row]))
+        for key, row in zip(named.number, named.rows, strict=True)
+    ], positions
+
+
+def _gallery_captions(table: DataTable) -> tuple[list[Caption], Ids]:
+    """Distinct captions and the position of each row's."""
+    written = texts(table, "caption")
+    given = _gallery_keys(table, "caption_id")
+    named = _Named()
+    positions = np.empty(len(table), dtype=np.int64)
+    for row, text in enumerate(written):
+        positions[row] = named.add(text if given is None else given[row], row)
+        first = written[named.rows[positions[row]]]
+        if text != first:
+            raise DataError(
+                "two captions of one id", where=table.where(row, "caption"), given=shown(text), allowed=first
+            )
+    ids = list(named.number) if given is not None else [f"c{i}" for i in range(len(named.rows))]
+    return [Caption(key, written[row]) for key, row in zip(ids, named.rows, strict=True)], positions
+
+
+def _gallery_keys(table: DataTable, column: str) -> tuple[str, ...] | None:
+    """A column of ids of which none is empty, if there is one."""
+    if column not in table:
+        return None
+    keys = labels(table, column)
+    if "" in keys:
+        raise DataError("empty id", where=table.where(keys.index(""), column))
+    return keys
+
+
+def _gallery_gains(table: DataTable) -> NDArray[np.float64]:
+    if "relevance" not in table:
+        return np.ones(len(table))
+    gains = floats(table, "relevance")
+    outside = (gains < 0) | (gains > 1)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise DataError(
+            "relevance out of range",
+            where=table.where(row, "relevance"),
+            given=gains[row],
+            allowed="0 (wrong) to 1 (right)",
+        )
+    return gains
+
+
+def _check_pairs_once(table: DataTable, image: Ids, caption: Ids, n_captions: int) -> None:
+    pair = image * n_captions + caption
+    _, first = np.unique(pair, return_index=True)
+    again = np.setdiff1d(np.arange(len(pair)), first)
+    if len(again):
+        row = int(again[0])
+        before = int(np.argmax(pair == pair[row]))
+        raise DataError(
+            "a pair occurs twice", where=table.where(row), given=f"the pair of {table.where(before)}"
+        )
+
+
+def _gallery_owners(
+    table: DataTable, pictures: Sequence[Image], n_captions: int, caption: Ids, pairs: tuple[Ids, Ids]
+) -> Ids:
+    owners = np.full(n_captions, -1, dtype=np.int64)
+    if "written_for" not in table:
+        image, right = pairs
+        single = np.bincount(right, minlength=n_captions)[right] == 1
+        owners[right[single]] = image[single]
+        return owners
+    number = {picture.id: i for i, picture in enumerate(pictures)}
+    for row, name in enumerate(labels(table, "written_for")):
+        if not name:
+            continue
+        at = number.get(name)
+        if at is None:
+            raise DataError(
+                "written for an image that is not in the table",
+                where=table.where(row, "written_for"),
+                given=name,
+            )
+        if owners[caption[row]] not in (-1, at):
+            raise DataError(
+                "a caption is written for one image",
+                where=table.where(row, "written_for"),
+                given=name,
+                allowed=pictures[owners[caption[row]]].id,
+            )
+        owners[caption[row]] = at
+    return owners

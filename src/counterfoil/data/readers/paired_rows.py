@@ -1,13 +1,14 @@
-"""Quads whose rows hold two images and two captions: six benchmarks of one shape."""
+"""Quads whose rows hold two images and two captions: BiVLC and six benchmarks of one shape."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, quads
-from counterfoil.data.readers.released_files import listed_rows, pictures, released_file
-from counterfoil.data.readers.rows import hub_rows, not_on_hub, open_rows
+from counterfoil.data.readers.questions import quads
+from counterfoil.data.readers.released_files import listed_rows, pictures, released_file, released_set
+from counterfoil.data.readers.rows import cell_source, not_on_hub, open_rows, released_rows
+from counterfoil.data.records import Image
 from counterfoil.data.tables import DataTable, integers, labels, names, read_table, stack, texts
 from counterfoil.errors import DataError
 
@@ -49,11 +50,7 @@ def read_colorswap(card: Card, data: Path | None, images: Path | None) -> Benchm
     Images are `images/img_{id}_1.png` and so on, beside the file or in `images`. Groupings: `image_source`
     and `caption_source`. Raises `DataError` for missing columns and odd cells.
     """
-    table = (
-        hub_rows(card, _COLORSWAP.images)
-        if data is None
-        else open_rows(data, _COLORSWAP.images, split=card.split, names=("test.json",))
-    )
+    table = released_rows(card, data, _COLORSWAP.images, names=("test.json",))
     return paired(card, table, _COLORSWAP, data, images)
 
 
@@ -63,16 +60,14 @@ def read_vismin(card: Card, data: Path | None, images: Path | None) -> Benchmark
     The tables are `object.csv`, `attribute.csv`, `counting.csv` and `relation.csv`; question "object/17" is
     the row of edit_id 17 in object.csv. Grouping: `category`. Raises `DataError` for missing columns.
     """
-    if data is None:
-        return paired(card, hub_rows(card, _VISMIN.images), _VISMIN, data, images)
-    files = [data / f"{name}.csv" for name in VISMIN_CATEGORIES]
-    if not any(file.is_file() for file in files):
-        return paired(card, open_rows(data, _VISMIN.images, split=card.split), _VISMIN, data, images)
-    for file in files:
-        if not file.is_file():
-            raise DataError("file missing", where=data, given=file.name)
+    names = [f"{name}.csv" for name in VISMIN_CATEGORIES]
+    if data is None or not any((data / name).is_file() for name in names):
+        return paired(card, released_rows(card, data, _VISMIN.images), _VISMIN, data, images)
+    files = released_set(card, data, names)
     tables = [read_table(file) for file in files]
-    ids = [f"{file.stem}/{key}" for file, each in zip(files, tables, strict=True) for key in each["edit_id"]]
+    ids = [
+        f"{file.stem}/{key}" for file, table in zip(files, tables, strict=True) for key in table["edit_id"]
+    ]
     rows = stack(tables, source=str(data), column="category", values=VISMIN_CATEGORIES)
     rows = DataTable({**rows.columns, "id": ids}, rows.source, rows.kind, rows.parts)
     return paired(card, rows, _VISMIN_FILES, data, images)
@@ -152,5 +147,60 @@ def paired(
     captions = (texts(table, columns.captions[0]), texts(table, columns.captions[1]))
     first, second = pictures(table, columns.images, ids, data, images)
     groupings = {name: labels(table, column) for name, column in columns.groupings.items() if column in table}
-    found = quads(card, ids, captions, (first, second), groupings, source=table.source, path=data)
-    return check_counts(found)
+    return quads(card, ids, captions, (first, second), groupings, source=table.source, path=data)
+
+
+_BIVLC = ("image", "negative_image")
+_TYPES = ("add", "replace", "swap")
+_SUBTYPES = ("obj", "att", "rel")
+
+
+def read_bivlc(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+    """BiVLC from the hub, its Parquet files, a folder saved by `datasets`, or a table of paths.
+
+    In a table (CSV, TSV, JSON, JSON Lines) the cells of `image` and `negative_image` are paths relative to
+    `images`, or to the table's own folder; a released result table has no images and is read without.
+    Question ids are row numbers from 0; question "17" has images "17_i0" (positive) and "17_i1" (negative).
+    Raises `DataError` for missing columns, cells that do not fit, and counts that are not the card's.
+    """
+    table = released_rows(card, data, _BIVLC)
+    folder = images or (None if data is None else data if data.is_dir() else data.parent)
+    # Positive images are photographs of COCO under several questions each; the release does not say which.
+    sides = tuple(
+        tuple(
+            Image(f"{row}_i{side}", cell_source(table, column, row, folder), photo=None if side == 0 else "")
+            for row in range(len(table))
+        )
+        for side, column in enumerate(_BIVLC)
+    )
+    return quads(
+        card,
+        [str(row) for row in range(len(table))],
+        (texts(table, "caption"), texts(table, "negative_caption")),
+        (sides[0], sides[1]),
+        kinds(table),
+        source=table.source,
+        path=data,
+    )
+
+
+def kinds(table: DataTable) -> dict[str, tuple[str, ...]]:
+    """The groupings `type` ("add", ...) and `subset` ("add_obj", ...) of the columns type and subtype.
+
+    Raises `DataError` for a label that BiVLC and SugarCrepe do not have, naming the row.
+    """
+    types, subtypes = labels(table, "type", _TYPES), labels(table, "subtype", _SUBTYPES)
+    return {"type": types, "subset": tuple(f"{a}_{b}" for a, b in zip(types, subtypes, strict=True))}
+
+
+def bivlc_captions(card: Card, table: DataTable) -> Benchmark:
+    """BiVLC as a released table of outcomes carries it: captions, types and subtypes, no images."""
+    ids = [str(row) for row in range(len(table))]
+    return quads(
+        card,
+        ids,
+        (texts(table, "caption"), texts(table, "negative_caption")),
+        ([Image(f"{name}_i0") for name in ids], [Image(f"{name}_i1") for name in ids]),
+        kinds(table),
+        source=table.source,
+    )

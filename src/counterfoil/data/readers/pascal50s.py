@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.forms import Preference
-from counterfoil.data.readers.coco_files import photographs
+from counterfoil.data.readers.coco_files import named_photographs
 from counterfoil.data.readers.human_ratings import CaptionTable, clean_caption, finished, placed
 from counterfoil.data.readers.rows import not_on_hub
-from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.errors import DataError
 
@@ -67,10 +66,10 @@ def read_pascal(card: Card, data: Path | None, images: Path | None) -> Benchmark
     )
     names = _categories(category, systems, pairs)
     captions = CaptionTable()
-    found = _votes(
+    voted = _votes(
         captions, _pairs(input_, pairs), _variable(_load(consensus), "triplets", consensus), consensus
     )
-    return _benchmark(card, found, captions, {"category": names}, [pairs, consensus], data, images)
+    return _benchmark(card, voted, captions, {"category": names}, [pairs, consensus], data, images)
 
 
 def read_abstract(card: Card, data: Path | None, images: Path | None) -> Benchmark:
@@ -94,10 +93,10 @@ def read_abstract(card: Card, data: Path | None, images: Path | None) -> Benchma
         else _pairs(_variable(_load(pairs), "new_input", pairs), pairs)
     )
     captions = CaptionTable()
-    found = _votes(captions, given, triplets, consensus)
+    voted = _votes(captions, given, triplets, consensus)
     names = tuple(CATEGORIES[0] if number < _RIGHT else CATEGORIES[1] for number in range(len(given)))
     files = [*([pairs] if pairs else []), consensus]
-    return _benchmark(card, found, captions, {"category": names}, files, data, images)
+    return _benchmark(card, voted, captions, {"category": names}, files, data, images)
 
 
 def _benchmark(
@@ -127,12 +126,11 @@ def _benchmark(
         draws=DRAWS,
         seed=SEED,
     )
-    sources = photographs([(name,) for name in names], _FOLDERS, data, images)
     source = ", ".join(str(file) for file in files)
     return finished(
         card,
         captions.items,
-        [Image(name, source) for name, source in zip(names, sources, strict=True)],
+        named_photographs(names, _FOLDERS, data, images),
         questions,
         source=f"{source} ({ties:,} labels drawn with seed {SEED}, votes being equal)" if ties else source,
         path=data,
@@ -150,14 +148,14 @@ def _votes(
             given=f"{len(rows):,} judgements of {len(pairs):,} pairs",
             allowed=f"{JUDGED * len(pairs):,}",
         )
-    found = _Pairs()
+    voted = _Pairs()
     for number, (image, *sides) in enumerate(pairs):
         votes = [0.0, 0.0]
         references = []
         for at in range(number * JUDGED, (number + 1) * JUDGED):
             where = f"{path}, triplets, row {at + 1}"
             fields = _fields(rows[at], 4, where)
-            reference, left, right = (_text(each, where) for each in fields[:3])
+            reference, left, right = (_text(cell, where) for cell in fields[:3])
             chosen = left if _number(fields[3], where) == 1 else right
             if chosen not in sides:
                 raise DataError(
@@ -170,31 +168,31 @@ def _votes(
             for side, text in enumerate(sides):
                 votes[side] += chosen == text
             references.append(captions.add(reference, f"{number}_r{at % JUDGED}"))
-        found.images.append(image)
-        found.candidates.append([captions.add(text, f"{number}_c{side}") for side, text in enumerate(sides)])
-        found.references.append(references)
-        found.votes.append(votes)
-    return found
+        voted.images.append(image)
+        voted.candidates.append([captions.add(text, f"{number}_c{side}") for side, text in enumerate(sides)])
+        voted.references.append(references)
+        voted.votes.append(votes)
+    return voted
 
 
 def _pairs(rows: NDArray[Any], path: Path) -> list[tuple[str, str, str]]:
-    found = []
+    pairs = []
     for number, row in enumerate(rows.reshape(-1)):
         where = f"{path}, new_input, row {number + 1}"
-        image, left, right = (_text(each, where) for each in _fields(row, 3, where))
-        found.append((Path(image).name, left, right))
-    if not found:
+        image, left, right = (_text(cell, where) for cell in _fields(row, 3, where))
+        pairs.append((Path(image).name, left, right))
+    if not pairs:
         raise DataError("no pairs", where=path)
-    return found
+    return pairs
 
 
 def _of_triplets(rows: NDArray[Any], path: Path) -> list[tuple[str, str, str]]:
-    found = []
+    pairs = []
     for at, row in enumerate(rows.reshape(-1)[::JUDGED]):
         where = f"{path}, triplets, row {at * JUDGED + 1}"
-        _, left, right = (_text(each, where) for each in _fields(row, 4, where)[:3])
-        found.append((str(at), left, right))
-    return found
+        _, left, right = (_text(cell, where) for cell in _fields(row, 4, where)[:3])
+        pairs.append((str(at), left, right))
+    return pairs
 
 
 def _categories(category: NDArray[Any], systems: NDArray[Any], path: Path) -> tuple[str, ...]:
@@ -223,10 +221,10 @@ def _categories(category: NDArray[Any], systems: NDArray[Any], path: Path) -> tu
 
 def _place(data: Path, name: str) -> Path:
     folder = data if data.is_dir() else data.parent
-    found = next((path for path in (folder / name, folder / _INSIDE / name) if path.is_file()), None)
-    if found is None:
+    path_there = next((path for path in (folder / name, folder / _INSIDE / name) if path.is_file()), None)
+    if path_there is None:
         raise DataError("file missing", where=folder / name, hint=f"it may lie in {_INSIDE} too")
-    return found
+    return path_there
 
 
 def _load(path: Path) -> dict[str, Any]:
@@ -242,21 +240,21 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _variable(loaded: dict[str, Any], name: str, path: Path) -> NDArray[Any]:
-    found = loaded.get(name)
-    if not isinstance(found, np.ndarray):
-        there = [each for each in loaded if not each.startswith("__")]
+    variable = loaded.get(name)
+    if not isinstance(variable, np.ndarray):
+        there = [key for key in loaded if not key.startswith("__")]
         raise DataError(f"no variable '{name}'", where=path, given=", ".join(there))
-    return found
+    return variable
 
 
 def _fields(row: Any, number: int, where: str) -> list[Any]:
     """The fields of a structure, or the cells of a row."""
-    found = list(row.tolist()) if isinstance(row, np.void) else list(np.ravel(row))
-    if len(found) != number:
+    fields = list(row.tolist()) if isinstance(row, np.void) else list(np.ravel(row))
+    if len(fields) != number:
         raise DataError(
-            "not a row as released", where=where, given=f"{len(found)} fields", allowed=str(number)
+            "not a row as released", where=where, given=f"{len(fields)} fields", allowed=str(number)
         )
-    return found
+    return fields
 
 
 def _inner(value: Any) -> Any:

@@ -6,6 +6,7 @@ most. PCME's averages R-Precision over codes that differ in at most 0, 1 and 2 p
 among images that have an object at all.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,36 +53,34 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     return _gallery(card, data, pictures, captions, owners, codes, source, _MODIFIED, None)
 
 
-def read_original(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """PCME's protocol over all images; those without any object, and their captions, are left out."""
-    return _original(card, data, images, folds=False)
-
-
-def read_original_1k(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """PCME's protocol in parts of a thousand images, in order; what has no object is left out afterwards."""
-    return _original(card, data, images, folds=True)
-
-
 def _original(card: Card, data: Path | None, images: Path | None, *, folds: bool) -> Benchmark:
+    """PCME's protocol; images without any object, and their captions, are left out.
+
+    With `folds` in parts of a thousand images, in order; what has no object is left out afterwards.
+    """
     card, pictures, captions, owners, codes, source = _read(card, data, images)
     of_image, of_caption = (
         parts(owners, len(pictures), source) if folds else (np.zeros_like(owners[:0]), owners[:0])
     )
     shown = codes.sum(axis=1) > 0
-    kept, kept_captions = np.flatnonzero(shown), np.flatnonzero(shown[owners])
-    if not len(kept):
+    with_objects, captions_with_objects = np.flatnonzero(shown), np.flatnonzero(shown[owners])
+    if not len(with_objects):
         raise DataError("no image has an object", where=source)
     return _gallery(
         card,
         data,
-        [pictures[i] for i in kept.tolist()],
-        [captions[i] for i in kept_captions.tolist()],
-        (np.cumsum(shown) - 1)[owners[kept_captions]].astype(np.int64),
-        codes[kept],
+        [pictures[i] for i in with_objects.tolist()],
+        [captions[i] for i in captions_with_objects.tolist()],
+        (np.cumsum(shown) - 1)[owners[captions_with_objects]].astype(np.int64),
+        codes[with_objects],
         source,
         _ORIGINAL,
-        (of_image[kept], of_caption[kept_captions]) if folds else None,
+        (of_image[with_objects], of_caption[captions_with_objects]) if folds else None,
     )
+
+
+read_original = partial(_original, folds=False)
+read_original_1k = partial(_original, folds=True)
 
 
 def _gallery(
@@ -97,9 +96,9 @@ def _gallery(
 ) -> Benchmark:
     shown = codes.sum(axis=1) > 0
     # An image without captions has no caption of its own to find.
-    asked = np.flatnonzero(shown & (np.bincount(owners, minlength=len(pictures)) > 0))
-    asked_captions = np.flatnonzero(shown[owners])
-    if not len(asked):
+    image_queries = np.flatnonzero(shown & (np.bincount(owners, minlength=len(pictures)) > 0))
+    caption_queries = np.flatnonzero(shown[owners])
+    if not len(image_queries):
         raise DataError("no image has both an object and a caption", where=source)
     of_captions = codes[owners]
     return gallery(
@@ -108,8 +107,8 @@ def _gallery(
         captions,
         owners,
         (
-            Search(asked, Plausible(codes[asked], of_captions, *rule)),
-            Search(asked_captions, Plausible(of_captions[asked_captions], codes, *rule)),
+            Search(image_queries, Plausible(codes[image_queries], of_captions, *rule)),
+            Search(caption_queries, Plausible(of_captions[caption_queries], codes, *rule)),
         ),
         parts=of_items,
         source=source,
@@ -129,11 +128,11 @@ def _read(
         ids, owners, source = test.images, test.owners, f"COCO's test half: {test.source}"
         splits = ["val2014"]
     else:
-        found = captioned(data)
-        pictures, captions = items(found, data, images)
-        ids, owners = found.images, found.owners
-        source = f"all {len(ids):,} images of {found.source}"
-        splits = list(dict.fromkeys(found.splits))
+        coco = captioned(data)
+        pictures, captions = items(coco, data, images)
+        ids, owners = coco.images, coco.owners
+        source = f"all {len(ids):,} images of {coco.source}"
+        splits = list(dict.fromkeys(coco.splits))
         card = card.model_copy(update={"title": f"{card.title}, {data.stem}", "counts": {}})
     files = _instances(data, splits)
     names = ", ".join(file.name for file in files)

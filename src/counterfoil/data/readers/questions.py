@@ -27,15 +27,16 @@ def quads(
     *,
     source: str,
     path: Path | None = None,
+    part: bool = False,
 ) -> Benchmark:
     """Two captions and two images per question; caption j of question "17" is called "17_c{j}".
 
-    Images of one id are one item.
+    Images of one id are one item. As all builders here it checks the card's counts (`check_counts`).
     """
     texts = [text for pair in zip(*captions, strict=True) for text in pair]
     names = [f"{name}_c{j}" for name in ids for j in (0, 1)]
     items, positions = _listed([image for pair in zip(*images, strict=True) for image in pair])
-    return Benchmark(
+    benchmark = Benchmark(
         card=card,
         images=items,
         captions=tuple(Caption(name, text) for name, text in zip(names, texts, strict=True)),
@@ -48,6 +49,7 @@ def quads(
         source=source,
         path=path,
     )
+    return check_counts(benchmark, part=part)
 
 
 def choices(
@@ -60,6 +62,7 @@ def choices(
     correct: int = 1,
     source: str,
     path: Path | None = None,
+    part: bool = False,
 ) -> Benchmark:
     """One image and k captions per question, the first `correct` of them right.
 
@@ -69,7 +72,7 @@ def choices(
     rows = list(zip(*candidates, strict=True))
     items, positions = _listed(images)
     there = _there(candidates)
-    return Benchmark(
+    benchmark = Benchmark(
         card=card,
         images=items,
         captions=tuple(
@@ -88,6 +91,7 @@ def choices(
         source=source,
         path=path,
     )
+    return check_counts(benchmark, part=part)
 
 
 def paraphrases(
@@ -99,20 +103,17 @@ def paraphrases(
     *,
     source: str,
     path: Path | None = None,
+    part: bool = False,
 ) -> Benchmark:
     """Three captions per question, the first two of one meaning, and the image that they were written of.
 
     `captions` holds three columns of n texts; caption j of question "17" is called "17_c{j}". Images of one
     id are one item.
     """
-    found = choices(card, ids, captions, images, groupings, source=source, path=path)
-    questions = Paraphrase(
-        tuple(ids),
-        groupings=groupings,
-        captions=found.choices.candidates,
-        images=found.choices.query,
-    )
-    return replace(found, questions=questions)
+    benchmark = choices(card, ids, captions, images, groupings, source=source, path=path, part=part)
+    choice = benchmark.choices
+    questions = Paraphrase(choice.ids, groupings=groupings, captions=choice.candidates, images=choice.query)
+    return replace(benchmark, questions=questions)
 
 
 def image_choices(
@@ -132,7 +133,7 @@ def image_choices(
     """
     shown = [image for row in zip(*candidates, strict=True) for image in row if image is not None]
     items, positions = _listed(shown)
-    return Benchmark(
+    benchmark = Benchmark(
         card=card,
         images=items,
         captions=tuple(Caption(f"{name}_c0", text) for name, text in zip(ids, captions, strict=True)),
@@ -146,18 +147,19 @@ def image_choices(
         source=source,
         path=path,
     )
+    return check_counts(benchmark)
 
 
 def _there(candidates: Sequence[Sequence[object]]) -> NDArray[np.bool_]:
     """(n, k) where a question has a candidate."""
-    return np.array([[each is not None for each in column] for column in candidates], dtype=bool).T
+    return np.array([[candidate is not None for candidate in column] for column in candidates], dtype=bool).T
 
 
 def _placed(there: NDArray[np.bool_], positions: Ids) -> Ids:
     """(n, k) the positions of all candidates in turn, -1 where there is none."""
-    found = np.full(there.shape, -1, dtype=np.int64)
-    found[there] = positions
-    return found
+    positions_of = np.full(there.shape, -1, dtype=np.int64)
+    positions_of[there] = positions
+    return positions_of
 
 
 def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
@@ -172,10 +174,10 @@ def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
     for name, expected in card.counts.items():
         if name not in whole:
             continue
-        found = int(groups[name].sum()) if name in groups else 0
+        count = int(groups[name].sum()) if name in groups else 0
         allowed = [expected, *([card.also[name]] if name in card.also else [])]
-        if found not in allowed:
-            raise _miscounted(benchmark, f"in group '{name}'", found, allowed)
+        if count not in allowed:
+            raise _miscounted(benchmark, f"in group '{name}'", count, allowed)
     if card.size is not None and not part:
         sizes = [card.size, *(card.size + n - card.counts[name] for name, n in card.also.items())]
         if len(benchmark) not in sizes:
@@ -183,11 +185,11 @@ def check_counts(benchmark: Benchmark, *, part: bool = False) -> Benchmark:
     return benchmark
 
 
-def _miscounted(benchmark: Benchmark, place: str, found: int, allowed: Sequence[int]) -> DataError:
+def _miscounted(benchmark: Benchmark, place: str, count: int, allowed: Sequence[int]) -> DataError:
     return DataError(
         f"not the number of questions {benchmark.card.title} has {place}",
         where=benchmark.source,
-        given=f"{found:,}",
+        given=f"{count:,}",
         allowed=" or ".join(f"{n:,}" for n in allowed),
         hint="is the file cut off, or another release? your own selection is read with --no-counts",
     )
@@ -300,8 +302,8 @@ def gallery(
     and where no query of a direction has a right answer.
     """
     i2t, t2i = searches
-    for name, each in (("image", i2t), ("caption", t2i)):
-        if not each.defined.any():
+    for name, direction in (("image", i2t), ("caption", t2i)):
+        if not direction.defined.any():
             raise DataError(f"no {name} has a right answer", where=source)
     names = (
         *(f"i2t/{images[i].id}" for i in i2t.queries.tolist()),
@@ -328,18 +330,18 @@ def gallery(
 
 def _checked(benchmark: Benchmark) -> Benchmark:
     questions, card = benchmark.gallery, benchmark.card
-    found = {"images": questions.n_images, "captions": questions.n_captions, "outside": 0}
-    for name, each in (("i2t", questions.i2t), ("t2i", questions.t2i)):
-        found[name] = int(each.defined.sum())
-        if not isinstance(each.positives, Plausible):
-            found[f"{name}_pairs"] = len(each.positives.items)
-            found["outside"] += int(each.positives.absent.sum())
+    counts = {"images": questions.n_images, "captions": questions.n_captions, "outside": 0}
+    for name, direction in (("i2t", questions.i2t), ("t2i", questions.t2i)):
+        counts[name] = int(direction.defined.sum())
+        if not isinstance(direction.positives, Plausible):
+            counts[f"{name}_pairs"] = len(direction.positives.items)
+            counts["outside"] += int(direction.positives.absent.sum())
     for name, expected in card.counts.items():
-        if found[name] != expected:
+        if counts[name] != expected:
             raise DataError(
                 f"not the number of {_WORDS[name]} {card.title} has",
                 where=benchmark.source,
-                given=f"{found[name]:,}",
+                given=f"{counts[name]:,}",
                 allowed=f"{expected:,}",
                 hint="is a file cut off, or another release?",
             )

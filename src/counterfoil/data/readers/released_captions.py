@@ -31,16 +31,16 @@ def read_split(path: Path, entry: Callable[[Any], Entry], splits: Sequence[str] 
     images = value.get("images") if isinstance(value, dict) else None
     if not isinstance(images, list):
         raise DataError("not a data set after Karpathy", where=path, allowed="an object with a list 'images'")
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for at, image in enumerate(images):
         try:
             if image["split"] in splits:
-                found.append(entry(image))
+                entries.append(entry(image))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"not as expected: {error!r}", where=f"{path}, images, entry {at + 1}") from None
-    if not found:
+    if not entries:
         raise DataError(f"no image of the split '{', '.join(splits)}'", where=path)
-    return found
+    return entries
 
 
 _TOKEN = re.compile(r"([^\t]+)#(\d+)\t(.*)")
@@ -53,7 +53,7 @@ def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[st
     caption, is empty, or has an id for the second time.
     """
     lines = read_text(path).split("\n")
-    found: dict[str, list[tuple[str, str]]] = {}
+    captions_of: dict[str, list[tuple[str, str]]] = {}
     seen: set[str] = set()
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -70,10 +70,10 @@ def read_tokens(path: Path, *, collapse: bool = True) -> dict[str, list[tuple[st
                 raise DataError("caption id occurs twice", where=f"{path}, line {number}", given=name)
             seen.add(name)
             text = collapsed(match[3]) if collapse else match[3]
-            found.setdefault(match[1], []).append((name, text))
-    if not found:
+            captions_of.setdefault(match[1], []).append((name, text))
+    if not captions_of:
         raise DataError("no captions", where=path)
-    return found
+    return captions_of
 
 
 #: COCO's captions by image id, in one of these.
@@ -93,15 +93,17 @@ def coco_captions(data: Path) -> Written | None:
     path = _first(data, COCO)
     if path is None:
         return None
-    found: dict[str, list[str]] = {}
+    captions_of: dict[str, list[str]] = {}
     if path.suffix == ".json" and path.name.startswith("captions"):
         file = read_captions([path])
         names = [str(image) for image in file.images.tolist()]
         for owner, text in zip(file.owners.tolist(), file.texts, strict=True):
-            found.setdefault(names[owner], []).append(text)
+            captions_of.setdefault(names[owner], []).append(text)
     else:
-        found = dict(read_split(path, lambda image: (str(int(image["cocoid"])), _raw(image)), splits=SPLITS))
-    return _collapsed(found), path
+        captions_of = dict(
+            read_split(path, lambda image: (str(int(image["cocoid"])), _raw(image)), splits=SPLITS)
+        )
+    return _collapsed(captions_of), path
 
 
 def flickr30k_captions(data: Path) -> Written | None:
@@ -142,8 +144,8 @@ def _first(data: Path, names: Sequence[str]) -> Path | None:
 
 
 def _raw(image: Any) -> list[str]:
-    return [str(each["raw"]) for each in image["sentences"]]
+    return [str(sentence["raw"]) for sentence in image["sentences"]]
 
 
 def _collapsed(captions: dict[str, list[str]]) -> dict[str, list[str]]:
-    return {image: [text for each in own if (text := collapsed(each))] for image, own in captions.items()}
+    return {image: [text for raw in own if (text := collapsed(raw))] for image, own in captions.items()}

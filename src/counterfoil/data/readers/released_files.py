@@ -24,10 +24,25 @@ def released_file(card: Card, data: Path | None, names: Sequence[str]) -> Path:
         return data
     if not data.is_dir():
         raise DataError("no such file or folder", where=data, hint="check the path given with --data")
-    found = next((data / name for name in names if (data / name).is_file()), None)
-    if found is None:
+    path = next((data / name for name in names if (data / name).is_file()), None)
+    if path is None:
         raise DataError(f"no file of {card.title} in this folder", where=data, allowed=names)
-    return found
+    return path
+
+
+def released_set(
+    card: Card, data: Path | None, names: Sequence[str], *, hint: str | None = None
+) -> list[Path]:
+    """The files of these names in the folder `data`; raises `DataError` naming those that are missing."""
+    if data is None:
+        raise not_on_hub(card)
+    if not data.is_dir():
+        raise DataError("no such folder", where=data, hint="check the path given with --data")
+    missing = [name for name in names if not (data / name).is_file()]
+    if missing:
+        many = "s" if len(missing) > 1 else ""
+        raise DataError(f"file{many} missing: {', '.join(missing)}", where=data, hint=hint)
+    return [data / name for name in names]
 
 
 def list_of(value: object, *, where: object) -> list[object]:
@@ -81,9 +96,9 @@ def located(
             tails = {name: "/".join(of[min(cut, len(of) - 1) :]) for name, of in parts.items()}
             if len(set(tails.values())) < len(distinct):
                 break
-            found = {name: _source(folder, tail, suffixes, listed) for name, tail in tails.items()}
-            if any(found.values()):
-                return found
+            source_of = {name: _source(folder, tail, suffixes, listed) for name, tail in tails.items()}
+            if any(source_of.values()):
+                return source_of
     if images is not None:
         Photos(images).sources(distinct)
     return dict.fromkeys(distinct)
@@ -101,8 +116,15 @@ def _source(
             listed[place] = frozenset()
     stem = name.rpartition(".")[0] or name
     others = [name, *(stem + suffix for suffix in suffixes)] if listed[place] else []
-    found = next((f"{place}/{each}" if place else each for each in others if each in listed[place]), None)
-    return None if found is None else FileSource(image_path(found, folder))
+    path_there = next(
+        (
+            f"{place}/{file_name}" if place else file_name
+            for file_name in others
+            if file_name in listed[place]
+        ),
+        None,
+    )
+    return None if path_there is None else FileSource(image_path(path_there, folder))
 
 
 def pictures(

@@ -76,14 +76,14 @@ class Photos:
 
         Some may be missing: a benchmark can be measured on the part that is at hand.
         """
-        found = {name: self.source(name) for name in dict.fromkeys(names)}
-        if self.folder is not None and not any(found.values()):
+        source_of = {name: self.source(name) for name in dict.fromkeys(names)}
+        if self.folder is not None and not any(source_of.values()):
             raise DataError(
-                f"none of the {len(found):,} images is in this folder",
+                f"none of the {len(source_of):,} images is in this folder",
                 where=self.folder,
-                hint=f"it should hold files like {next(iter(found))}",
+                hint=f"it should hold files like {next(iter(source_of))}",
             )
-        return found
+        return source_of
 
 
 def image_folder(data: Path | None, images: Path | None) -> Path | None:
@@ -234,7 +234,7 @@ def _open_folder(
     folder: Path, images: Sequence[str], split: str, names: Sequence[str], subsets: bool
 ) -> DataTable:
     if (folder / "dataset_dict.json").is_file():
-        splits = sorted(each.name for each in folder.iterdir() if (each / "state.json").is_file())
+        splits = sorted(path.name for path in folder.iterdir() if (path / "state.json").is_file())
         chosen = split if split in splits else splits[0] if len(splits) == 1 else None
         if chosen is None:
             raise DataError("no such split", where=folder, given=split or "none", allowed=splits)
@@ -242,10 +242,10 @@ def _open_folder(
     if (folder / "state.json").is_file():
         return _open_saved(folder, images)
     for place in (folder, folder / "data"):
-        found = sorted(place.glob("*.parquet"))
-        ours = [file for file in found if split and file.name.startswith((f"{split}-", f"{split}."))]
-        if ours or found:
-            return parquet_rows(ours or found, images, source=str(folder))
+        parquet = sorted(place.glob("*.parquet"))
+        ours = [file for file in parquet if split and file.name.startswith((f"{split}-", f"{split}."))]
+        if ours or parquet:
+            return parquet_rows(ours or parquet, images, source=str(folder))
     for name in names:
         if (folder / name).is_file():
             return read_table(folder / name)
@@ -271,7 +271,7 @@ def _open_saved(folder: Path, images: Sequence[str]) -> DataTable:
         raise DataError(
             "a saved data set with a row selection", where=folder, hint="save it after flatten_indices()"
         )
-    names = [each.get("filename") if isinstance(each, dict) else None for each in state["_data_files"]]
+    names = [entry.get("filename") if isinstance(entry, dict) else None for entry in state["_data_files"]]
     odd = [name for name in names if not isinstance(name, str) or Path(name).name != name]
     if odd or not names:
         raise DataError(
@@ -347,19 +347,21 @@ def _parquet(path: Path, age: int) -> pq.ParquetFile:
 def _row_group(path: Path, age: int, column: str, group: int) -> list[Any]:
     # Rows are read in order: with the last groups kept, each group is read once.
     # No threads: this runs in worker processes that already share the machine.
-    found = _parquet(path, age).read_row_group(group, columns=[column], use_threads=False).column(column)
+    column_cells = (
+        _parquet(path, age).read_row_group(group, columns=[column], use_threads=False).column(column)
+    )
     # Cells of a damaged file may point outside its bytes, and Arrow follows them.
-    found.validate(full=True)
+    column_cells.validate(full=True)
     # As Python's own values: of an array that outlives other groups Arrow has read freed memory.
-    cells: list[Any] = found.to_pylist()
+    cells: list[Any] = column_cells.to_pylist()
     return cells
 
 
 @lru_cache(maxsize=64)
 def _stream(path: Path, age: int) -> pa.Table:
-    found = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
-    found.validate(full=True)
-    return found
+    table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+    table.validate(full=True)
+    return table
 
 
 def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTable:
@@ -375,9 +377,9 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTabl
     except ImportError:
         raise MissingExtraError("datasets", "hub") from None
     reach = cache_alone_where_unreachable(datasets.config)
-    with _plain_progress(datasets), _without_log(), reach as said:
+    with _plain_progress(datasets), _without_log(), reach as network_error:
         try:
-            found = datasets.load_dataset(
+            rows = datasets.load_dataset(
                 card.hub,
                 config or None,
                 split=card.split,
@@ -386,11 +388,20 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTabl
             )
         # The library passes on whatever storage, network and parsers raise; each means the same to a user.
         except Exception as error:
-            raise _unavailable(card, config, error, said) from None
-    files = [Path(each["filename"]) for each in found.cache_files]
+            raise _unavailable(card, config, error, network_error) from None
+    files = [Path(cached["filename"]) for cached in rows.cache_files]
     # The library keeps images elsewhere in its cache, and wrote these paths itself.
     with outside_allowed():
-        return arrow_rows(files, images, source=_name(card, config, found))
+        return arrow_rows(files, images, source=_name(card, config, rows))
+
+
+def released_rows(
+    card: Card, data: Path | None, images: Sequence[str], *, names: Sequence[str] = ()
+) -> DataTable:
+    """The rows in `data` (`open_rows`); of the card's hub data set (`hub_rows`) where that is None."""
+    if data is None:
+        return hub_rows(card, images)
+    return open_rows(data, images, split=card.split, names=names)
 
 
 def not_on_hub(card: Card) -> DataError:
@@ -404,18 +415,18 @@ def not_on_hub(card: Card) -> DataError:
     return DataError(f"{card.title}: no official data set on the hub", where=card.name, hint=hint)
 
 
-def _name(card: Card, config: str, found: Any) -> str:
+def _name(card: Card, config: str, rows: Any) -> str:
     """`owner/name@revision, split`, with the revision that was really read where the library says it."""
     revision = card.revision
-    for address in found.info.download_checksums or {}:
+    for address in rows.info.download_checksums or {}:
         if address.startswith(f"hf://datasets/{card.hub}@"):
             revision = address.split("@", 1)[1].split("/", 1)[0]
     place = f"{card.hub}@{revision[:12]}" if revision else card.hub
     return ", ".join(part for part in (place, config, card.split) if part)
 
 
-def _unavailable(card: Card, config: str, error: Exception, said: str) -> DataError:
-    """The error of the library; where the hub cannot be reached, what the network `said`."""
+def _unavailable(card: Card, config: str, error: Exception, network_error: str) -> DataError:
+    """The error of the library; where the hub cannot be reached, what the network `network_error`."""
     reason = str(error).strip().split("\n")[0] or type(error).__name__
     if "gated" in reason.lower():
         hint = f"accept its terms at {card.homepage} and log in, or name a folder with its files with --data"
@@ -424,7 +435,7 @@ def _unavailable(card: Card, config: str, error: Exception, said: str) -> DataEr
     return DataError(
         "the data set cannot be had from the hub",
         where=" ".join(part for part in (card.hub, config) if part),
-        given=said or f"{type(error).__name__}: {reason}",
+        given=network_error or f"{type(error).__name__}: {reason}",
         hint=hint,
     )
 

@@ -6,14 +6,17 @@ eight, and whether the caption beats a wrong one that was made of it. Each is a 
 
 import base64
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, choices
-from counterfoil.data.readers.rows import Photos, not_on_hub
+from counterfoil.data.readers.questions import choices
+from counterfoil.data.readers.released_files import released_set
+from counterfoil.data.readers.rows import Photos
 from counterfoil.data.records import Image
 from counterfoil.data.tables import shown
 from counterfoil.errors import DataError
@@ -47,15 +50,18 @@ class _Captioned:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a test takes: regions beside images, how many captions, and the hardest wrong caption."""
+    """What a test takes: captions of a batch or wrong ones, regions beside images, how many captions, and the
+    hardest wrong caption.
+    """
 
+    batches: bool = False
     regions: bool = True
     captions: int = 1
     hardest: bool = False
 
 
-def read_matching(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """An image or region chooses among the captions of its batch, eight in a row; its own comes first.
+def _read(card: Card, data: Path | None, images: Path | None, *, kind: _Kind) -> Benchmark:
+    """A choice of each entry among the captions of its batch, its own first, or between its own and wrong.
 
     `data` is the folder `densely_captioned_images` with `splits.json`, `complete/NAME.json` and `photos`
     (else the photographs are in `images`). Entries come as the authors' code makes them: of each file of the
@@ -64,101 +70,73 @@ def read_matching(card: Card, data: Path | None, images: Path | None) -> Benchma
     mask that is missing, are passed over, and `source` says how many. Groupings: `kind` ("image", "region").
     A last batch of one entry has nothing to choose and is left out. Raises `DataError` where nothing is left.
     """
-    return _matching(card, data, images, _Kind())
-
-
-def read_matching_five(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read_matching`, of the first five captions: all must score above all those of the others."""
-    return _matching(card, data, images, _Kind(captions=FIVE))
-
-
-def read_negatives(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """The caption against the first wrong one that swaps words; files as those of `read_matching`."""
-    return _negatives(card, data, images, _Kind())
-
-
-def read_negatives_five(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read_negatives`, of the first five captions: all must beat the wrong one."""
-    return _negatives(card, data, images, _Kind(captions=FIVE))
-
-
-def read_negatives_of_images(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read_negatives`, of whole images alone."""
-    return _negatives(card, data, images, _Kind(regions=False))
-
-
-def read_hardest(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read_negatives`, against the wrong caption of any kind that the authors' CLIP scores highest."""
-    return _negatives(card, data, images, _Kind(hardest=True))
-
-
-def _matching(card: Card, data: Path | None, images: Path | None, kind: _Kind) -> Benchmark:
     entries, source = _entries(card, data, kind)
-    if len(entries) % BATCH == 1:
+    if kind.batches and len(entries) % BATCH == 1:
         entries = entries[:-1]
-    rows: list[list[str | None]] = []
-    for at, own in enumerate(entries):
-        start = at - at % BATCH
-        others = [each for each in entries[start : start + BATCH] if each is not own]
-        row = [text for each in (own, *others) for text in each.captions[: kind.captions]]
-        rows.append([*row, *[None] * (BATCH * kind.captions - len(row))])
-    return _benchmark(card, data, images, entries, rows, kind, source)
-
-
-def _negatives(card: Card, data: Path | None, images: Path | None, kind: _Kind) -> Benchmark:
-    entries, source = _entries(card, data, kind)
-    rows: list[list[str | None]] = [[*each.captions[: kind.captions], each.wrong] for each in entries]
-    return _benchmark(card, data, images, entries, rows, kind, source)
-
-
-def _benchmark(
-    card: Card,
-    data: Path | None,
-    images: Path | None,
-    entries: list[_Captioned],
-    rows: list[list[str | None]],
-    kind: _Kind,
-    source: str,
-) -> Benchmark:
     if not entries:
         raise DataError("no image or region with enough captions", where=source)
     assert data is not None
     beside = data / "photos"
-    photos = Photos(images or (beside if beside.is_dir() else None)).sources([each.photo for each in entries])
-    found = choices(
+    photos = Photos(images or (beside if beside.is_dir() else None)).sources(
+        [entry.photo for entry in entries]
+    )
+    return choices(
         card,
-        [each.name for each in entries],
-        list(zip(*rows, strict=True)),
-        [Image(each.name, photos[each.photo], crop=each.crop, photo=each.photo) for each in entries],
-        {"kind": tuple("region" if each.region else "image" for each in entries)},
+        [entry.name for entry in entries],
+        list(zip_longest(*_candidates(entries, kind))),
+        [Image(entry.name, photos[entry.photo], crop=entry.crop, photo=entry.photo) for entry in entries],
+        {"kind": tuple("region" if entry.region else "image" for entry in entries)},
         correct=kind.captions,
         source=source,
         path=data,
     )
-    return check_counts(found)
+
+
+#: An image or region chooses among the captions of its batch, eight in a row; its own comes first.
+read_matching = partial(_read, kind=_Kind(batches=True))
+#: Of the first five captions: all must score above all those of the others.
+read_matching_five = partial(_read, kind=_Kind(batches=True, captions=FIVE))
+#: The caption against the first wrong one that swaps words.
+read_negatives = partial(_read, kind=_Kind())
+#: Of the first five captions: all must beat the wrong one.
+read_negatives_five = partial(_read, kind=_Kind(captions=FIVE))
+#: Of whole images alone.
+read_negatives_of_images = partial(_read, kind=_Kind(regions=False))
+#: Against the wrong caption of any kind that the authors' CLIP scores highest.
+read_hardest = partial(_read, kind=_Kind(hardest=True))
+
+
+def _candidates(entries: Sequence[_Captioned], kind: _Kind) -> Iterator[list[str]]:
+    """The captions that each entry chooses among, the right ones first."""
+    for at, own in enumerate(entries):
+        right = list(own.captions[: kind.captions])
+        if not kind.batches:
+            yield [*right, own.wrong]
+            continue
+        start = at - at % BATCH
+        others = [entry for entry in entries[start : start + BATCH] if entry is not own]
+        yield right + [text for entry in others for text in entry.captions[: kind.captions]]
 
 
 def _entries(card: Card, data: Path | None, kind: _Kind) -> tuple[list[_Captioned], str]:
     """The entries of all files that have enough captions, and where they are from."""
-    if data is None:
-        raise not_on_hub(card)
-    if not data.is_dir():
-        raise DataError("no such folder", where=data, hint="check the path given with --data")
-    splits = read_json(data / "splits.json")
+    (file,) = released_set(card, data, ("splits.json",))
+    assert data is not None
+    splits = read_json(file)
     names = splits.get("test") if isinstance(splits, Mapping) else None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise DataError("no list of files under 'test'", where=data / "splits.json", given=shown(names))
-    found: list[_Captioned] = []
+        raise DataError("no list of files under 'test'", where=file, given=shown(names))
+    entries: list[_Captioned] = []
     passed = 0
     for name in names:
         whole = read_json(data / "complete" / name)
         try:
-            found += _of_file(whole, kind)
+            entries += _of_file(whole, kind)
         except (KeyError, IndexError, TypeError, AttributeError):
             passed += 1
-    found = [each for each in found if len(each.captions) >= kind.captions]
+    entries = [entry for entry in entries if len(entry.captions) >= kind.captions]
     source = str(data)
-    return found, f"{source}, {passed:,} of {len(names):,} files left out" if passed else source
+    return entries, f"{source}, {passed:,} of {len(names):,} files left out" if passed else source
 
 
 def _of_file(whole: Any, kind: _Kind) -> list[_Captioned]:
@@ -176,7 +154,7 @@ def _of_file(whole: Any, kind: _Kind) -> list[_Captioned]:
     if kind.regions:
         size = _size(masks, whole["image"])
         parts += [(_key(mask, summaries), _around(box, size)) for mask, box in _large(masks)]
-    found = []
+    entries = []
     for key, crop in parts:
         texts = summaries[key]
         # A text alone is one caption; tests of several take lists.
@@ -185,8 +163,8 @@ def _of_file(whole: Any, kind: _Kind) -> list[_Captioned]:
         wrong = _wrong(negatives[key], whole["clip_scores"][key], hardest=kind.hardest)
         if not all(isinstance(text, str) for text in (*captions, wrong)):
             raise TypeError("a caption is no text")
-        found.append(_Captioned(name, whole["image"], crop is not None, captions, wrong, crop))
-    return found
+        entries.append(_Captioned(name, whole["image"], crop is not None, captions, wrong, crop))
+    return entries
 
 
 def _key(mask: Mapping[str, Any], summaries: Mapping[str, Any]) -> str:

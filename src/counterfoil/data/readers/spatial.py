@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, choices, image_choices
+from counterfoil.data.readers.questions import choices, image_choices
 from counterfoil.data.readers.released_files import (
     listed_rows,
     located,
@@ -46,7 +46,11 @@ def read_controlled(card: Card, data: Path | None, images: Path | None) -> Bench
     keys = [_parts(table, row, name, opposites) for row, name in enumerate(ids)]
     options = []
     for row, cell in enumerate(table["caption_options"]):
-        if not isinstance(cell, list) or len(cell) != 4 or not all(isinstance(each, str) for each in cell):
+        if (
+            not isinstance(cell, list)
+            or len(cell) != 4
+            or not all(isinstance(option, str) for option in cell)
+        ):
             raise DataError("not four captions", where=table.where(row, "caption_options"), given=shown(cell))
         options.append(cell)
     (shown_images,) = pictures(table, ("image_path",), ids, data, images)
@@ -61,7 +65,7 @@ def read_controlled(card: Card, data: Path | None, images: Path | None) -> Bench
         objects = f"{first} {second}"
         pairs.append(f"{objects}: {'/'.join(both)}" if complete(first, both, second) else "")
         sets.append(f"{objects}: all" if complete(first, [*opposites[0], *opposites[1]], second) else "")
-    found = choices(
+    return choices(
         card,
         ids,
         list(zip(*options, strict=True)),
@@ -74,7 +78,6 @@ def read_controlled(card: Card, data: Path | None, images: Path | None) -> Bench
         source=table.source,
         path=data,
     )
-    return check_counts(found)
 
 
 def _parts(table: DataTable, row: int, name: str, opposites: Sequence[Sequence[str]]) -> tuple[str, str, str]:
@@ -127,8 +130,7 @@ def read_questions(card: Card, data: Path | None, images: Path | None) -> Benchm
     rows = DataTable({**table.columns, "image": names}, table.source, table.kind, table.parts)
     (shown_images,) = pictures(rows, ("image",), ids, data, images)
     relations = {"relation": tuple(relation_of(text) for text in captions[0])}
-    found = choices(card, ids, captions, shown_images, relations, source=table.source, path=data)
-    return check_counts(found)
+    return choices(card, ids, captions, shown_images, relations, source=table.source, path=data)
 
 
 #: SPEC's folders, one for each thing that is told apart.
@@ -147,8 +149,8 @@ def read_spec_captions(card: Card, data: Path | None, images: Path | None) -> Be
     `DataError` for rows that do not fit.
     """
     rows = _spec_rows(card, data, "image2text.json")
-    queries = [each for (each,) in _spec_images(rows, [[row.query] for row in rows], data, images)]
-    found = choices(
+    queries = [image for (image,) in _spec_images(rows, [[row.query] for row in rows], data, images)]
+    return choices(
         card,
         [row.id for row in rows],
         list(zip_longest(*(row.keys for row in rows))),
@@ -157,14 +159,13 @@ def read_spec_captions(card: Card, data: Path | None, images: Path | None) -> Be
         source=str(data),
         path=data,
     )
-    return check_counts(found)
 
 
 def read_spec_images(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     """SPEC from texts to images: `text2image.json`; else as `read_spec_captions`."""
     rows = _spec_rows(card, data, "text2image.json")
     options = _spec_images(rows, [row.keys for row in rows], data, images)
-    found = image_choices(
+    return image_choices(
         card,
         [row.id for row in rows],
         [row.query for row in rows],
@@ -173,7 +174,6 @@ def read_spec_images(card: Card, data: Path | None, images: Path | None) -> Benc
         source=str(data),
         path=data,
     )
-    return check_counts(found)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,9 @@ def _spec_rows(card: Card, data: Path | None, name: str) -> list[SpecRow]:
         raise not_on_hub(card)
     files = [file for file in (data / name, *(data / subset / name for subset in SPEC)) if file.is_file()]
     if not files:
-        raise DataError(f"no {name} in this folder", where=data, allowed=[f"{each}/{name}" for each in SPEC])
+        raise DataError(
+            f"no {name} in this folder", where=data, allowed=[f"{subset_name}/{name}" for subset_name in SPEC]
+        )
     rows: list[SpecRow] = []
     for file in files:
         subset = file.parent.resolve().name

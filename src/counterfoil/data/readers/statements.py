@@ -95,6 +95,11 @@ def read_vsr(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     table = stack(tables, source=source)
     files_of = texts(table, "image")
     links = labels(table, "image_link") if "image_link" in table else ("",) * len(table)
+    groupings: dict[str, tuple[str, ...]] = {}
+    if "relation" in table:
+        relations = labels(table, "relation")
+        categories = tuple(_CATEGORY_OF.get(relation, "Other") for relation in relations)
+        groupings = {"category": categories, "relation": relations}
     return _benchmark(
         card,
         [f"{split}/{number}" for split, number in zip(splits, numbers, strict=True)],
@@ -102,19 +107,12 @@ def read_vsr(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         files_of,
         _coco(files_of, links, image_folder(data, images)),
         _truth(table, "label"),
-        _relations(labels(table, "relation")) if "relation" in table else {},
+        groupings,
         calibration=splits == _DEV,
         votes=_votes(table) if all(name in table for name in _VOTES) else None,
         source=source,
         path=data,
     )
-
-
-def _relations(relations: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    return {
-        "category": tuple(_CATEGORY_OF.get(relation, "Other") for relation in relations),
-        "relation": relations,
-    }
 
 
 def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benchmark:
@@ -134,7 +132,13 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
         cell if isinstance(cell, str) else f"{ids[row]}_image" for row, cell in enumerate(table["image"])
     ]
     first = {name: row for row, name in reversed(list(enumerate(called)))}
-    votes = ("votes_false", "votes_true")
+    votes = None
+    if "votes_false" in table and "votes_true" in table:
+        votes = np.stack([integers(table, name) for name in ("votes_false", "votes_true")], axis=1)
+        if (votes < 0).any():
+            low = int(np.argmax((votes < 0).any(axis=1)))
+            raise DataError("a negative number of votes", where=table.where(low))
+        votes = votes.astype(np.float64)
     return _benchmark(
         card if card.size is not None else card.model_copy(update={"title": title_of(path)}),
         ids,
@@ -146,9 +150,7 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
         calibration=np.isin(labels(table, "split"), (_DEV, "val", "valid", "validation"))
         if "split" in table
         else np.zeros(len(table), dtype=bool),
-        votes=np.stack([_counts(table, name) for name in votes], axis=1)
-        if all(name in table for name in votes)
-        else None,
+        votes=votes,
         source=table.source,
         path=path,
         folder=folder,
@@ -199,18 +201,18 @@ def _benchmark(
 def _coco(files: Sequence[str], links: Sequence[str], folder: Path | None) -> dict[str, Source | None]:
     """The file of each image, in the folder or where its link has it; None where it is missing."""
     photos = Photos(folder)
-    found: dict[str, Source | None] = {}
+    source_of: dict[str, Source | None] = {}
     for name, link in zip(files, links, strict=True):
-        if name not in found:
+        if name not in source_of:
             below = "/".join(link.rsplit("/", 2)[-2:]) if link.count("/") > 1 else name
-            found[name] = photos.source(name) or photos.source(below)
-    if folder is not None and not any(found.values()):
+            source_of[name] = photos.source(name) or photos.source(below)
+    if folder is not None and not any(source_of.values()):
         raise DataError(
-            f"none of the {len(found):,} images is in this folder",
+            f"none of the {len(source_of):,} images is in this folder",
             where=folder,
-            hint=f"it should hold files like {next(iter(found))}, or train2017/{next(iter(found))}",
+            hint=f"it should hold files like {next(iter(source_of))}, or train2017/{next(iter(source_of))}",
         )
-    return found
+    return source_of
 
 
 def _truth(table: DataTable, column: str) -> NDArray[np.bool_]:
@@ -223,12 +225,12 @@ def _truth(table: DataTable, column: str) -> NDArray[np.bool_]:
 
 def _votes(table: DataTable) -> NDArray[np.float64]:
     """How many validators said false and true; cells are lists of their numbers, as texts or as lists."""
-    found = np.zeros((len(table), 2))
+    votes = np.zeros((len(table), 2))
     for side, column in enumerate(_VOTES):
         for row, cell in enumerate(table[column]):
             try:
                 voters = json.loads(cell) if isinstance(cell, str) else cell
-                found[row, side] = len(voters)
+                votes[row, side] = len(voters)
             except (ValueError, TypeError):
                 raise DataError(
                     "not a list of validators",
@@ -236,21 +238,13 @@ def _votes(table: DataTable) -> NDArray[np.float64]:
                     given=shown(cell),
                     allowed="a list such as [18, 2]",
                 ) from None
-    return found
-
-
-def _counts(table: DataTable, column: str) -> NDArray[np.float64]:
-    found = integers(table, column).astype(np.float64)
-    low = np.flatnonzero(found < 0)
-    if len(low):
-        raise DataError("a negative number of votes", where=table.where(int(low[0]), column))
-    return found
+    return votes
 
 
 def _one_of(table: DataTable, among: Sequence[str]) -> str:
-    found = next((name for name in among if name in table), None)
-    if found is None:
+    column = next((name for name in among if name in table), None)
+    if column is None:
         raise DataError(
             f"no column '{among[0]}'", where=table.source, given=", ".join(table.columns), allowed=among
         )
-    return found
+    return column

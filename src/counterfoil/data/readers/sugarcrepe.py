@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.bivlc import kinds
-from counterfoil.data.readers.questions import check_counts, choices, paraphrases
+from counterfoil.data.readers.paired_rows import kinds
+from counterfoil.data.readers.questions import choices, paraphrases
+from counterfoil.data.readers.released_files import released_set
 from counterfoil.data.readers.rows import Photos, hub_rows, not_on_hub
 from counterfoil.data.records import Image, words
 from counterfoil.data.tables import DataTable, names, read_table, stack, texts
@@ -37,7 +38,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
         raise not_on_hub(card)
     if data.is_file() and data.suffix.lower() != ".json":
         return replace(captions_only(card, read_table(data), images), path=data)
-    files = subset_files(data, SUBSETS)
+    files = subset_files(card, data, SUBSETS)
     tables = [read_table(file) for file in files]
     for table in tables:
         if table.kind != "keyed":
@@ -47,7 +48,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     return of_rows(card, ids, rows, ("caption", "negative_caption"), images, part=data.is_file(), path=data)
 
 
-def subset_files(data: Path, subsets: Sequence[str]) -> list[Path]:
+def subset_files(card: Card, data: Path, subsets: Sequence[str]) -> list[Path]:
     """The files of all subsets in the folder `data`, or the one file `data` is.
 
     Raises `DataError` naming the files that are missing, or the one that is none of the subsets.
@@ -58,17 +59,8 @@ def subset_files(data: Path, subsets: Sequence[str]) -> list[Path]:
                 "not the file of a subset", where=data, allowed=[f"{name}.json" for name in subsets]
             )
         return [data]
-    if not data.is_dir():
-        raise DataError("no such file or folder", where=data, hint="check the path given with --data")
-    files = [data / f"{name}.json" for name in subsets]
-    missing = [file.name for file in files if not file.is_file()]
-    if missing:
-        raise DataError(
-            f"file{'s' if len(missing) > 1 else ''} missing: {', '.join(missing)}",
-            where=data,
-            hint="name one file to read that subset alone",
-        )
-    return files
+    names = [f"{name}.json" for name in subsets]
+    return released_set(card, data, names, hint="name one file to read that subset alone")
 
 
 def of_rows(
@@ -90,10 +82,9 @@ def of_rows(
     groupings = {"subset": subsets, "type": tuple(name.split("_")[0] for name in subsets)}
     if len(columns) == 2:
         same = (sorted(words(a)) == sorted(words(b)) for a, b in zip(*columns, strict=True))
-        groupings["words"] = tuple("same words" if each else "" for each in same)
+        groupings["words"] = tuple("same words" if is_same else "" for is_same in same)
     pictures = [Image(name, sources[name]) for name in names]
-    found = build(card, ids, columns, pictures, groupings, source=rows.source, path=path)
-    return check_counts(found, part=part)
+    return build(card, ids, columns, pictures, groupings, source=rows.source, path=path, part=part)
 
 
 def captions_only(card: Card, table: DataTable, images: Path | None = None) -> Benchmark:
@@ -121,28 +112,19 @@ PP_SUBSETS = ("replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att
 _CANDIDATES = ("caption", "caption2", "negative_caption")
 
 
-def read_pp(card: Card, data: Path | None, images: Path | None) -> Benchmark:
+def _pp(card: Card, data: Path | None, images: Path | None, *, build: Callable[..., Benchmark]) -> Benchmark:
     """SugarCrepe++ from the hub, from the folder of its five JSON files, or one of them alone.
 
-    The image-text task: three candidates, the first two of them right. Question "swap_obj/17" is the item of
-    id 17 in swap_obj.json. Images (COCO val2017) are called by their file names; those not in the folder
-    `images` (all, where it is None) are left out. Groupings: `subset` and `type` ("replace", "swap").
-    Raises `DataError` naming a file that is missing or miscounted, or the item that does not fit.
+    Three candidates, the first two of them right. Question "swap_obj/17" is the item of id 17 in
+    swap_obj.json. Images (COCO val2017) are called by their file names; those not in the folder `images`
+    (all, where it is None) are left out. Groupings: `subset` and `type` ("replace", "swap"). Raises
+    `DataError` naming a file that is missing or miscounted, or the item that does not fit.
     """
-    return _pp(card, data, images, partial(choices, correct=2))
-
-
-def read_pp_texts(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """SugarCrepe++'s text-only task, from the same files as `read_pp`; no image is needed."""
-    return _pp(card, data, images, paraphrases)
-
-
-def _pp(card: Card, data: Path | None, images: Path | None, build: Callable[..., Benchmark]) -> Benchmark:
     if data is None:
         subsets: list[str] = list(PP_SUBSETS)
         tables = [hub_rows(card, (), config=card.configs[name]) for name in subsets]
     else:
-        files = subset_files(data, PP_SUBSETS)
+        files = subset_files(card, data, PP_SUBSETS)
         subsets = [file.stem for file in files]
         tables = [read_table(file) for file in files]
     ids = [f"{name}/{key}" for name, table in zip(subsets, tables, strict=True) for key in names(table, "id")]
@@ -151,3 +133,8 @@ def _pp(card: Card, data: Path | None, images: Path | None, build: Callable[...,
     return of_rows(
         card, ids, rows, _CANDIDATES, images, build=build, part=data is not None and data.is_file(), path=data
     )
+
+
+read_pp = partial(_pp, build=partial(choices, correct=2))
+#: The text-only task, for which no image is needed.
+read_pp_texts = partial(_pp, build=paraphrases)

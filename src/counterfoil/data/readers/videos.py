@@ -23,6 +23,7 @@ train.json, beside them, is what EMScore takes the weights of its tokens from.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ from counterfoil.data.readers.human_ratings import (
     rated,
     unique_ids,
 )
-from counterfoil.data.readers.rows import not_on_hub
+from counterfoil.data.readers.released_files import released_set
 from counterfoil.data.references import References
 from counterfoil.data.tables import shown
 from counterfoil.data.videos import FrameFeatures, Video, find
@@ -58,34 +59,21 @@ FRAMES = 10
 _RATERS, _DECIMALS = 3, 4
 
 
-def read_vatex(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """18,000 captions of 3,000 videos with their first nine references.
+def _vatex(card: Card, data: Path | None, images: Path | None, *, references: int) -> Benchmark:
+    """18,000 captions of 3,000 videos with their first references.
 
     Correlations are taken with each of the three raters and averaged; scores are rounded to four decimals
     first. Videos are found in `images`, else their features in the folder of that name. Raises `DataError`
     for a pickle that is more than data, and naming file and row of what does not fit.
     """
-    return _read(card, data, images, 9)
-
-
-def read_vatex_one_reference(card: Card, data: Path | None, images: Path | None) -> Benchmark:
-    """As `read_vatex`, with the first reference alone."""
-    return _read(card, data, images, 1)
-
-
-def _read(card: Card, data: Path | None, images: Path | None, references: int) -> Benchmark:
-    if data is None:
-        raise not_on_hub(card)
     names = ("candidates_list.pkl", "gts_list.pkl", "human_scores.pkl", "video_ids.pkl")
-    files = [data / name for name in names]
-    missing = [file.name for file in files if not file.is_file()]
-    if missing:
-        raise DataError(f"missing: {', '.join(missing)}", where=data, allowed=names)
+    files = released_set(card, data, names)
+    assert data is not None
     spoken_of, written, shown_of = (_listed(plain_pickle(files[at]), files[at]) for at in (0, 1, 3))
     n = len(spoken_of)
-    for file, found in ((files[1], written), (files[3], shown_of)):
-        if len(found) != n:
-            raise DataError("not a row per candidate", where=file, given=len(found), allowed=str(n))
+    for file, listed_rows in ((files[1], written), (files[3], shown_of)):
+        if len(listed_rows) != n:
+            raise DataError("not a row per candidate", where=file, given=len(listed_rows), allowed=str(n))
     ratings = _ratings(plain_pickle(files[2]), n, files[2])
     captions = CaptionTable()
     candidates, listed = [], []
@@ -100,11 +88,14 @@ def _read(card: Card, data: Path | None, images: Path | None, references: int) -
                 given=len(own),
                 allowed=f"{references} or more",
             )
-        texts = [clean_caption(each, f"{files[1]}, row {row + 1}", "reference") for each in own[:references]]
+        texts = [
+            clean_caption(cell_of_row, f"{files[1]}, row {row + 1}", "reference")
+            for cell_of_row in own[:references]
+        ]
         listed.append(captions.add_all(texts, f"r{row}"))
     of_row = [
-        clean_caption(each, f"{files[3]}, row {row + 1}", "name of a video")
-        for row, each in enumerate(shown_of)
+        clean_caption(cell_of_row, f"{files[3]}, row {row + 1}", "name of a video")
+        for row, cell_of_row in enumerate(shown_of)
     ]
     videos, positions = placed(of_row)
     folder = images or (data / FEATURES if (data / FEATURES).is_dir() else None)
@@ -129,13 +120,17 @@ def _read(card: Card, data: Path | None, images: Path | None, references: int) -
     )
 
 
+read_vatex = partial(_vatex, references=9)
+read_vatex_one_reference = partial(_vatex, references=1)
+
+
 def _listed(value: Any, where: object) -> Sequence[Any]:
-    found = value.tolist() if isinstance(value, np.ndarray) else value
-    if not isinstance(found, list | tuple) or not found:
+    items = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(items, list | tuple) or not items:
         raise DataError(
             "not a list", where=where, given=shown(value), allowed="a list or an array, not empty"
         )
-    return found
+    return items
 
 
 def _ratings(value: Any, n: int, where: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -196,8 +191,8 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
     left, counted in the source. Videos are found in `images`, else their features in the folder of that name;
     questions are called by the video's id. Raises `DataError` naming file and video of what does not fit.
     """
-    if data is None:
-        raise not_on_hub(card)
+    released_set(card, data, (RIGHT, FOIL, TIMES, REFERENCES))
+    assert data is not None
     right, foil = (_paragraphs(data / name) for name in (RIGHT, FOIL))
     odd = sorted(set(right) ^ set(foil))
     if odd:
@@ -206,7 +201,7 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
             where=data / (FOIL if odd[0] in right else RIGHT),
             given=odd[0],
         )
-    timed, written = (_entries(data / name) for name in (TIMES, REFERENCES))
+    timed, written = (_object(data / name) for name in (TIMES, REFERENCES))
     captions, left, rows = CaptionTable(), Skipped(), _Paragraphs()
     ids: list[str] = []
     videos: list[Video] = []
@@ -214,7 +209,7 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
     sources = find(folder, right) if folder is not None else {}
     for name in right:
         times, others = (
-            _of(name, each, data / file) for each, file in ((timed, TIMES), (written, REFERENCES))
+            _of(name, entries, data / file) for entries, file in ((timed, TIMES), (written, REFERENCES))
         )
         # As released: where both files give a duration, the second one's counts.
         duration = others.duration
@@ -230,13 +225,13 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
                 given=f"{most} sentences",
                 allowed=f"{len(times.times)}",
             )
-        kept = {at for at, (start, end) in enumerate(times.times) if start < min(end, duration)}
-        gone = [sum(at not in kept for at in range(len(side))) for side in sides]
+        not_empty = {at for at, (start, end) in enumerate(times.times) if start < min(end, duration)}
+        gone = [sum(at not in not_empty for at in range(len(side))) for side in sides]
         left.out("sentences whose segment is empty", sum(gone))
         if any(number == len(side) for number, side in zip(gone, sides, strict=True)):
             left.out("videos whose segments are all empty", 1)
             continue
-        used = sorted(at for at in kept if at < most)
+        used = sorted(at for at in not_empty if at < most)
         segment = {at: len(videos) + number for number, at in enumerate(used)}
         videos += [
             Video(f"{name}#{at}", source, photo=name, start=times.times[at][0], end=times.times[at][1])
@@ -251,7 +246,7 @@ def read_activitynet(card: Card, data: Path | None, images: Path | None) -> Benc
                     rows.captions.append(captions.add(text, f"{name}_{'foil' if side else 'right'}#{at}"))
                     rows.segments.append(segment[at])
                     own = overlapping(times.times[at], others.times)
-                    rows.references.append([references[each] for each in own])
+                    rows.references.append([references[entries] for entries in own])
         ids.append(name)
     if not ids:
         raise DataError("no video is left", where=left.said(str(data)))
@@ -291,13 +286,13 @@ def overlapping(segment: tuple[float, float], others: list[tuple[float, float]])
     [0, 1]
     """
     first, last = int(segment[0]), int(segment[1])
-    found = []
+    positions = []
     for at, (start, end) in enumerate(others):
         begin, stop = int(start), int(end)
         shared = min(last, stop) - max(first, begin) + 1
         if stop >= begin and max(shared, 0) / (stop - begin + 1) > OVERLAP:
-            found.append(at)
-    return found or list(range(len(others)))
+            positions.append(at)
+    return positions or list(range(len(others)))
 
 
 def _paragraphs(path: Path) -> dict[str, list[str]]:
@@ -305,24 +300,20 @@ def _paragraphs(path: Path) -> dict[str, list[str]]:
     results = value.get("results")
     if not isinstance(results, dict) or not results:
         raise DataError("no 'results'", where=path, given=", ".join(value), allowed="{video: sentences}")
-    found = {}
+    sentences_of = {}
     for name, sentences in results.items():
         where = f"{path}, video '{name}'"
         if not isinstance(sentences, list) or not sentences:
             raise DataError("no sentences", where=where, given=shown(sentences))
-        found[name] = [
+        sentences_of[name] = [
             clean_caption(
-                each.get("sentence") if isinstance(each, dict) else each,
+                sentence.get("sentence") if isinstance(sentence, dict) else sentence,
                 f"{where}, sentence {at + 1}",
                 "sentence",
             )
-            for at, each in enumerate(sentences)
+            for at, sentence in enumerate(sentences)
         ]
-    return found
-
-
-def _entries(path: Path) -> dict[str, Any]:
-    return _object(path)
+    return sentences_of
 
 
 def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
@@ -343,14 +334,13 @@ def _of(name: str, entries: dict[str, Any], path: Path) -> _Entry:
     if not isinstance(sentences, list) or len(sentences) != len(times) or not sentences:
         raise DataError("not a time for every sentence", where=where, given=shown(entry))
     texts = [
-        clean_caption(each, f"{where}, sentence {at + 1}", "sentence") for at, each in enumerate(sentences)
+        clean_caption(sentence, f"{where}, sentence {at + 1}", "sentence")
+        for at, sentence in enumerate(sentences)
     ]
     return _Entry(duration, texts, times)
 
 
 def _object(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise DataError("file missing", where=path, allowed=(RIGHT, FOIL, TIMES, REFERENCES))
     value = json_file(path)
     if not isinstance(value, dict):
         raise DataError("not an object by video", where=path, given=shown(value))

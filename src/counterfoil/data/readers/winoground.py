@@ -8,8 +8,8 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark, Card
-from counterfoil.data.readers.questions import check_counts, quads
-from counterfoil.data.readers.rows import Photos, cell_source, hub_rows, image_folder, open_rows
+from counterfoil.data.readers.questions import quads
+from counterfoil.data.readers.rows import Photos, cell_source, image_folder, open_rows, released_rows
 from counterfoil.data.records import Image
 from counterfoil.data.tables import DataTable, integers, labels, names, shown, texts
 from counterfoil.errors import DataError
@@ -47,7 +47,7 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     `second_any_complex_reasoning` and so on (items whose second tags contain it: what that paper counts).
     Raises `DataError` for missing columns, cells that do not fit, and counts that are not the card's.
     """
-    table = _rows(card, data)
+    table = released_rows(card, data, _SIDES, names=_FILES)
     ids = names(table, "id")
     if _SIDES[0] in table and not isinstance(table[_SIDES[0]][0], str):
         sides = [
@@ -59,16 +59,14 @@ def read(card: Card, data: Path | None, images: Path | None) -> Benchmark:
     missing: Sequence[str | None] = (None,) * len(table)
     has_captions = _CAPTIONS[0] in table
     second = _second_tags(ids, data)
-    return check_counts(
-        quads(
-            _expected(card, table, second),
-            ids,
-            (texts(table, _CAPTIONS[0]), texts(table, _CAPTIONS[1])) if has_captions else (missing, missing),
-            (sides[0], sides[1]),
-            {**_groupings(table), **second},
-            source=table.source,
-            path=data,
-        )
+    return quads(
+        _expected(card, table, second),
+        ids,
+        (texts(table, _CAPTIONS[0]), texts(table, _CAPTIONS[1])) if has_captions else (missing, missing),
+        (sides[0], sides[1]),
+        {**_groupings(table), **second},
+        source=table.source,
+        path=data,
     )
 
 
@@ -94,21 +92,8 @@ def labelled(card: Card, ids: Sequence[str], *, source: str) -> Benchmark:
     """The items that a table of scores names, without captions, images or tags."""
     missing: Sequence[str | None] = (None,) * len(ids)
     sides = _from_folder(ids, None)
-    found = quads(card, ids, (missing, missing), (sides[0], sides[1]), {}, source=source)
-    if card.size is not None and len(found) != card.size:
-        raise DataError(
-            f"not the number of questions {card.title} has",
-            where=source,
-            given=len(found),
-            allowed=f"{card.size}",
-        )
-    return found
-
-
-def _rows(card: Card, data: Path | None) -> DataTable:
-    if data is None:
-        return hub_rows(card, _SIDES)
-    return open_rows(data, _SIDES, split=card.split, names=_FILES)
+    card = card.model_copy(update={"counts": {}})
+    return quads(card, ids, (missing, missing), (sides[0], sides[1]), {}, source=source)
 
 
 def _from_folder(ids: Sequence[str], folder: Path | None) -> list[list[Image]]:
@@ -119,21 +104,21 @@ def _from_folder(ids: Sequence[str], folder: Path | None) -> list[list[Image]]:
 
 def _groupings(table: DataTable) -> dict[str, tuple[str, ...]]:
     """The groupings whose columns the table has: rows in the layout of Winoground need not be tagged."""
-    found: dict[str, tuple[str, ...]] = {}
+    groupings: dict[str, tuple[str, ...]] = {}
     if "collapsed_tag" in table:
-        found["collapsed"] = labels(table, "collapsed_tag", _COLLAPSED)
+        groupings["collapsed"] = labels(table, "collapsed_tag", _COLLAPSED)
     if "num_main_preds" in table:
         preds = integers(table, "num_main_preds")
-        found["preds"] = tuple(f"{n} Main Pred{'s' if n > 1 else ''}" for n in preds)
+        groupings["preds"] = tuple(f"{n} Main Pred{'s' if n > 1 else ''}" for n in preds)
     if "secondary_tag" in table:
         tags = labels(table, "secondary_tag")
-        found["visual"] = tuple(tag if tag in _VISUAL else "" for tag in tags)
+        groupings["visual"] = tuple(tag if tag in _VISUAL else "" for tag in tags)
         for visual in _VISUAL:
             name = f"visual_any_{visual.lower().replace('-', '_')}"
-            found[name] = tuple(f"any {visual}" if visual in tag.split(", ") else "" for tag in tags)
+            groupings[name] = tuple(f"any {visual}" if visual in tag.split(", ") else "" for tag in tags)
     if "tag" in table:
-        found["tag"] = labels(table, "tag")
-    return found
+        groupings["tag"] = labels(table, "tag")
+    return groupings
 
 
 def _second_tags(ids: Sequence[str], data: Path | None) -> dict[str, tuple[str, ...]]:
@@ -150,13 +135,18 @@ def _second_tags(ids: Sequence[str], data: Path | None) -> dict[str, tuple[str, 
     for name in ids:
         if name not in given:
             raise DataError("an item without an entry", where=path, given=name)
-        found = given[name]
-        if not isinstance(found, list) or any(tag not in _SECOND for tag in found):
-            raise DataError("unknown tags", where=f"{path}, '{name}'", given=shown(found), allowed=_SECOND)
-        tags.append(found)
-    exact = tuple(_NO_TAG if not found else found[0] if len(found) == 1 else "" for found in tags)
+        tags_of_item = given[name]
+        if not isinstance(tags_of_item, list) or any(tag not in _SECOND for tag in tags_of_item):
+            raise DataError(
+                "unknown tags", where=f"{path}, '{name}'", given=shown(tags_of_item), allowed=_SECOND
+            )
+        tags.append(tags_of_item)
+    exact = tuple(
+        _NO_TAG if not tags_of_item else tags_of_item[0] if len(tags_of_item) == 1 else ""
+        for tags_of_item in tags
+    )
     return {"second_tags": exact} | {
-        name: tuple(f"any {tag}" if tag in found else "" for found in tags)
+        name: tuple(f"any {tag}" if tag in tags_of_item else "" for tags_of_item in tags)
         for tag, name in _SECOND_ANY.items()
     }
 
