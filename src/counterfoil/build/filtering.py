@@ -1,7 +1,7 @@
 """Filters of rows by scores or by people, with the settings that the steps that filter share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.build.calibration import Calibration, Prices, Verified, calibrate, share
-from counterfoil.build.step import Work
+from counterfoil.build.step import BuiltStep, Work, setting
 from counterfoil.build.verification import (
     Answers,
     Rule,
@@ -25,7 +25,7 @@ from counterfoil.world.people import Annotator, annotate
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowFilter:
+class RowFilter(BuiltStep):
     """Rows stay that people accept, or whose score is at or above a threshold.
 
     The threshold is given, or chosen so that it reaches a precision. Precision, recall and cost of the filter
@@ -34,37 +34,37 @@ class RowFilter:
     known rate.
     """
 
-    people: str | None = field(
-        default=None,
-        metadata={"help": "A table of people's answers: id, answer (yes or no), annotator.", "file": True},
+    people: str | None = setting(
+        None, "A table of people's answers: id, answer (yes or no), annotator.", file=True
     )
-    simulate: int = field(default=0, metadata={"help": "In the drawn world: so many simulated people."})
-    accuracy: float = field(default=0.95, metadata={"help": "Of simulated people: how often they are right."})
-    bias: float = field(default=0.0, metadata={"help": "Of simulated people: how much readier for yes."})
-    rule: Rule = field(default="majority", metadata={"help": "Of people: majority, any, all."})
+    simulate: int = setting(0, "In the drawn world: so many simulated people.", within="0 or more")
+    accuracy: float = setting(0.95, "Of simulated people: how often they are right.")
+    bias: float = setting(0.0, "Of simulated people: how much readier for yes.")
+    rule: Rule = setting("majority", "Of people: majority, any, all.")
 
-    threshold: float | None = field(default=None, metadata={"help": "Keep what scores at or above it."})
-    target_precision: float | None = field(
-        default=None,
-        metadata={"help": "Choose the lowest threshold at which so many of the kept rows are right."},
+    threshold: float | None = setting(None, "Keep what scores at or above it.")
+    target_precision: float | None = setting(
+        None,
+        "Choose the lowest threshold at which so many of the kept rows are right.",
+        within="between 0 and 1",
     )
-    confidence: float = field(
-        default=0.95, metadata={"help": "How sure it is that the chosen threshold reaches the precision."}
+    confidence: float = setting(
+        0.95, "How sure it is that the chosen threshold reaches the precision.", within="between 0 and 1"
     )
-    verified: str | None = field(
-        default=None,
-        metadata={"help": "A table of verified rows: id, right, and optionally weight.", "file": True},
+    verified: str | None = setting(
+        None, "A table of verified rows: id, right, and optionally weight.", file=True
     )
-    verify: int = field(
-        default=0, metadata={"help": "In the drawn world: so many random rows are verified by their scenes."}
+    verify: int = setting(
+        0, "In the drawn world: so many random rows are verified by their scenes.", within="0 or more"
     )
-    making: float = field(default=0.0, metadata={"help": "The price of making one row, for the costs."})
-    verifying: float = field(default=0.0, metadata={"help": "The price of verifying one row, for the costs."})
+    making: float = setting(0.0, "The price of making one row, for the costs.", within="0 or more")
+    verifying: float = setting(0.0, "The price of verifying one row, for the costs.", within="0 or more")
 
     #: The other ways in which a step filters, as settings.
     WAYS: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         ways = [name for name in ("people", "simulate", *self.WAYS) if getattr(self, name)]
         if len(ways) > 1:
             raise InputError(
@@ -80,18 +80,10 @@ class RowFilter:
                 allowed=f"with {' or '.join(self.WAYS)}",
             )
         check_rule(self.rule)
-        if self.simulate < 0:
-            raise InputError("simulate", given=self.simulate, allowed="0 or more")
         # Raises where the chances would not be chances.
         Annotator("simulated", self.accuracy, self.bias)
         if self.threshold is not None and self.target_precision is not None:
             raise InputError("threshold or precision", given="both", allowed="one of them")
-        for name in ("target_precision", "confidence"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < 1:
-                raise InputError(name, given=value, allowed="between 0 and 1")
-        if self.verify < 0:
-            raise InputError("verify", given=self.verify, allowed="0 or more")
         if self.verify and self.verified is not None:
             raise InputError("verified or verify", given="both", allowed="one of them")
         if self.target_precision is not None and not self.verify and self.verified is None:
@@ -100,9 +92,6 @@ class RowFilter:
                 given=self.target_precision,
                 allowed="a table with --verified, or in the drawn world --verify N",
             )
-        for name in ("making", "verifying"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise InputError(f"price, {name}", given=getattr(self, name), allowed="0 or more")
 
     @property
     def ways(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ A cell of an image column is the name of a file in the build's folder of images,
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -163,9 +164,8 @@ class Step(Protocol):
     their settings (`model` lists the words that name none): a step is run again where what they name changed.
     """
 
-    #: What recipes call the step, a line about it, and a number that is raised when its result changes.
+    #: What recipes call the step, and a number that is raised when its result changes.
     name: ClassVar[str]
-    summary: ClassVar[str]
     version: ClassVar[int]
 
     @property
@@ -181,6 +181,55 @@ class Step(Protocol):
     def run(self, rows: pa.Table, work: Work) -> Output:
         """Apply the step; equal rows, settings and seed give equal bytes."""
         ...
+
+
+#: What values a setting may have, in words and as a test.
+_RANGES: Mapping[str, Callable[[Any], bool]] = {
+    "1 or more": lambda number: 1 <= number < inf,
+    "0 or more": lambda number: 0 <= number < inf,
+    "0 to 1": lambda number: 0 <= number <= 1,
+    "0 to 2": lambda number: 0 <= number <= 2,
+    "between 0 and 1": lambda number: 0 < number < 1,
+    "above 0, at most 1": lambda number: 0 < number <= 1,
+    "1 to 10,000": lambda number: 1 <= number <= 10_000,
+    "a finite number": isfinite,
+    "one or more": bool,
+}
+
+
+def setting(default: Any, help: str, **metadata: Any) -> Any:
+    """A field of a step with its help, and with `file`, `model`, `within` (a range) or `among` (names)."""
+    return field(default=default, metadata={"help": help, **metadata})
+
+
+class BuiltStep:
+    """What a step is unless it says otherwise: the first version, no columns needed or made, images opened.
+
+    Raises `InputError` for a setting outside its range.
+    """
+
+    version: ClassVar[int] = 1
+    #: Whether the images of the columns that it reads are opened, and rows without one dropped.
+    opens: ClassVar[bool] = True
+    drops_blank: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            value, allowed = getattr(self, each.name), each.metadata.get("within")
+            if allowed is not None and value is not None and not _RANGES[allowed](value):
+                raise InputError(each.name, given=value, allowed=allowed)
+            if (names := each.metadata.get("among")) is not None and value is not None:
+                odd = [name for name in ((value,) if isinstance(value, str) else value) if name not in names]
+                if odd or not value:
+                    raise InputError(each.name, given=odd[0] if odd else "none", allowed=names)
+
+    @property
+    def reads(self) -> Sequence[str]:
+        return ()
+
+    @property
+    def makes(self) -> Sequence[str]:
+        return ()
 
 
 def split_rows(rows: pa.Table, keep: Any, reason: str | Sequence[str]) -> tuple[pa.Table, pa.Table]:

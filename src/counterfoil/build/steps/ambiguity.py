@@ -1,7 +1,7 @@
 """`filter`: questions whose wrong answer is right too are dropped, by people's answers or by scorers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from counterfoil.build.filtering import RowFilter, texts_and_cells, truth_facts
 from counterfoil.build.rating import numbers_of, pair_scores
 from counterfoil.build.scorer_settings import settings_by_scorer
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import Output, Work, setting, split_rows
 from counterfoil.build.verification import sound
 from counterfoil.errors import InputError
 
@@ -31,22 +31,12 @@ class FilterAmbiguous(RowFilter):
     """
 
     name: ClassVar[str] = "filter"
-    summary: ClassVar[str] = "drop questions whose negative fits too, by people's answers or by scorers"
-    version: ClassVar[int] = 1
 
-    scorers: tuple[str, ...] = field(
-        default=(), metadata={"help": "Scorers of images with captions.", "model": ()}
+    scorers: tuple[str, ...] = setting((), "Scorers of images with captions.", model=())
+    set: tuple[str, ...] = setting(
+        (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
     )
-    set: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).",
-            "model": (),
-        },
-    )
-    column: str | None = field(
-        default=None, metadata={"help": "A column of scores; higher where a row is likelier sound."}
-    )
+    column: str | None = setting(None, "A column of scores; higher where a row is likelier sound.")
 
     WAYS: ClassVar[tuple[str, ...]] = ("scorers", "column")
 
@@ -56,15 +46,9 @@ class FilterAmbiguous(RowFilter):
 
     @property
     def reads(self) -> Sequence[str]:
-        """Images and both captions where scorers look, a column of scores, else nothing."""
         if self.scorers:
             return ("image", "caption", "negative_caption")
         return (self.column,) if self.column is not None else ()
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """No column."""
-        return ()
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """The rows that stay, and the others with the reason.

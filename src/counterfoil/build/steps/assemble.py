@@ -2,13 +2,13 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.build.step import Output, Work
+from counterfoil.build.step import BuiltStep, Output, Work, setting
 from counterfoil.data import folder as benchmarks
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.folder import BUILT
@@ -37,7 +37,7 @@ _MEASURES = {
 
 
 @dataclass(frozen=True)
-class Assemble:
+class Assemble(BuiltStep):
     """Quads where rows have a negative image, else choices of two captions; or rows to learn from.
 
     The benchmark is saved in the folder `benchmark` of the build. A training set is `train.parquet` and
@@ -45,37 +45,22 @@ class Assemble:
     """
 
     name: ClassVar[str] = "assemble"
-    summary: ClassVar[str] = "a benchmark or a training set of the rows"
-    version: ClassVar[int] = 1
     opens: ClassVar[bool] = False
 
-    form: _FORMS = field(
-        default="auto",
-        metadata={
-            "help": "quad, choice, training; auto: quad where rows have a negative image, else choice."
-        },
+    form: _FORMS = setting(
+        "auto", "quad, choice, training; auto: quad where rows have a negative image, else choice."
     )
-    title: str = field(default="Built with counterfoil", metadata={"help": "The title of the benchmark."})
-    licence: str = field(default="", metadata={"help": "The licence of the benchmark, as SPDX calls it."})
-    homepage: str = field(default="", metadata={"help": "Where the benchmark is described."})
-    citation: str = field(default="", metadata={"help": "How it is cited."})
-    validation: float = field(
-        default=0.2, metadata={"help": "Of a training set: the share of rows that are held out."}
+    title: str = setting("Built with counterfoil", "The title of the benchmark.")
+    licence: str = setting("", "The licence of the benchmark, as SPDX calls it.")
+    homepage: str = setting("", "Where the benchmark is described.")
+    citation: str = setting("", "How it is cited.")
+    validation: float = setting(
+        0.2, "Of a training set: the share of rows that are held out.", within="between 0 and 1"
     )
-
-    def __post_init__(self) -> None:
-        if not 0 < self.validation < 1:
-            raise InputError("validation", given=self.validation, allowed="between 0 and 1")
 
     @property
     def reads(self) -> Sequence[str]:
-        """What every row needs."""
         return _READ.get(self.form, ("image", "caption"))
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """No column."""
-        return ()
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """Save the benchmark or the training set; rows pass through as they are.

@@ -1,7 +1,7 @@
 """`author`: a sheet for people who write questions, and the rows of the sheet that they filled in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.build.rows import read_rows
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
 from counterfoil.data.records import same_words
 from counterfoil.store import write_csv
 
@@ -20,7 +20,7 @@ OTHER_WORDS, UNFILLED = "not the same words", "no image filled in"
 
 
 @dataclass(frozen=True)
-class Author:
+class Author(BuiltStep):
     """Rows go to `sheet.csv`, where people write captions and find images; a filled sheet takes their place.
 
     With `same_words`, as in Winoground, rows stay whose two captions have the same words in another order.
@@ -29,25 +29,18 @@ class Author:
     """
 
     name: ClassVar[str] = "author"
-    summary: ClassVar[str] = "a sheet for people who write questions, or the sheet that they filled in"
-    version: ClassVar[int] = 1
 
-    filled: str | None = field(
-        default=None,
-        metadata={"help": "The filled sheet: id, caption, negative_caption, image, ...", "file": True},
+    filled: str | None = setting(
+        None, "The filled sheet: id, caption, negative_caption, image, ...", file=True
     )
-    same_words: bool = field(
-        default=True, metadata={"help": "Both captions must have the same words, in another order."}
-    )
+    same_words: bool = setting(True, "Both captions must have the same words, in another order.")
 
     @property
     def reads(self) -> Sequence[str]:
-        """Both captions."""
         return ("caption", "negative_caption")
 
     @property
     def makes(self) -> Sequence[str]:
-        """The images that people find."""
         return ("image", "negative_image")
 
     def run(self, rows: pa.Table, work: Work) -> Output:

@@ -1,13 +1,13 @@
 """`caption`: captions for images, by a captioning model, a chat endpoint, or the drawn world."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
 from counterfoil.build.making import TextRequest, captioner, chat_answers
-from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows, with_column
 from counterfoil.errors import InputError
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.scenes import Scene, one_of
@@ -29,7 +29,7 @@ _TRIES = 50
 
 
 @dataclass(frozen=True)
-class WriteCaptions:
+class WriteCaptions(BuiltStep):
     """Captions for images: `generated_caption`, with who wrote it (`_by`), for which row and with which seed.
 
     A model writes one caption for an image, however many rows have it; `generated_caption_from` names the
@@ -41,51 +41,41 @@ class WriteCaptions:
     """
 
     name: ClassVar[str] = "caption"
-    summary: ClassVar[str] = "captions for images: by a captioning model, an endpoint, or the world"
-    version: ClassVar[int] = 1
     drops_blank: ClassVar[bool] = True
 
-    by: str = field(
-        default=WORLD,
-        metadata={
-            "help": "Who writes: 'world', captioner:NAME (folder or hub name of a model such as BLIP), or "
-            "chat:URL#MODEL (an OpenAI-compatible endpoint that sees images).",
-            "model": (WORLD,),
-        },
+    by: str = setting(
+        WORLD,
+        "Who writes: 'world', captioner:NAME (folder or hub name of a model such as BLIP), or "
+        "chat:URL#MODEL (an OpenAI-compatible endpoint that sees images).",
+        model=(WORLD,),
     )
-    image: Literal["image", "negative_image", "generated_image"] = field(
-        default="image", metadata={"help": "The images that are described."}
+    image: Literal["image", "negative_image", "generated_image"] = setting(
+        "image", "The images that are described."
     )
-    prompt: str | None = field(
-        default=None,
-        metadata={
-            "help": "What a model is asked, or how the caption of one that only writes captions begins; "
-            "default: the model's usual prompt."
-        },
+    prompt: str | None = setting(
+        None,
+        "What a model is asked, or how the caption of one that only writes captions begins; "
+        "default: the model's usual prompt.",
     )
-    max_tokens: int = field(default=40, metadata={"help": "Of a model: tokens of a caption, at most."})
-    beams: int = field(
-        default=1, metadata={"help": "Of a local model: beams of the search for the likeliest caption."}
+    max_tokens: int = setting(40, "Of a model: tokens of a caption, at most.", within="1 or more")
+    beams: int = setting(
+        1, "Of a local model: beams of the search for the likeliest caption.", within="1 or more"
     )
-    temperature: float = field(
-        default=0.0, metadata={"help": "Of a model: above 0 words are drawn, at 0 the likeliest taken."}
+    temperature: float = setting(
+        0.0, "Of a model: above 0 words are drawn, at 0 the likeliest taken.", within="0 to 2"
     )
-    batch: int = field(default=8, metadata={"help": "Of a local model: images that it reads together."})
-    concurrency: int = field(default=8, metadata={"help": "Of an endpoint: requests at a time."})
-    rpm: float = field(default=0.0, metadata={"help": "Of an endpoint: requests a minute; 0 is no limit."})
-    retries: int = field(default=6, metadata={"help": "Of an endpoint: tries after the first one."})
+    batch: int = setting(8, "Of a local model: images that it reads together.", within="1 or more")
+    concurrency: int = setting(8, "Of an endpoint: requests at a time.")
+    rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
+    retries: int = setting(6, "Of an endpoint: tries after the first one.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.by != WORLD and (
             not self.by.startswith((CAPTIONER, ENDPOINT)) or self.by in (CAPTIONER, ENDPOINT)
         ):
             allowed = (WORLD, f"{CAPTIONER}NAME", f"{ENDPOINT}URL#MODEL")
             raise InputError("no writer of captions", where="by", given=self.by, allowed=allowed)
-        for name in ("max_tokens", "beams", "batch"):
-            if getattr(self, name) < 1:
-                raise InputError(name, given=getattr(self, name), allowed="1 or more")
-        if not 0 <= self.temperature <= 2:
-            raise InputError("temperature", given=self.temperature, allowed="0 to 2")
         if self.beams > 1 and self.temperature:
             raise InputError(
                 "a search for the likeliest caption draws nothing",
@@ -95,12 +85,10 @@ class WriteCaptions:
 
     @property
     def reads(self) -> Sequence[str]:
-        """The images or, in the world, their scenes."""
         return (_SCENE_OF[self.image] if self.by == WORLD else self.image,)
 
     @property
     def makes(self) -> Sequence[str]:
-        """The captions with who wrote them, for which rows and with which seeds."""
         return (_TARGET, f"{_TARGET}_by", f"{_TARGET}_from", f"{_TARGET}_seed")
 
     def run(self, rows: pa.Table, work: Work) -> Output:

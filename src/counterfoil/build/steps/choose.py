@@ -1,7 +1,7 @@
 """`choose`: of several candidates for a row the best one, or none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from counterfoil.build.filtering import RowFilter, texts_and_cells, truth_facts
 from counterfoil.build.rating import numbers_of, pair_scores
 from counterfoil.build.scorer_settings import settings_by_scorer
-from counterfoil.build.step import REASON, Output, Work, with_column
+from counterfoil.build.step import REASON, Output, Work, setting, with_column
 from counterfoil.build.verification import fits, read_choices
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 
 #: Why a candidate goes.
 OTHER, UNFIT, LOW, UNJUDGED = (
@@ -37,47 +37,29 @@ class Choose(RowFilter):
     """
 
     name: ClassVar[str] = "choose"
-    summary: ClassVar[str] = "the best of several candidates for a row, or none"
-    version: ClassVar[int] = 1
 
-    scorer: str | None = field(
-        default=None, metadata={"help": "A scorer of images with captions that chooses.", "model": ()}
+    scorer: str | None = setting(None, "A scorer of images with captions that chooses.", model=())
+    set: tuple[str, ...] = setting((), "Settings of the scorer, KEY=VALUE.", model=())
+    column: str | None = setting(None, "A column of scores that chooses; higher is better.")
+    image: str = setting("negative_image", "The column of candidate images.", among=IMAGE_ROLES)
+    caption: str = setting(
+        "negative_caption", "The captions that the images should show.", among=CAPTION_ROLES
     )
-    set: tuple[str, ...] = field(
-        default=(), metadata={"help": "Settings of the scorer, KEY=VALUE.", "model": ()}
-    )
-    column: str | None = field(
-        default=None, metadata={"help": "A column of scores that chooses; higher is better."}
-    )
-    image: str = field(default="negative_image", metadata={"help": "The column of candidate images."})
-    caption: str = field(
-        default="negative_caption", metadata={"help": "The captions that the images should show."}
-    )
-    against: str | None = field(
-        default=None,
-        metadata={"help": "Captions that they should not show: the score of these is subtracted."},
+    against: str | None = setting(
+        None, "Captions that they should not show: the score of these is subtracted.", among=CAPTION_ROLES
     )
 
     WAYS: ClassVar[tuple[str, ...]] = ("scorer", "column")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, allowed in (("image", IMAGE_ROLES), ("caption", CAPTION_ROLES), ("against", CAPTION_ROLES)):
-            if getattr(self, name) not in (*allowed, *((None,) if name == "against" else ())):
-                raise InputError(name, given=getattr(self, name), allowed=allowed)
         settings_by_scorer([self.scorer or ""], self.set)
 
     @property
     def reads(self) -> Sequence[str]:
-        """Images and captions where a scorer chooses, else the column of scores, or nothing."""
         if self.scorer is not None:
             return tuple(name for name in (self.image, self.caption, self.against) if name)
         return (self.column,) if self.column is not None else ()
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """No column; `of` goes."""
-        return ()
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """A row per `of` that keeps a candidate, in their order, and the other candidates with the reason.

@@ -1,7 +1,7 @@
 """Steps that drop rows which come twice, and rows that are also somewhere else."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from counterfoil.build.near_duplicates import first_of_alike, near_duplicates
 from counterfoil.build.rating import numbers_of
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
 from counterfoil.data.caption_files import read_image_names, read_texts
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.evaluation.duplicates import image_stem, normal
 
 #: Reasons for which rows are dropped.
@@ -29,43 +29,26 @@ _GROUPS, _IDS = 10, 5
 
 
 @dataclass(frozen=True)
-class Dedup:
+class Dedup(BuiltStep):
     """Of rows with the same captions, or captions that are alike, one is kept."""
 
     name: ClassVar[str] = "dedup"
-    summary: ClassVar[str] = "one of all rows with equal or similar captions"
-    version: ClassVar[int] = 1
     opens: ClassVar[bool] = False
 
-    fields: tuple[str, ...] = field(
-        default=("negative_caption",), metadata={"help": "The columns of texts that are compared."}
+    fields: tuple[str, ...] = setting(
+        ("negative_caption",), "The columns of texts that are compared.", within="one or more"
     )
-    within: str | None = field(
-        default=None, metadata={"help": "A column; only rows of the same value are compared: image, subset."}
+    within: str | None = setting(None, "A column; only rows of the same value are compared: image, subset.")
+    near: float | None = setting(
+        None,
+        "Jaccard similarity of letters from which on texts are alike; none: equal ones.",
+        within="between 0 and 1",
     )
-    near: float | None = field(
-        default=None,
-        metadata={"help": "Jaccard similarity of letters from which on texts are alike; none: equal ones."},
-    )
-    best: str | None = field(
-        default=None,
-        metadata={"help": "A column of numbers whose highest is kept; by default the first row."},
-    )
-
-    def __post_init__(self) -> None:
-        if not self.fields:
-            raise InputError("no columns to compare", allowed="one or more columns of texts")
-        _check_near(self.near)
+    best: str | None = setting(None, "A column of numbers whose highest is kept; by default the first row.")
 
     @property
     def reads(self) -> Sequence[str]:
-        """The texts, and the columns of values and numbers that are named."""
         return (*self.fields, *(each for each in (self.within, self.best) if each))
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """None."""
-        return ()
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """The rows without duplicates; dropped ones name in `same_as` the row that stays in their place.
@@ -117,53 +100,32 @@ class Dedup:
 
 
 @dataclass(frozen=True)
-class Clean:
+class Clean(BuiltStep):
     """Rows that leak from other sets or splits, and captions that are no statements, are dropped."""
 
     name: ClassVar[str] = "clean"
-    summary: ClassVar[str] = "drop rows shared with other sets or splits, and questions"
-    version: ClassVar[int] = 1
     opens: ClassVar[bool] = False
 
-    against: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Tables, files of captions or benchmarks, with which nothing is to be shared.",
-            "file": True,
-        },
+    against: tuple[str, ...] = setting(
+        (), "Tables, files of captions or benchmarks, with which nothing is to be shared.", file=True
     )
-    fields: tuple[str, ...] = field(
-        default=("caption", "negative_caption"), metadata={"help": "The columns of captions."}
+    fields: tuple[str, ...] = setting(
+        ("caption", "negative_caption"), "The columns of captions.", among=CAPTION_ROLES
     )
-    compare_images: bool = field(default=True, metadata={"help": "Whether names of images are compared too."})
-    near: float | None = field(
-        default=None,
-        metadata={"help": "Similarity from which on captions of other sets count; none: equal ones."},
+    compare_images: bool = setting(True, "Whether names of images are compared too.")
+    near: float | None = setting(
+        None,
+        "Similarity from which on captions of other sets count; none: equal ones.",
+        within="between 0 and 1",
     )
-    split: str | None = field(default=None, metadata={"help": "The column of splits."})
-    drop_from: str = field(
-        default="train", metadata={"help": "The split that loses rows shared with the others."}
-    )
-    questions: bool = field(default=True, metadata={"help": "Drop negative captions that are questions."})
-    full_stop: bool = field(
-        default=False, metadata={"help": "Drop negative captions that do not end in a full stop."}
-    )
-
-    def __post_init__(self) -> None:
-        odd = [each for each in self.fields if each not in CAPTION_ROLES]
-        if odd or not self.fields:
-            raise InputError("columns of captions", given=odd[0] if odd else "none", allowed=CAPTION_ROLES)
-        _check_near(self.near)
+    split: str | None = setting(None, "The column of splits.")
+    drop_from: str = setting("train", "The split that loses rows shared with the others.")
+    questions: bool = setting(True, "Drop negative captions that are questions.")
+    full_stop: bool = setting(False, "Drop negative captions that do not end in a full stop.")
 
     @property
     def reads(self) -> Sequence[str]:
-        """The captions, and the splits where they are named."""
         return (*self.fields, *([self.split] if self.split else []))
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """None."""
-        return ()
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """The rows that are left. A row has the first reason that applies, in the order of the facts.
@@ -259,11 +221,6 @@ class Clean:
             others.discard(None)
             for column in cells:
                 drop(losing & np.array([cell in others for cell in column], dtype=bool), reason)
-
-
-def _check_near(near: float | None) -> None:
-    if near is not None and not 0 < near < 1:
-        raise InputError("near", given=near, allowed="above 0 and below 1, or none")
 
 
 def _plain(rows: pa.Table, columns: Sequence[str]) -> list[str]:

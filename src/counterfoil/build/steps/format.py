@@ -1,14 +1,14 @@
 """`format`: captions made uniform, so that their form does not tell right ones from wrong ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterfoil.build.step import Output, Work, with_column
-from counterfoil.errors import DataError, InputError
+from counterfoil.build.step import BuiltStep, Output, Work, setting, with_column
+from counterfoil.errors import DataError
 
 Spelling = Literal["keep", "american", "british"]
 
@@ -128,36 +128,25 @@ _ONE_WAY = frozenset({"storey", "tyre", "tyres", "kerb", "disc", "draught", "met
 
 
 @dataclass(frozen=True)
-class Format:
+class Format(BuiltStep):
     """Captions in one form: case of the first letter, final stop, spaces, quotes, spelling.
 
     What was there is kept in `X_original`; facts count each kind of change.
     """
 
     name: ClassVar[str] = "format"
-    summary: ClassVar[str] = "captions in one form: capitals, final stop, spaces, quotes, spelling"
-    version: ClassVar[int] = 1
 
-    columns: tuple[str, ...] = field(
-        default=("caption", "negative_caption"),
-        metadata={"help": "The columns that are made uniform, of those that rows have."},
+    columns: tuple[str, ...] = setting(
+        ("caption", "negative_caption"),
+        "The columns that are made uniform, of those that rows have.",
+        within="one or more",
     )
-    case: bool = field(default=True, metadata={"help": "Begin with a capital; no captions all in capitals."})
-    stop: bool = field(default=True, metadata={"help": "End with a full stop."})
-    spelling: Spelling = field(default="keep", metadata={"help": "'american', 'british', or 'keep'."})
-
-    def __post_init__(self) -> None:
-        if not self.columns:
-            raise InputError("no columns to format", allowed="caption, negative_caption, generated_caption")
-
-    @property
-    def reads(self) -> Sequence[str]:
-        """Nothing that must be there: columns that rows lack are left out."""
-        return ()
+    case: bool = setting(True, "Begin with a capital; no captions all in capitals.")
+    stop: bool = setting(True, "End with a full stop.")
+    spelling: Spelling = setting("keep", "'american', 'british', or 'keep'.")
 
     @property
     def makes(self) -> Sequence[str]:
-        """The columns, and what they held before."""
         return tuple(name for column in self.columns for name in (column, f"{column}_original"))
 
     def run(self, rows: pa.Table, work: Work) -> Output:

@@ -1,7 +1,7 @@
 """`imagine`: images for captions, by the drawn world, a diffusion pipeline or an image endpoint."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from counterfoil.build.imaging import (
     WantedImage,
 )
 from counterfoil.build.rows import keep_image
-from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows, with_column
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import Identity
@@ -42,7 +42,7 @@ _BATCH, _SIDE = 100, 96
 
 
 @dataclass(frozen=True)
-class Imagine:
+class Imagine(BuiltStep):
     """Images for captions: `negative_image` for `negative_caption`, `generated_image` for `caption`.
 
     With `k` above 1 every row becomes k candidates, called ROW#0, ROW#1, ..., whose column `of` names the
@@ -53,76 +53,56 @@ class Imagine:
     """
 
     name: ClassVar[str] = "imagine"
-    summary: ClassVar[str] = "images for captions: drawn, by a diffusion pipeline, or by an endpoint"
     version: ClassVar[int] = 2
 
-    by: str = field(
-        default=WORLD,
-        metadata={
-            "help": "Who makes the images: 'world', diffusers:NAME (folder or hub name of a pipeline), or "
-            "images:URL#MODEL (an OpenAI-compatible endpoint).",
-            "model": (WORLD,),
-        },
+    by: str = setting(
+        WORLD,
+        "Who makes the images: 'world', diffusers:NAME (folder or hub name of a pipeline), or "
+        "images:URL#MODEL (an OpenAI-compatible endpoint).",
+        model=(WORLD,),
     )
-    column: Literal["caption", "negative_caption"] = field(
-        default="negative_caption", metadata={"help": "The captions that images are made for."}
+    column: Literal["caption", "negative_caption"] = setting(
+        "negative_caption", "The captions that images are made for."
     )
-    k: int = field(default=1, metadata={"help": "Images for each caption."})
-    source: Literal["image", "negative_image", "generated_image"] | None = field(
-        default=None,
-        metadata={"help": "Images that are edited; without it images are drawn from captions alone."},
+    k: int = setting(1, "Images for each caption.", within="1 or more")
+    source: Literal["image", "negative_image", "generated_image"] | None = setting(
+        None, "Images that are edited; without it images are drawn from captions alone."
     )
-    size: int | None = field(
-        default=None, metadata={"help": "Pixels to a side; default: 96 drawn, else what the model makes."}
+    size: int | None = setting(
+        None, "Pixels to a side; default: 96 drawn, else what the model makes.", within="1 or more"
     )
-    suffix: str = field(
-        default="", metadata={"help": "Added to every caption, as ', highly detailed'; not in the world."}
+    suffix: str = setting("", "Added to every caption, as ', highly detailed'; not in the world.")
+    steps: int | None = setting(None, "Of a pipeline: its denoising steps.", within="1 or more")
+    guidance: float | None = setting(None, "Of a pipeline: its guidance scale.")
+    strength: float | None = setting(
+        None, "Of a pipeline that edits: how much may change, up to 1.", within="above 0, at most 1"
     )
-    steps: int | None = field(default=None, metadata={"help": "Of a pipeline: its denoising steps."})
-    guidance: float | None = field(default=None, metadata={"help": "Of a pipeline: its guidance scale."})
-    strength: float | None = field(
-        default=None, metadata={"help": "Of a pipeline that edits: how much may change, up to 1."}
+    scheduler: str | None = setting(None, "Of a pipeline: its scheduler by the name of the class.")
+    unet: str | None = setting(
+        None, "A folder or hub name whose UNet takes the place of the pipeline's.", model=()
     )
-    scheduler: str | None = field(
-        default=None, metadata={"help": "Of a pipeline: its scheduler by the name of the class."}
+    variant: str | None = setting(None, "Of a pipeline's weights, such as fp16.")
+    dtype: Literal["fp32", "fp16", "bf16"] | None = setting(
+        None, "Of a pipeline; default: fp16 on a GPU, else fp32."
     )
-    unet: str | None = field(
-        default=None,
-        metadata={"help": "A folder or hub name whose UNet takes the place of the pipeline's.", "model": ()},
+    batch: int = setting(4, "Of a pipeline: images that are drawn together.", within="1 or more")
+    saved: int | None = setting(
+        None, "Of a pipeline: pixels to a side of the files, if not those drawn.", within="1 or more"
     )
-    variant: str | None = field(default=None, metadata={"help": "Of a pipeline's weights, such as fp16."})
-    dtype: Literal["fp32", "fp16", "bf16"] | None = field(
-        default=None, metadata={"help": "Of a pipeline; default: fp16 on a GPU, else fp32."}
+    unsafe: Literal["keep", "drop"] = setting(
+        "keep", "What becomes of images that the pipeline's filter flags."
     )
-    batch: int = field(default=4, metadata={"help": "Of a pipeline: images that are drawn together."})
-    saved: int | None = field(
-        default=None, metadata={"help": "Of a pipeline: pixels to a side of the files, if not those drawn."}
-    )
-    unsafe: Literal["keep", "drop"] = field(
-        default="keep", metadata={"help": "What becomes of images that the pipeline's filter flags."}
-    )
-    concurrency: int = field(default=8, metadata={"help": "Of an endpoint: requests at a time."})
-    rpm: float = field(default=0.0, metadata={"help": "Of an endpoint: requests a minute; 0 is no limit."})
-    retries: int = field(default=6, metadata={"help": "Of an endpoint: tries after the first one."})
-    price: float = field(default=0.0, metadata={"help": "Of an endpoint: what an image costs."})
-    seeded: bool = field(
-        default=False, metadata={"help": "Of an endpoint: whether the seed is sent, as not all allow."}
-    )
-    style: str = field(default="synthetic", metadata={"help": f"Of the world: {' or '.join(STYLES)}."})
-    failure: float = field(default=0.0, metadata={"help": "Of the world: the share of wrong pictures."})
+    concurrency: int = setting(8, "Of an endpoint: requests at a time.")
+    rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
+    retries: int = setting(6, "Of an endpoint: tries after the first one.")
+    price: float = setting(0.0, "Of an endpoint: what an image costs.")
+    seeded: bool = setting(False, "Of an endpoint: whether the seed is sent, as not all allow.")
+    style: str = setting("synthetic", f"Of the world: {' or '.join(STYLES)}.")
+    failure: float = setting(0.0, "Of the world: the share of wrong pictures.", within="0 to 1")
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError("k", given=self.k, allowed="1 or more")
+        super().__post_init__()
         check_styles([self.style])
-        for name in ("steps", "batch", "size", "saved"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(name, given=value, allowed="1 or more")
-        if self.strength is not None and not 0 < self.strength <= 1:
-            raise InputError("strength", given=self.strength, allowed="above 0, up to 1")
-        if not 0 <= self.failure <= 1:
-            raise InputError("failure", given=self.failure, allowed="0 to 1")
         if self.by == WORLD:
             check_size(self.size or _SIDE)
         elif not self.by.startswith((PIPELINE, ENDPOINT)) or self.by in (PIPELINE, ENDPOINT):
@@ -133,14 +113,12 @@ class Imagine:
 
     @property
     def makes(self) -> Sequence[str]:
-        """The images with who made them, for which rows and with which seeds; of the world also scenes."""
         target = _IMAGE_OF[self.column]
         known = _SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
         return (target, f"{target}_by", f"{target}_from", f"{target}_seed", known)
 
     @property
     def reads(self) -> Sequence[str]:
-        """The captions, and what is edited."""
         if self.source is None:
             return (self.column,)
         return (self.column, _SCENE_OF[self.source] if self.by == WORLD else self.source)

@@ -1,7 +1,7 @@
 """`merge`: right pairs of several sources become one set, with what each source is worth."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.build.calibration import share
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
 from counterfoil.build.verification import Rule, check_rule
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import Direction, gain_of
@@ -27,7 +27,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Merge:
+class Merge(BuiltStep):
     """Pairs of an image and a caption that sources call right become one row each, with their sources.
 
     The rows themselves are a source where they have pairs with a `gain` (or `answer`, `right`, `rating`), or
@@ -36,39 +36,27 @@ class Merge:
     """
 
     name: ClassVar[str] = "merge"
-    summary: ClassVar[str] = "right pairs of several sources in one, with the precision and recall of each"
-    version: ClassVar[int] = 1
     opens: ClassVar[bool] = False
 
-    tables: tuple[str, ...] = field(
-        default=(),
-        metadata={"help": "Tables of pairs: image, caption and gain, answer, right or rating.", "file": True},
+    tables: tuple[str, ...] = setting(
+        (), "Tables of pairs: image, caption and gain, answer, right or rating.", file=True
     )
-    benchmarks: tuple[str, ...] = field(
-        default=(), metadata={"help": "Galleries whose right pairs are a source, such as eccv, cxc."}
-    )
-    data: str | None = field(
-        default=None, metadata={"help": "The folder with the benchmarks' files.", "file": True}
-    )
-    verified: str | None = field(
-        default=None, metadata={"help": "A table of pairs that people verified.", "file": True}
-    )
-    rating: float = field(default=3.0, metadata={"help": "Pairs rated at least so high are right."})
-    rule: Rule = field(default="any", metadata={"help": "Of sources: any, majority, all."})
+    benchmarks: tuple[str, ...] = setting((), "Galleries whose right pairs are a source, such as eccv, cxc.")
+    data: str | None = setting(None, "The folder with the benchmarks' files.", file=True)
+    verified: str | None = setting(None, "A table of pairs that people verified.", file=True)
+    rating: float = setting(3.0, "Pairs rated at least so high are right.", within="a finite number")
+    rule: Rule = setting("any", "Of sources: any, majority, all.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_rule(self.rule)
-        if not np.isfinite(self.rating):
-            raise InputError("rating", given=self.rating, allowed="a finite number")
 
     @property
     def reads(self) -> Sequence[str]:
-        """Images and captions, by name or id."""
         return ("image", "caption")
 
     @property
     def makes(self) -> Sequence[str]:
-        """How right the pair is in the mean of its sources, and which they are."""
         return ("gain", "sources")
 
     def run(self, rows: pa.Table, work: Work) -> Output:

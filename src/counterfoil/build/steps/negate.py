@@ -1,7 +1,7 @@
 """`negate`: negative captions by rules, by a language model, or by edits of drawn scenes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, Literal
 
@@ -25,7 +25,7 @@ from counterfoil.build.negation.prompts import (
 )
 from counterfoil.build.negation.rules import CATEGORIES, SUGAR_CREPE, Negative, negative
 from counterfoil.build.negation.wordnet import WordNet
-from counterfoil.build.step import REASON, Output, Work, with_column
+from counterfoil.build.step import REASON, BuiltStep, Output, Work, setting, with_column
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.world.captions import text as spoken
 from counterfoil.world.edits import edit
@@ -59,7 +59,7 @@ class NegativeRow:
 
 
 @dataclass(frozen=True)
-class Negate:
+class Negate(BuiltStep):
     """A row for each caption and category, named ROW/CATEGORY, with a negative caption.
 
     Columns are added: `negative_caption`, `subset` (the category), `type` ("replace", "swap", "add"),
@@ -70,65 +70,45 @@ class Negate:
     """
 
     name: ClassVar[str] = "negate"
-    summary: ClassVar[str] = "negative captions by rules, a language model, or edits of drawn scenes"
     version: ClassVar[int] = 3
 
-    by: str = field(
-        default=RULES,
-        metadata={
-            "help": "'rules', 'world', 'lm:FOLDER_OR_NAME' or 'chat:http://HOST:PORT/v1#MODEL'.",
-            "model": (RULES, WORLD),
-        },
+    by: str = setting(
+        RULES,
+        "'rules', 'world', 'lm:FOLDER_OR_NAME' or 'chat:http://HOST:PORT/v1#MODEL'.",
+        model=(RULES, WORLD),
     )
-    categories: tuple[str, ...] = field(
-        default=SUGAR_CREPE, metadata={"help": f"What is changed: {', '.join(CATEGORIES)}."}
+    categories: tuple[str, ...] = setting(SUGAR_CREPE, f"What is changed: {', '.join(CATEGORIES)}.")
+    per_caption: Literal["each", "one", "subset"] = setting(
+        "each", "A negative in 'each' category, in 'one' at random, or in that of column 'subset'."
     )
-    per_caption: Literal["each", "one", "subset"] = field(
-        default="each",
-        metadata={
-            "help": "A negative in 'each' category, in 'one' at random, or in that of column 'subset'."
-        },
+    balance: bool = setting(
+        True,
+        "Whether rules replace each word by another as often as that by it; captions without a "
+        "partner are dropped. Without it a replacement has a direction, which tells the wrong caption.",
     )
-    balance: bool = field(
-        default=True,
-        metadata={
-            "help": "Whether rules replace each word by another as often as that by it; captions without a "
-            "partner are dropped. Without it a replacement has a direction, which tells the wrong caption."
-        },
+    parser: str = setting("hanta", "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'.", model=("hanta",))
+    wordnet: str | None = setting(
+        None, "A folder with WordNet's files, such as /usr/share/wordnet.", file=True
     )
-    parser: str = field(
-        default="hanta",
-        metadata={"help": "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'.", "model": ("hanta",)},
+    prompts: str | None = setting(
+        None, "A TOML file of prompts and examples for a language model.", file=True
     )
-    wordnet: str | None = field(
-        default=None,
-        metadata={"help": "A folder with WordNet's files, such as /usr/share/wordnet.", "file": True},
+    answers: Literal["schema", "free"] = setting(
+        "schema",
+        "Whether a language model's answers are held to JSON: by a schema that an endpoint is "
+        "sent, and by how a local model's answers begin.",
     )
-    prompts: str | None = field(
-        default=None,
-        metadata={"help": "A TOML file of prompts and examples for a language model.", "file": True},
+    otherwise: Literal["drop", "rules"] = setting(
+        "drop",
+        "Where an answer of lm: cannot be used: 'drop' the row, or let the model choose the "
+        "likeliest of candidates that are made by 'rules'.",
     )
-    answers: Literal["schema", "free"] = field(
-        default="schema",
-        metadata={
-            "help": "Whether a language model's answers are held to JSON: by a schema that an endpoint is "
-            "sent, and by how a local model's answers begin."
-        },
-    )
-    otherwise: Literal["drop", "rules"] = field(
-        default="drop",
-        metadata={
-            "help": "Where an answer of lm: cannot be used: 'drop' the row, or let the model choose the "
-            "likeliest of candidates that are made by 'rules'."
-        },
-    )
-    temperature: float = field(default=0.0, metadata={"help": "Of a language model; 0 takes the likeliest."})
-    max_tokens: int = field(
-        default=96, metadata={"help": "Of a language model: tokens of an answer, at most."}
-    )
-    batch: int = field(default=16, metadata={"help": "Prompts that a local language model reads together."})
+    temperature: float = setting(0.0, "Of a language model; 0 takes the likeliest.", within="0 to 2")
+    max_tokens: int = setting(96, "Of a language model: tokens of an answer, at most.", within="1 or more")
+    batch: int = setting(16, "Prompts that a local language model reads together.", within="1 or more")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         known = SUGAR_CREPE if self.by != RULES else CATEGORIES
         if not self.categories:
             raise InputError("no categories", allowed=known)
@@ -141,21 +121,14 @@ class Negate:
         if self.otherwise == "rules" and kind != "lm":
             hint = "an endpoint gives no likelihoods of captions"
             raise InputError("otherwise", given=f"rules, by {self.by}", allowed="by lm:...", hint=hint)
-        if not 0 <= self.temperature <= 2:
-            raise InputError("temperature", given=self.temperature, allowed="0 to 2")
-        for name in ("max_tokens", "batch"):
-            if getattr(self, name) < 1:
-                raise InputError(name, given=getattr(self, name), allowed="1 or more")
 
     @property
     def reads(self) -> Sequence[str]:
-        """The captions or scenes, and the column of categories."""
         source = "scene" if self.by == WORLD else "caption"
         return (source, "subset") if self.per_caption == "subset" else (source,)
 
     @property
     def makes(self) -> Sequence[str]:
-        """The negatives with what was changed and who made them."""
         made = ("negative_caption", "negative_caption_by", "negative_caption_from", "negative_caption_seed")
         return (
             *made,

@@ -1,7 +1,7 @@
 """`positives`: right pairs that rows lack, proposed by models and judged, round after round."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.build.scorer_settings import settings_by_scorer
-from counterfoil.build.step import REASON, Output, Work
+from counterfoil.build.step import REASON, BuiltStep, Output, Work, setting
 from counterfoil.build.steps.assemble import pair_gallery
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.judgements import Direction
 from counterfoil.engine.run import run
 from counterfoil.engine.top_lists import of_rankings
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.evaluation.pool_rounds import PoolRound
 from counterfoil.evaluation.pooling import Tasks
 from counterfoil.world.people import Annotator, annotate
@@ -29,7 +29,7 @@ WRONG, UNJUDGED = "judged wrong", "not judged"
 
 
 @dataclass(frozen=True)
-class MissingPositives:
+class MissingPositives(BuiltStep):
     """Every caption with every image that it fits: models propose pairs, people judge them.
 
     In each round every model proposes, for every image and every caption, the first k items of its list that
@@ -38,46 +38,26 @@ class MissingPositives:
     """
 
     name: ClassVar[str] = "positives"
-    summary: ClassVar[str] = "right pairs that rows lack, proposed by models and judged in rounds"
-    version: ClassVar[int] = 1
 
-    scorers: tuple[str, ...] = field(
-        default=("pixels:colours", "blind:random"), metadata={"help": "The models that propose.", "model": ()}
+    scorers: tuple[str, ...] = setting(
+        ("pixels:colours", "blind:random"), "The models that propose.", model=(), within="one or more"
     )
-    set: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).",
-            "model": (),
-        },
+    set: tuple[str, ...] = setting(
+        (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
     )
-    rounds: int = field(default=3, metadata={"help": "How many rounds, at most."})
-    k: int = field(default=5, metadata={"help": "New items of each model per query and round."})
-    people: str | None = field(
-        default=None, metadata={"help": "A table of judgements: image, caption, answer.", "file": True}
-    )
-    simulate: int = field(default=0, metadata={"help": "In the drawn world: so many simulated people."})
-    accuracy: float = field(default=0.95, metadata={"help": "Of simulated people: how often they are right."})
+    rounds: int = setting(3, "How many rounds, at most.", within="1 or more")
+    k: int = setting(5, "New items of each model per query and round.", within="1 or more")
+    people: str | None = setting(None, "A table of judgements: image, caption, answer.", file=True)
+    simulate: int = setting(0, "In the drawn world: so many simulated people.", within="0 or more")
+    accuracy: float = setting(0.95, "Of simulated people: how often they are right.", within="0 to 1")
 
     def __post_init__(self) -> None:
-        for name, least in (("rounds", 1), ("k", 1), ("simulate", 0)):
-            if getattr(self, name) < least:
-                raise InputError(name, given=getattr(self, name), allowed=f"{least} or more")
-        if not 0 <= self.accuracy <= 1:
-            raise InputError("accuracy", given=self.accuracy, allowed="0 to 1")
-        if not self.scorers:
-            raise InputError("no models that propose", allowed="one or more scorers")
+        super().__post_init__()
         settings_by_scorer(self.scorers, self.set)
 
     @property
     def reads(self) -> Sequence[str]:
-        """Images and captions."""
         return ("image", "caption")
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """No column; rows are added."""
-        return ()
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """The rows, then the pairs that were judged right; what was judged wrong is dropped.

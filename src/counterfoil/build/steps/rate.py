@@ -1,7 +1,7 @@
 """A step that scores captions: plausibility, grammar, likelihood, or how well they fit an image."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,46 +18,34 @@ from counterfoil.build.rating import (
     texts_of,
 )
 from counterfoil.build.scorer_settings import settings_by_scorer
-from counterfoil.build.step import Output, Work, with_column
+from counterfoil.build.step import BuiltStep, Output, Work, setting, with_column
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import abilities, identity_of
 
 
 @dataclass(frozen=True)
-class Rate:
+class Rate(BuiltStep):
     """Columns of scores by one scorer, through the session's cache: no caption is scored twice."""
 
     name: ClassVar[str] = "rate"
-    summary: ClassVar[str] = "scores of captions by any scorer"
-    version: ClassVar[int] = 1
 
-    scorer: str = field(
-        default="blind:length",
-        metadata={
-            "help": "The scorer: plausibility:MODEL, text-classifier:MODEL, lm:MODEL, open-clip:MODEL.",
-            "model": (),
-        },
+    scorer: str = setting(
+        "blind:length",
+        "The scorer: plausibility:MODEL, text-classifier:MODEL, lm:MODEL, open-clip:MODEL.",
+        model=(),
     )
-    score: str | None = field(
-        default=None, metadata={"help": "What the columns of scores are called; by default as the scorer."}
+    score: str | None = setting(None, "What the columns of scores are called; by default as the scorer.")
+    columns: tuple[str, ...] = setting(
+        ("caption", "negative_caption"), "The columns of captions to score.", among=CAPTION_ROLES
     )
-    columns: tuple[str, ...] = field(
-        default=("caption", "negative_caption"), metadata={"help": "The columns of captions to score."}
+    image: str = setting(
+        "image", "The column of images that the captions are scored with.", among=IMAGE_ROLES
     )
-    image: str = field(
-        default="image", metadata={"help": "The column of images that the captions are scored with."}
-    )
-    set: tuple[str, ...] = field(
-        default=(), metadata={"help": "Settings of the scorer, KEY=VALUE.", "model": ()}
-    )
+    set: tuple[str, ...] = setting((), "Settings of the scorer, KEY=VALUE.", model=())
 
     def __post_init__(self) -> None:
-        odd = [each for each in self.columns if each not in CAPTION_ROLES]
-        if odd or not self.columns:
-            raise InputError("columns of captions", given=odd[0] if odd else "none", allowed=CAPTION_ROLES)
-        if self.image not in IMAGE_ROLES:
-            raise InputError("column of images", given=self.image, allowed=IMAGE_ROLES)
+        super().__post_init__()
         settings_by_scorer([self.scorer], self.set)
         if {*self.makes} & {"id", "of", *CAPTION_ROLES, *IMAGE_ROLES}:
             raise InputError("name of the scores", given=self.called, allowed="another than that of a role")
@@ -70,12 +58,10 @@ class Rate:
 
     @property
     def reads(self) -> Sequence[str]:
-        """The captions; images are read where the scorer looks at them."""
         return self.columns
 
     @property
     def makes(self) -> Sequence[str]:
-        """A column of scores for each column of captions."""
         return tuple(score_column(self.called, each) for each in self.columns)
 
     def run(self, rows: pa.Table, work: Work) -> Output:

@@ -1,7 +1,7 @@
 """`read`: the rows that a recipe begins with, from a benchmark, a table, captions, or the drawn world."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -10,9 +10,9 @@ import PIL.Image
 import pyarrow as pa
 
 from counterfoil.build.rows import keep_image, of_benchmark, read_rows
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
 from counterfoil.data.training_rows import IMAGE_ROLES
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.edits import Contrast
 from counterfoil.world.painting import draw_many, encode
@@ -28,7 +28,7 @@ _BATCH = 500
 
 
 @dataclass(frozen=True)
-class ReadRows:
+class ReadRows(BuiltStep):
     """Rows with `id`, `caption` and what else the source has: images, negative captions, labels, scores.
 
     Of the drawn world: `image` with its `scene`, a caption that is true of it, and with `negatives` a caption
@@ -36,55 +36,34 @@ class ReadRows:
     """
 
     name: ClassVar[str] = "read"
-    summary: ClassVar[str] = "rows from a benchmark, a table, captions, or the drawn world"
-    version: ClassVar[int] = 1
 
-    source: str = field(
-        default=WORLD,
-        metadata={
-            "help": "A table (CSV, TSV, JSON, JSON Lines, Parquet), captions in COCO's layouts, a benchmark "
-            "by its name or folder, or 'world'.",
-            "file": True,
-        },
+    source: str = setting(
+        WORLD,
+        "A table (CSV, TSV, JSON, JSON Lines, Parquet), captions in COCO's layouts, a benchmark "
+        "by its name or folder, or 'world'.",
+        file=True,
     )
-    layout: str | None = field(
-        default=None, metadata={"help": "The benchmark in whose layout the source is, such as sugarcrepe."}
+    layout: str | None = setting(None, "The benchmark in whose layout the source is, such as sugarcrepe.")
+    images: str | None = setting(None, "The folder of the images.", file=True)
+    limit: int | None = setting(None, "Only so many rows, evenly spread over the source.", within="1 or more")
+    available: bool = setting(False, "Only rows whose images are in the folder of images.")
+    n: int = setting(210, "Of the drawn world: how many rows.")
+    size: int = setting(96, "Of the drawn world: pixels to a side.")
+    negatives: bool = setting(True, "Of the drawn world: whether rows have a negative caption.")
+    training: bool = setting(
+        False, "Of the drawn world: scenes that no built benchmark shares, to learn from."
     )
-    images: str | None = field(default=None, metadata={"help": "The folder of the images.", "file": True})
-    limit: int | None = field(
-        default=None, metadata={"help": "Only so many rows, evenly spread over the source."}
-    )
-    available: bool = field(
-        default=False, metadata={"help": "Only rows whose images are in the folder of images."}
-    )
-    n: int = field(default=210, metadata={"help": "Of the drawn world: how many rows."})
-    size: int = field(default=96, metadata={"help": "Of the drawn world: pixels to a side."})
-    negatives: bool = field(
-        default=True, metadata={"help": "Of the drawn world: whether rows have a negative caption."}
-    )
-    training: bool = field(
-        default=False,
-        metadata={"help": "Of the drawn world: scenes that no built benchmark shares, to learn from."},
-    )
-    captions: Literal["exact", "loose"] = field(
-        default="exact",
-        metadata={"help": "Of the drawn world, without negatives: captions of one scene, or loose ones."},
+    captions: Literal["exact", "loose"] = setting(
+        "exact", "Of the drawn world, without negatives: captions of one scene, or loose ones."
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_number(self.n, "rows")
         check_size(self.size)
-        if self.limit is not None and self.limit < 1:
-            raise InputError("limit", given=self.limit, allowed="1 or more")
-
-    @property
-    def reads(self) -> Sequence[str]:
-        """None: this step comes first."""
-        return ()
 
     @property
     def makes(self) -> Sequence[str]:
-        """The columns that every source has."""
         return ("caption",)
 
     def run(self, rows: pa.Table, work: Work) -> Output:

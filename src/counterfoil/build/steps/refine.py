@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from counterfoil.build.rating import (
 )
 from counterfoil.build.refinement import BINS, EDGE_BINS, cells, filter_predictable, largest_gaps, refine
 from counterfoil.build.scorer_settings import settings_by_scorer
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
 from counterfoil.data.tables import DataTable, floats, names, read_table
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
@@ -36,78 +36,49 @@ NO_SCORE, SURPLUS, PREDICTABLE = "no score", "surplus of its cell", "predictable
 
 
 @dataclass(frozen=True)
-class Refine:
+class Refine(BuiltStep):
     """SugarCrepe's refinement over any number of scores, and filtering against a blind scorer before it."""
 
     name: ClassVar[str] = "refine"
-    summary: ClassVar[str] = "drop rows until blind scores tell nothing"
-    version: ClassVar[int] = 1
 
-    scores: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Scores to balance: NAME of columns NAME and negative_NAME, or files with such columns; "
-            "by default all that the rows have.",
-            "file": True,
-        },
+    scores: tuple[str, ...] = setting(
+        (),
+        "Scores to balance: NAME of columns NAME and negative_NAME, or files with such columns; "
+        "by default all that the rows have.",
+        file=True,
     )
-    balance: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Blind scorers that are asked here and balanced too: lm:MODEL, plausibility:MODEL.",
-            "model": (),
-        },
+    balance: tuple[str, ...] = setting(
+        (), "Blind scorers that are asked here and balanced too: lm:MODEL, plausibility:MODEL.", model=()
     )
-    within: str | None = field(
-        default=None, metadata={"help": "A column of labels; rows of each label are balanced by themselves."}
+    within: str | None = setting(None, "A column of labels; rows of each label are balanced by themselves.")
+    scales: tuple[str, ...] = setting(
+        (),
+        "NAME=NUMBER: gaps from this number on are in the last bin. By default 1 for scores "
+        "whose gaps are in [-1, 1], else the largest gap.",
     )
-    scales: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "NAME=NUMBER: gaps from this number on are in the last bin. By default 1 for scores "
-            "whose gaps are in [-1, 1], else the largest gap."
-        },
+    bins: int = setting(BINS, "Bins of a gap between 0 and its scale.", within="1 to 10,000")
+    edge_bins: int = setting(EDGE_BINS, "The same in rows where some other gap is 0.", within="1 to 10,000")
+    against: str | None = setting(
+        None, "A blind scorer whose surest right answers are dropped first: blind:learned.", model=()
     )
-    bins: int = field(default=BINS, metadata={"help": "Bins of a gap between 0 and its scale."})
-    edge_bins: int = field(
-        default=EDGE_BINS, metadata={"help": "The same in rows where some other gap is 0."}
+    share: float = setting(
+        0.05, "With 'against': the share of rows dropped in a round, at most.", within="between 0 and 1"
     )
-    against: str | None = field(
-        default=None,
-        metadata={
-            "help": "A blind scorer whose surest right answers are dropped first: blind:learned.",
-            "model": (),
-        },
+    least: int = setting(50, "With 'against': rows that are left, at least.", within="0 or more")
+    held_out: tuple[str, ...] = setting(
+        ("blind:length", "blind:bag-of-words"),
+        "Blind scorers that take no part and are measured before and after.",
+        model=(),
     )
-    share: float = field(
-        default=0.05, metadata={"help": "With 'against': the share of rows dropped in a round, at most."}
+    set: tuple[str, ...] = setting(
+        (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (lm).", model=()
     )
-    least: int = field(default=50, metadata={"help": "With 'against': rows that are left, at least."})
-    held_out: tuple[str, ...] = field(
-        default=("blind:length", "blind:bag-of-words"),
-        metadata={"help": "Blind scorers that take no part and are measured before and after.", "model": ()},
-    )
-    set: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (lm).",
-            "model": (),
-        },
-    )
-    sample: int = field(
-        default=20_000, metadata={"help": "Rows on which blind scorers other than 'scores' are measured."}
+    sample: int = setting(
+        20_000, "Rows on which blind scorers other than 'scores' are measured.", within="1 or more"
     )
 
     def __post_init__(self) -> None:
-        for what, number in (("bins", self.bins), ("edge_bins", self.edge_bins), ("sample", self.sample)):
-            if number < 1:
-                raise InputError(what, given=number, allowed="1 or more")
-        if self.bins > 10_000 or self.edge_bins > 10_000:
-            raise InputError("bins", given=max(self.bins, self.edge_bins), allowed="at most 10,000")
-        if self.least < 0:
-            raise InputError("least", given=self.least, allowed="0 or more")
-        if not 0 < self.share < 1:
-            raise InputError("share", given=self.share, allowed="between 0 and 1")
+        super().__post_init__()
         self._scales()
         settings_by_scorer(self._blind, self.set)
 
@@ -118,17 +89,11 @@ class Refine:
 
     @property
     def reads(self) -> Sequence[str]:
-        """The columns of the scores that are named, and the captions where a blind scorer reads them."""
         named = [each for each in self.scores if not _is_file(each)]
         columns = [column for name in named for column in (name, NEGATIVE + name)]
         if self._blind:
             columns += ["caption", "negative_caption"]
         return (*columns, *([self.within] if self.within else []))
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """None."""
-        return ()
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals.

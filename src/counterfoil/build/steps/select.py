@@ -1,7 +1,7 @@
 """A step that keeps the best rows of every category by their scores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.build.rating import numbers_of
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
 from counterfoil.errors import InputError
 
 #: Reasons for which rows are dropped.
@@ -18,44 +18,33 @@ NO_SCORE, BELOW = "no score", "below the best of its category"
 
 
 @dataclass(frozen=True)
-class Select:
+class Select(BuiltStep):
     """TROHN-Img's selection: of each category the share of rows whose scores sum to most.
 
     Source: Miranda et al., BiVLC, 2024, section 5.2, step 1 (the top 35 % by Vera's and CoLA's scores).
     """
 
     name: ClassVar[str] = "select"
-    summary: ClassVar[str] = "the best rows of every category by their scores"
-    version: ClassVar[int] = 1
     opens: ClassVar[bool] = False
 
-    by: tuple[str, ...] = field(
-        default=("negative_plausibility",), metadata={"help": "Columns of numbers, which are added up."}
+    by: tuple[str, ...] = setting(("negative_plausibility",), "Columns of numbers, which are added up.")
+    minus: tuple[str, ...] = setting(
+        (), "Columns of numbers that are taken off: the difference of two scores."
     )
-    minus: tuple[str, ...] = field(
-        default=(), metadata={"help": "Columns of numbers that are taken off: the difference of two scores."}
+    share: float = setting(
+        0.35, "The share of rows of each category that is kept.", within="above 0, at most 1"
     )
-    share: float = field(default=0.35, metadata={"help": "The share of rows of each category that is kept."})
-    category: str | None = field(
-        default="subset", metadata={"help": "The column of categories; none: all rows are one."}
-    )
-    lowest: bool = field(default=False, metadata={"help": "Keep the rows of the lowest sums instead."})
+    category: str | None = setting("subset", "The column of categories; none: all rows are one.")
+    lowest: bool = setting(False, "Keep the rows of the lowest sums instead.")
 
     def __post_init__(self) -> None:
-        if not 0 < self.share <= 1:
-            raise InputError("share", given=self.share, allowed="above 0, at most 1")
+        super().__post_init__()
         if not self.by and not self.minus:
             raise InputError("no column to select by", allowed="by, minus")
 
     @property
     def reads(self) -> Sequence[str]:
-        """The columns of numbers and of categories."""
         return (*self.by, *self.minus, *([self.category] if self.category else []))
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """None."""
-        return ()
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """The share of the rows of each category, rounded up; of equal sums those of lesser ids.
