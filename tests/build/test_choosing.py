@@ -12,10 +12,10 @@ import pytest
 from counterfoil import catalog
 from counterfoil.build.rating import pair_scores
 from counterfoil.build.step import Work
-from counterfoil.build.steps.ambiguity import AMBIGUOUS, FilterAmbiguous
-from counterfoil.build.steps.ambiguity import LOW as WEAK
-from counterfoil.build.steps.ambiguity import UNJUDGED as NOBODY
 from counterfoil.build.steps.choose import LOW, OTHER, UNFIT, UNJUDGED, Choose
+from counterfoil.build.steps.filter import AMBIGUOUS, FilterAmbiguous
+from counterfoil.build.steps.filter import LOW as WEAK
+from counterfoil.build.steps.filter import UNJUDGED as NOBODY
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.engine.session import Session

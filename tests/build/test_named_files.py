@@ -8,9 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from counterfoil.build.named_files import digests_of_files
 from counterfoil.build.step import Output, Step
-from counterfoil.build.step_folder import StepFolder
+from counterfoil.build.step_folder import StepFolder, digests_of_files
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.negate import Negate
 from counterfoil.build.steps.rate import Rate

@@ -10,10 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterfoil.build.near_duplicates import bands_of, first_of_alike, near_duplicates, shingle_hashes
 from counterfoil.build.run import run_step
 from counterfoil.build.step import Work
-from counterfoil.build.steps.duplicates import Clean, Dedup
+from counterfoil.build.steps.duplicates import (
+    Clean,
+    Dedup,
+    bands_of,
+    first_of_alike,
+    near_duplicates,
+    shingle_hashes,
+)
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.build.steps.select import Select
 from counterfoil.data.caption_files import read_texts

@@ -13,11 +13,14 @@ import thumbnails  # noqa: E402
 from counterfoil.data.records import FileSource, Image  # noqa: E402
 from counterfoil.data.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
-from counterfoil.train.batches import Course, in_order, order, steps_per_epoch  # noqa: E402
-from counterfoil.train.dataloaders import (  # noqa: E402
+from counterfoil.train.dataloaders import (  # noqa: E402  # noqa: E402
+    Course,
     Feed,
     TokenTable,
     ahead,
+    in_order,
+    order,
+    steps_per_epoch,
 )
 from counterfoil.train.images import (  # noqa: E402
     UNVARIED,

@@ -21,7 +21,7 @@ from counterfoil.data.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.scorers import checkpoint  # noqa: E402
 from counterfoil.train import loop  # noqa: E402
-from counterfoil.train.batches import order  # noqa: E402
+from counterfoil.train.dataloaders import order  # noqa: E402
 from counterfoil.train.gradients import Computing  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402

@@ -10,14 +10,34 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from counterfoil.build.kept import kept_texts
 from counterfoil.build.step import Work
 from counterfoil.data.records import Image
 from counterfoil.engine.made import Maker, batch_keys
 from counterfoil.engine.session import Session
+from counterfoil.errors import CounterfoilError
+from counterfoil.inputs.files import read_json
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.sources import remember_source, source_of
-from counterfoil.store import digest
+from counterfoil.store import digest, digest_value, write_json
+
+
+def kept_texts(work: Work, asked: object, count: int, write: Callable[[], Sequence[str]]) -> list[str]:
+    """The `count` texts of a batch: those that were kept, else what `write` gives, which is kept.
+
+    `asked` is all that the texts depend on, in plain values. A damaged file is written again.
+    """
+    place = work.keep / f"{digest_value(asked)}.json"
+    if place.is_file():
+        try:
+            texts = read_json(place)["texts"]
+        except (CounterfoilError, KeyError, TypeError):
+            texts = None
+        if isinstance(texts, list) and len(texts) == count:
+            return texts
+    texts = list(write())
+    write_json(place, {"texts": texts})
+    return texts
+
 
 #: What makes the texts of one batch of what is given, with a seed.
 Write = Callable[[Sequence[Any], int], Sequence[str]]

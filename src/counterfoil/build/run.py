@@ -12,14 +12,16 @@ and where an image that it made is gone.
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from counterfoil.build.recipe import BuildRecipe
 from counterfoil.build.step import Output, Step, Work, check_columns
 from counterfoil.build.step_folder import DROPPED, StepFolder, StepRecord
+from counterfoil.build.steps.registry import STEPS
 from counterfoil.data.folder import BUILT
 from counterfoil.data.training_rows import IMAGE_ROLES
 from counterfoil.errors import DataError, StorageError
@@ -27,7 +29,7 @@ from counterfoil.store import digest_value
 
 STEPS_FOLDER, IMAGES_FOLDER = "steps", "images"
 #: How images that steps make are called: a digest, with an ending. Files of other names are never removed.
-_MADE = re.compile(r"[0-9a-f]{32}(\.\w+)?")
+_IMAGE_NAME = re.compile(r"[0-9a-f]{32}(\.\w+)?")
 #: Rows from nowhere: what the first step takes.
 _NOTHING = "nothing"
 
@@ -176,7 +178,7 @@ def has_images(rows: pa.Table, work: Work, made: Collection[str] | None = None) 
         cell
         for column in (columns if made is None else columns & set(made))
         for cell in rows[column].unique().to_pylist()
-        if cell and (made is not None or _MADE.fullmatch(cell))
+        if cell and (made is not None or _IMAGE_NAME.fullmatch(cell))
     }
     return all(work.image(cell, missing=True).source is not None for cell in named)
 
@@ -187,7 +189,7 @@ def _tidy(folder: Path, recipe: BuildRecipe, records: list[StepRecord]) -> None:
     for other in _inside(folder / STEPS_FOLDER):
         if other.name not in recipe.labels and StepFolder(other).is_own:
             shutil.rmtree(other, ignore_errors=True)
-    held = {path.name: path for path in _inside(folder / IMAGES_FOLDER) if _MADE.fullmatch(path.name)}
+    held = {path.name: path for path in _inside(folder / IMAGES_FOLDER) if _IMAGE_NAME.fullmatch(path.name)}
     if not held:
         return
     named: set[str] = set()
@@ -206,3 +208,59 @@ def _tidy(folder: Path, recipe: BuildRecipe, records: list[StepRecord]) -> None:
 
 def _inside(folder: Path) -> Iterator[Path]:
     return iter(sorted(folder.iterdir())) if folder.is_dir() else iter(())
+
+
+def build_folder(folder: Path) -> Path | None:
+    """The folder of the build in which a benchmark was assembled, or that it is; None where there is none."""
+    places = (folder, folder.parent) if folder.name == BUILT else (folder,)
+    return next((place for place in places if (place / STEPS_FOLDER).is_dir()), None)
+
+
+def build_provenance(folder: Path) -> dict[str, Any]:
+    """Steps with their counts, and who made what of every row, of the build in a folder.
+
+    It is the plain mapping that a publication takes (`counterfoil.data.publishing.facts.Provenance.of`).
+    Raises `DataError` where a manifest is damaged, or a table.
+    """
+    numbers = {path: path.name.partition("-")[0] for path in (folder / STEPS_FOLDER).iterdir()}
+    numbered = {path: int(number) for path, number in numbers.items() if number.isdigit()}
+    steps = [StepFolder(path) for path in sorted(numbered, key=numbered.__getitem__)]
+    if not steps:
+        return {}
+    records = [step.record() for step in steps]
+    rows = steps[-1].rows()
+    columns = [name for name in rows.column_names if name == "id" or name.endswith(("_by", "_from", "_seed"))]
+    return {
+        "method": f"Built by counterfoil in {len(records)} steps with seed {records[0].seed}.",
+        "steps": [
+            {
+                "name": record.step,
+                "summary": STEPS[record.step].summary if record.step in STEPS else "",
+                "settings": _chosen_settings(record),
+                "rows_in": record.rows_in,
+                "rows_out": record.rows_out,
+                "dropped": dict(record.dropped),
+            }
+            for record in records
+        ],
+        **({"rows": rows.select(columns)} if len(columns) > 1 else {}),
+    }
+
+
+def _chosen_settings(record: StepRecord) -> dict[str, Any]:
+    """The settings that are not the step's defaults; all of a step that is not known here."""
+    known = fields(STEPS[record.step].kind) if record.step in STEPS else ()
+    # A manifest has tuples as lists.
+    defaults = {f.name: list(f.default) if isinstance(f.default, tuple) else f.default for f in known}
+    return {
+        name: _without_folder(value)
+        for name, value in record.settings.items()
+        if name not in defaults or value != defaults[name]
+    }
+
+
+def _without_folder(value: Any) -> Any:
+    """A path of this machine by its last part, which is all that says anything to others."""
+    if isinstance(value, list):
+        return [_without_folder(part) for part in value]
+    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value

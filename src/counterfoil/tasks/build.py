@@ -13,12 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil import catalog
-from counterfoil.build.named_files import check_files, listing
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.rows import read_rows
 from counterfoil.build.run import Build, has_images, run_recipe, run_step, said_dropped
 from counterfoil.build.step import Output, Step, Work, check_columns
-from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder
+from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, check_files, listing
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text

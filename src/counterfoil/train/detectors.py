@@ -32,7 +32,7 @@ from counterfoil.scorers.networks import (
 )
 from counterfoil.scorers.runtime import device_of, fewest_threads
 from counterfoil.store import check_writable
-from counterfoil.train.batches import order
+from counterfoil.train.dataloaders import order
 from counterfoil.train.images import ImageRequest, ImageStore, say_unreadable
 from counterfoil.train.optim import learning_rate, optimiser
 from counterfoil.train.recipes import Detection

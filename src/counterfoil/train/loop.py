@@ -20,9 +20,16 @@ from counterfoil.scorers.networks import Backbone, Network
 from counterfoil.scorers.runtime import fewest_threads
 from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
-from counterfoil.train.batches import course_of, length
-from counterfoil.train.dataloaders import dataloaders
-from counterfoil.train.gradients import ONE_DEVICE, Computing, WrappedNetwork, check_chunk, gather, gradients
+from counterfoil.train.dataloaders import course_of, dataloaders, length
+from counterfoil.train.gradients import (
+    ONE_DEVICE,
+    Computing,
+    WrappedNetwork,
+    check_chunk,
+    gather,
+    gradients,
+    recomputed,
+)
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.objectives import objective
@@ -35,7 +42,6 @@ from counterfoil.train.optim import (
 )
 from counterfoil.train.optim import optimiser as optimiser_of
 from counterfoil.train.recipes import Recipe
-from counterfoil.train.recomputation import recomputed
 from counterfoil.train.saving import DEFAULT_SAVING, NO_MONITORS, Monitors, Saver, Saving, Selection
 from counterfoil.train.state import TrainState
 from counterfoil.train.validation import Validation, Watch

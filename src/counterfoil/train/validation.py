@@ -29,8 +29,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
-from counterfoil.train.batches import BatchPart, in_order
-from counterfoil.train.dataloaders import Batch, Feed
+from counterfoil.train.dataloaders import Batch, BatchPart, Feed, in_order
 from counterfoil.train.gradients import joined
 from counterfoil.train.images import ImageRequest
 from counterfoil.train.losses import similarity

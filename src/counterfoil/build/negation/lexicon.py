@@ -13,31 +13,10 @@ from counterfoil.build.negation.words import WordLists, words
 
 #: Groups of places, beside which nothing is put by "and".
 _PLACES = frozenset(
-    [
-        "streets",
-        "fields",
-        "hills",
-        "waters",
-        "towns",
-        "rooms",
-        "buildings",
-        "shops",
-        "parks",
-        "courts",
-        "skies",
-        "greenery",
-        "weather",
-        "events",
-        "clouds",
-        "games",
-        "counters",
-        "persons",
-        "crowds",
-        "hair",
-        "heads",
-        "body",
-        "surroundings",
-    ]
+    (
+        "streets fields hills waters towns rooms buildings shops parks courts skies greenery weather events "
+        "clouds games counters persons crowds hair heads body surroundings"
+    ).split()
 )
 _PEOPLE = frozenset(["men", "children", "babies", "persons", "crowds", "roles", "athletes", "players"])
 #: What may lie or stand in most pictures.
@@ -47,23 +26,7 @@ _EXTRAS = (
 )  # fmt: skip
 #: Groups whose nouns say before others what kind they are.
 _KINDS = frozenset(["games", "rooms", "fruits", "vegetables", "meats", "animals", "bird_kinds"])
-_SIZES = frozenset(
-    [
-        "large",
-        "small",
-        "big",
-        "little",
-        "tiny",
-        "huge",
-        "giant",
-        "tall",
-        "short",
-        "long",
-        "wide",
-        "narrow",
-        "enormous",
-    ]
-)
+_SIZES = frozenset(("large small big little tiny huge giant tall short long wide narrow enormous").split())
 _AGES = frozenset(
     ["young", "old", "elderly", "new", "older", "younger", "antique", "vintage", "modern", "adult", "baby"]
 )

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from counterfoil.build.negation.lexicon import Lexicon
-from counterfoil.build.negation.parse import NounPhrase, Parse
-from counterfoil.build.negation.places import (
+from counterfoil.build.negation.edits import (
     ADJECTIVES,
     AUXILIARIES,
     FINITE,
     Change,
     ChangePlace,
+    Edit,
     attributes,
     changed,
     conjugated,
@@ -20,7 +19,8 @@ from counterfoil.build.negation.places import (
     object_follows,
     verb_positions,
 )
-from counterfoil.build.negation.rewriting import Edit
+from counterfoil.build.negation.lexicon import Lexicon
+from counterfoil.build.negation.parse import NounPhrase, Parse
 from counterfoil.build.negation.words import article, plural
 
 
@@ -356,18 +356,4 @@ def _is_relation(parse: Parse, start: int, word: str, after: NounPhrase, lexicon
     return True
 
 
-_ADVERBS = frozenset(
-    {
-        "together",
-        "alone",
-        "outside",
-        "outdoors",
-        "indoors",
-        "inside",
-        "nearby",
-        "quietly",
-        "close",
-        "down",
-        "up",
-    }
-)
+_ADVERBS = frozenset(("together alone outside outdoors indoors inside nearby quietly close down up").split())

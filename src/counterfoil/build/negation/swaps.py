@@ -2,20 +2,21 @@
 
 from collections.abc import Iterator
 
-from counterfoil.build.negation.lexicon import Lexicon
-from counterfoil.build.negation.parse import NounPhrase, Parse
-from counterfoil.build.negation.places import (
+from counterfoil.build.negation.edits import (
     AUXILIARIES,
     FINITE,
     ChangePlace,
+    Edit,
     Rule,
     attributes,
     counts,
     is_fixed,
     name_of,
     only,
+    plain,
 )
-from counterfoil.build.negation.rewriting import Edit, plain
+from counterfoil.build.negation.lexicon import Lexicon
+from counterfoil.build.negation.parse import NounPhrase, Parse
 from counterfoil.build.negation.words import plural, verb_form
 
 

@@ -223,31 +223,10 @@ _PLURALS = (
 _IRREGULAR_PLURALS = dict(each.split("/") for each in _PLURALS.split())
 #: Words that are plurals already.
 _MANY = frozenset(
-    [
-        "people",
-        "men",
-        "women",
-        "children",
-        "cattle",
-        "police",
-        "scissors",
-        "pants",
-        "jeans",
-        "shorts",
-        "trousers",
-        "glasses",
-        "sunglasses",
-        "clothes",
-        "gloves",
-        "pliers",
-        "headphones",
-        "pajamas",
-        "leggings",
-        "overalls",
-        "binoculars",
-        "stairs",
-        "goggles",
-    ]
+    (
+        "people men women children cattle police scissors pants jeans shorts trousers glasses sunglasses "
+        "clothes gloves pliers headphones pajamas leggings overalls binoculars stairs goggles"
+    ).split()
 )
 
 
@@ -276,21 +255,7 @@ def _plural(noun: str) -> str:
 
 #: Beginnings whose first letter is no guide to the sound: those that take "an", and those that take "a".
 _AN = ("hour", "honest", "heir", "honor", "honour")
-_A = (
-    "uni",
-    "use",
-    "usual",
-    "eu",
-    "ewe",
-    "one",
-    "once",
-    "ukulele",
-    "utensil",
-    "utility",
-    "ufo",
-    "urinal",
-    "ubiquit",
-)
+_A = tuple(("uni use usual eu ewe one once ukulele utensil utility ufo urinal ubiquit").split())
 _NOT_A = ("unin", "unim", "unid", "unil")
 #: Letters whose names begin with a vowel's sound, as words in capitals are read: "an SUV".
 _SPELT = frozenset("AEFHILMNORSX")
@@ -325,31 +290,10 @@ _IRREGULAR = (
 _PAST = {verb: (past, done) for verb, past, done in (each.split("/") for each in _IRREGULAR.split())}
 #: Verbs of the lists that double their last letter.
 _DOUBLED = frozenset(
-    [
-        "sit",
-        "run",
-        "swim",
-        "drop",
-        "hit",
-        "cut",
-        "stop",
-        "grab",
-        "hug",
-        "pet",
-        "spit",
-        "slap",
-        "get",
-        "put",
-        "step",
-        "pat",
-        "nap",
-        "jog",
-        "chop",
-        "clap",
-        "win",
-        "dig",
-        "flip",
-    ]
+    (
+        "sit run swim drop hit cut stop grab hug pet spit slap get put step pat nap jog chop clap win dig "
+        "flip"
+    ).split()
 )
 _PRESENT = {"have": "has", "be": "is", "do": "does", "go": "goes"}
 

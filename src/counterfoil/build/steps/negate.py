@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.build.making import TextRequest, chat_answers, continuer
-from counterfoil.build.negation.balance import NO_OPPOSITE, balanced
 from counterfoil.build.negation.checks import in_form_of, rejection
 from counterfoil.build.negation.lexicon import Lexicon, Usage
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
@@ -23,7 +22,14 @@ from counterfoil.build.negation.prompts import (
     read_prompts,
     with_head,
 )
-from counterfoil.build.negation.rules import CATEGORIES, SUGAR_CREPE, Negative, negative
+from counterfoil.build.negation.rules import (
+    CATEGORIES,
+    NO_OPPOSITE,
+    SUGAR_CREPE,
+    Negative,
+    balanced,
+    negative,
+)
 from counterfoil.build.negation.wordnet import WordNet
 from counterfoil.build.step import REASON, BuiltStep, Output, Work, setting, with_column
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError

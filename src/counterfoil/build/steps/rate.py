@@ -15,9 +15,9 @@ from counterfoil.build.rating import (
     looks,
     pair_scores,
     score_column,
+    settings_by_scorer,
     texts_of,
 )
-from counterfoil.build.scorer_settings import settings_by_scorer
 from counterfoil.build.step import BuiltStep, Output, Work, setting, with_column
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError

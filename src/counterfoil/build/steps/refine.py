@@ -19,10 +19,10 @@ from counterfoil.build.rating import (
     clusters_of,
     numbers_of,
     score_pairs_of,
+    settings_by_scorer,
     texts_of,
 )
 from counterfoil.build.refinement import BINS, EDGE_BINS, cells, filter_predictable, largest_gaps, refine
-from counterfoil.build.scorer_settings import settings_by_scorer
 from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
 from counterfoil.data.tables import DataTable, floats, names, read_table
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES

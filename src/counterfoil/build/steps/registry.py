@@ -113,7 +113,7 @@ STEPS: Registry[StepEntry] = Registry(
             "filter",
             "drop questions whose negative fits too, by people's answers or by scorers",
             "counterfoil build filter rows.parquet --people answers.csv --out filtered.parquet",
-            "counterfoil.build.steps.ambiguity:FilterAmbiguous",
+            "counterfoil.build.steps.filter:FilterAmbiguous",
         ),
         StepEntry(
             "merge",
