@@ -68,10 +68,14 @@ class PoolingState:
         lists: dict[Direction, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]] = {}
         for way, names in self.chosen.items():
             width = len(self.models[0].ids(way)[1])
-            judged = self._judged(way)
+            _, query, item = self._rows(way)
+            judged = query * width + item
             # What was judged of a query may all stand before the next items of a list.
             most = int(np.bincount(judged // width, minlength=1).max(initial=0))
-            tops = [self._top(each, way, names, self.k + most) for each in self.models]
+            tops = [
+                top_lists(each, way, names, min(each.depth[way], len(each.ids(way)[1]), self.k + most))
+                for each in self.models
+            ]
             pools[way], depths = unjudged(tops, judged, self.k, width)
             lists[way] = tops, depths
         if not any(len(each.query) for each in pools.values()):
@@ -124,11 +128,6 @@ class PoolingState:
         """All judgements, with the round of each."""
         return pa.concat_tables(self.tables, promote_options="default")
 
-    @staticmethod
-    def _top(model: ModelLists, way: Direction, names: Sequence[str], wanted: int) -> NDArray[np.int64]:
-        """A model's list down to a place, or as far as it goes."""
-        return top_lists(model, way, names, min(model.depth[way], len(model.ids(way)[1]), wanted))
-
     def _codes(self, way: Direction, query: NDArray[np.int64], item: NDArray[np.int64]) -> NDArray[np.int64]:
         """Pairs of positions among the chosen queries and all items, as image * captions + caption."""
         place = {name: at for at, name in enumerate(self.models[0].ids(way)[0])}
@@ -145,10 +144,6 @@ class PoolingState:
         query = np.array([number.get(name, -1) for name in ids], dtype=np.int64)[asking]
         some = np.flatnonzero(query >= 0)
         return some, query[some], item[some]
-
-    def _judged(self, way: Direction) -> NDArray[np.int64]:
-        _, query, item = self._rows(way)
-        return query * len(self.models[0].ids(way)[1]) + item
 
     def _find(
         self, lists: Mapping[Direction, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]]

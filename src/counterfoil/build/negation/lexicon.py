@@ -12,12 +12,11 @@ from counterfoil.build.negation.wordnet import WordNet
 from counterfoil.build.negation.words import WordLists, words
 
 #: Groups of places, beside which nothing is put by "and".
-_PLACES = frozenset(
-    (
-        "streets fields hills waters towns rooms buildings shops parks courts skies greenery weather events "
-        "clouds games counters persons crowds hair heads body surroundings"
-    ).split()
-)
+_PLACES = frozenset({
+    "streets", "fields", "hills", "waters", "towns", "rooms", "buildings", "shops", "parks", "courts",
+    "skies", "greenery", "weather", "events", "clouds", "games", "counters", "persons", "crowds",
+    "hair", "heads", "body", "surroundings",
+})  # fmt: skip
 _PEOPLE = frozenset(["men", "children", "babies", "persons", "crowds", "roles", "athletes", "players"])
 #: What may lie or stand in most pictures.
 _EXTRAS = (
@@ -26,7 +25,10 @@ _EXTRAS = (
 )  # fmt: skip
 #: Groups whose nouns say before others what kind they are.
 _KINDS = frozenset(["games", "rooms", "fruits", "vegetables", "meats", "animals", "bird_kinds"])
-_SIZES = frozenset(("large small big little tiny huge giant tall short long wide narrow enormous").split())
+_SIZES = frozenset({
+    "large", "small", "big", "little", "tiny", "huge", "giant", "tall", "short", "long", "wide",
+    "narrow", "enormous",
+})  # fmt: skip
 _AGES = frozenset(
     ["young", "old", "elderly", "new", "older", "younger", "antique", "vintage", "modern", "adult", "baby"]
 )
@@ -107,7 +109,6 @@ class Lexicon:
 
     @property
     def words(self) -> WordLists:
-        """The lists."""
         return words()
 
     def nouns_for(self, name: str, lows: Sequence[str]) -> Nouns:
@@ -148,7 +149,7 @@ class Lexicon:
         group = self.words.groups_of.get(word)
         if group is not None:
             found.update(*(near for near in group.sets if word in near))
-        cls = self.words.class_of(word)
+        cls = self.words.attributes.get(word)
         if cls is not None:
             found |= cls.near.get(word, frozenset())
         return frozenset(found)
@@ -169,14 +170,14 @@ class Lexicon:
 
     def is_attribute(self, word: str) -> bool:
         """Whether a noun before another is an attribute of it: a material, a colour, a flavour."""
-        found = self.words.class_of(word)
+        found = self.words.attributes.get(word)
         return found is not None and found.name in ("material", "colour", "flavour", "pattern")
 
     def attributes_for(self, word: str) -> tuple[tuple[str, ...], int]:
         """What contradicts an attribute, and the tier it is from."""
         if opposite := self.words.opposites.get(word):
             return opposite, 0
-        if found := self.words.class_of(word):
+        if found := self.words.attributes.get(word):
             return found.others(word), 0
         if self.wordnet is not None:
             return self.wordnet.antonyms(word), 1
@@ -191,7 +192,7 @@ class Lexicon:
         """Attributes that fit any noun of a group, and any noun at all where there is none."""
         if not group:
             return _ANY
-        return next(each.adds for each in self.words.groups if each.name == group)
+        return next(nouns.adds for nouns in self.words.groups if nouns.name == group)
 
     def excludes(self, one: str, two: str) -> bool:
         """Whether two attributes speak of the same quality, so that a thing has one of them."""
@@ -207,7 +208,7 @@ class Lexicon:
             return "size"
         if word in _AGES:
             return "age"
-        found = self.words.class_of(word)
+        found = self.words.attributes.get(word)
         return found.name if found else ""
 
     def order(self, word: str) -> int:
@@ -216,5 +217,5 @@ class Lexicon:
             return 1
         if word in _AGES:
             return 2
-        found = self.words.class_of(word)
+        found = self.words.attributes.get(word)
         return found.order if found else 2

@@ -356,4 +356,7 @@ def _is_relation(parse: Parse, start: int, word: str, after: NounPhrase, lexicon
     return True
 
 
-_ADVERBS = frozenset(("together alone outside outdoors indoors inside nearby quietly close down up").split())
+_ADVERBS = frozenset({
+    "together", "alone", "outside", "outdoors", "indoors", "inside", "nearby", "quietly", "close",
+    "down", "up",
+})  # fmt: skip

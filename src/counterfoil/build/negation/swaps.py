@@ -20,21 +20,6 @@ from counterfoil.build.negation.parse import NounPhrase, Parse
 from counterfoil.build.negation.words import plural, verb_form
 
 
-def _units(parse: Parse, lexicon: Lexicon) -> list[NounPhrase]:
-    """Phrases that name something, each with what follows "of" where it measures that."""
-    found: list[NounPhrase] = []
-    for phrase in parse.phrases:
-        if found and phrase.start < found[-1].end:
-            continue
-        head = parse.tokens[phrase.stop - 1].lemma
-        if head in lexicon.words.places or (head in lexicon.words.nameless and phrase.end == phrase.stop):
-            continue
-        if head == "close":  # "A close up of".
-            continue
-        found.append(phrase)
-    return found
-
-
 def _between(parse: Parse, first: NounPhrase, second: NounPhrase) -> str:
     """The words between two phrases that are in no other phrase."""
     inside = {at for p in parse.phrases for at in range(p.start, p.stop)}
@@ -50,7 +35,16 @@ def is_symmetric(words: str, lexicon: Lexicon) -> bool:
 
 
 def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
-    units = _units(parse, lexicon)
+    # Phrases that name something, each with what follows "of" where it measures that.
+    units: list[NounPhrase] = []
+    for phrase in parse.phrases:
+        head = parse.tokens[phrase.stop - 1].lemma
+        nameless = head in lexicon.words.nameless and phrase.end == phrase.stop
+        # "close": "A close up of".
+        if head in lexicon.words.places or nameless or head == "close":
+            continue
+        if not units or phrase.start >= units[-1].end:
+            units.append(phrase)
     for i, first in enumerate(units):
         for second in units[i + 1 :]:
             one, two = name_of(parse, first), name_of(parse, second)
@@ -64,12 +58,8 @@ def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             edits = _exchanged(parse, first, second)
             if edits is not None:
                 owned = any(token.tag == "PRP$" for token in parse.tokens)
-                tier = (between == "with") + 2 * _part_of(parse, first, second) + owned
+                tier = (between == "with") + 2 * (parse.text(first.end, second.start) == "of") + owned
                 yield only(tier, edits, f"{one} <> {two}")
-
-
-def _part_of(parse: Parse, first: NounPhrase, second: NounPhrase) -> bool:
-    return parse.text(first.end, second.start) == "of"
 
 
 def _exchanged(parse: Parse, first: NounPhrase, second: NounPhrase) -> tuple[Edit, ...] | None:

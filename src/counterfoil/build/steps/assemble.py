@@ -140,7 +140,9 @@ class Assemble(BuiltStep):
                 columns[role] = np.array([items.setdefault(cell, len(items)) for cell in cells], np.int64)
         made = TrainingSet(
             name=work.folder.name,
-            images=tuple(Image(_plain(cell), work.image(cell).source) for cell in images),
+            images=tuple(
+                Image((cell.rpartition(".")[0] or cell), work.image(cell).source) for cell in images
+            ),
             captions=tuple(Caption(str(at), said) for said, at in captions.items()),
             rows=columns,
             groupings={
@@ -155,10 +157,6 @@ class Assemble(BuiltStep):
             shutil.rmtree(target)
         training, validation = save_training(made, target, share=self.validation, progress=work.progress)
         return {"form": "training", "training": training, "validation": validation}
-
-
-def _plain(cell: str) -> str:
-    return cell.rpartition(".")[0] or cell
 
 
 def _images(rows: pa.Table, column: str, work: Work) -> list[Image]:

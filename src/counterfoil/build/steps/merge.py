@@ -66,7 +66,15 @@ class Merge(BuiltStep):
         with verified pairs, its precision (of its pairs that were verified) and its recall (of all that were
         verified right). Raises `DataError` for tables that hold no pairs and benchmarks that are no gallery.
         """
-        sources = self._sources(rows, work)
+        sources: dict[str, dict[Pair, float]] = {}
+        if len(rows):
+            columns = {name: rows[name].to_pylist() for name in rows.column_names}
+            sources["rows"] = self._pairs(DataTable(columns, "the rows"))
+        for path in self.tables:
+            sources[_new(Path(path).stem, sources)] = self._pairs(read_table(path))
+        data = None if self.data is None else Path(self.data)
+        for name in self.benchmarks:
+            sources[_new(name, sources)] = _of_gallery(work.benchmark(name, data, None))
         verified = {} if self.verified is None else self._pairs(read_table(self.verified))
         pairs = list(dict.fromkeys(pair for of in [*sources.values(), verified] for pair in of))
         if not pairs:
@@ -94,18 +102,6 @@ class Merge(BuiltStep):
         why = np.where(np.isnan(truth), OUTVOTED, WRONG).tolist()
         facts = {"pairs": len(pairs), "right": int(kept.sum()), "sources": _statement(names, right, truth)}
         return Output(*split_rows(table, kept, why), facts)
-
-    def _sources(self, rows: pa.Table, work: Work) -> dict[str, dict[Pair, float]]:
-        found: dict[str, dict[Pair, float]] = {}
-        if len(rows):
-            columns = {name: rows[name].to_pylist() for name in rows.column_names}
-            found["rows"] = self._pairs(DataTable(columns, "the rows"))
-        for path in self.tables:
-            found[_new(Path(path).stem, found)] = self._pairs(read_table(path))
-        data = None if self.data is None else Path(self.data)
-        for name in self.benchmarks:
-            found[_new(name, found)] = _of_gallery(work.benchmark(name, data, None))
-        return found
 
     def _pairs(self, table: DataTable) -> dict[Pair, float]:
         """The gain of every pair of a table; of several rows of one pair the mean."""
