@@ -189,7 +189,7 @@ def test_simulated_people_choose(drawn) -> None:
         ({"column": "a", "verify": 5, "verified": "x"}, "one of them"),
         ({"image": "caption"}, "image"),
         ({"scorer": "a", "set": ("b",)}, "KEY=VALUE"),
-        ({"column": "a", "making": -1.0}, "price"),
+        ({"column": "a", "making": -1.0}, "making; given: -1.0"),
     ],
 )
 def test_settings_that_do_not_go_together(settings: dict, message: str) -> None:

@@ -80,5 +80,5 @@ def test_bad_input(tmp_path: Path) -> None:
         Format(columns=("title",)).run(pa.table({"id": ["a"], "caption": ["x"]}), Work(tmp_path))
     with pytest.raises(CounterfoilError, match="captions are no text"):
         Format().run(pa.table({"id": ["a"], "caption": [1]}), Work(tmp_path))
-    with pytest.raises(CounterfoilError, match="no columns"):
+    with pytest.raises(CounterfoilError, match="columns; given"):
         Format(columns=())

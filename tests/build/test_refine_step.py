@@ -296,8 +296,8 @@ def test_what_does_not_fit_is_refused_in_one_line(tmp_path: Path) -> None:
         ("refine", {"bins": 0}, "bins"),
         ("refine", {"share": 1}, "share"),
         ("refine", {"least": -1}, "least"),
-        ("rate", {"columns": ["image"]}, "columns of captions"),
-        ("rate", {"image": "caption"}, "column of images"),
+        ("rate", {"columns": ["image"]}, "columns; given: image; allowed: caption"),
+        ("rate", {"image": "caption"}, "image; given: caption"),
         ("rate", {"set": ["end"]}, "KEY=VALUE"),
         ("rate", {"score": "caption", "columns": ["caption"]}, "name of the scores"),
     ]:

@@ -203,9 +203,9 @@ def test_settings_that_mean_nothing_are_refused() -> None:
         ("select", {"share": 0}, "share"),
         ("select", {"by": []}, "no column to select by"),
         ("dedup", {"near": 1.0}, "near"),
-        ("dedup", {"fields": []}, "no columns to compare"),
+        ("dedup", {"fields": []}, "fields; given"),
         ("clean", {"near": 0}, "near"),
-        ("clean", {"fields": ["image"]}, "columns of captions"),
+        ("clean", {"fields": ["image"]}, "fields; given: image"),
     ]:
         with pytest.raises(InputError, match=match) as error:
             STEPS[name].step(settings, where="recipe")
