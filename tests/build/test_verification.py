@@ -126,7 +126,7 @@ def test_what_people_do_not_tell() -> None:
     assert label_noise(Answers(("a", "b"), said, ~said), "majority", np.random.default_rng(0)) is None
     nothing = Answers(("a", "b", "c"), np.zeros((3, 9), bool), np.ones((3, 9), bool))
     found = label_noise(nothing, "majority", np.random.default_rng(0))
-    assert found.kept == 0
+    assert found.rows_kept == 0
     assert found.to_json()["label_noise"] == [None, 0.0, 1.0]
 
 

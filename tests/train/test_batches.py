@@ -43,7 +43,7 @@ def feed(
         np.unique(np.concatenate([data.rows[role] for role in roles])),
         backbone.preparation,
         workers=workers,
-        kept=kept,
+        memory=kept,
         varies=variation.of_pictures,
     )
     captions = [role for role in data.rows if "caption" in role]

@@ -141,12 +141,12 @@ def quality(sample: Verified, threshold: float, *, level: float = 0.95) -> Quali
     >>> found.precision.value, found.recall.value, found.kept.value
     (0.5, 0.5, 0.5)
     """
-    kept, every = sample.scores >= threshold, np.ones(len(sample), dtype=bool)
+    mask, every = sample.scores >= threshold, np.ones(len(sample), dtype=bool)
     return Quality(
         float(threshold),
-        share(sample.right, kept, sample.weight, level=level),
-        share(kept, sample.right, sample.weight, level=level),
-        share(kept, every, sample.weight, level=level),
+        share(sample.right, mask, sample.weight, level=level),
+        share(mask, sample.right, sample.weight, level=level),
+        share(mask, every, sample.weight, level=level),
     )
 
 
@@ -162,7 +162,7 @@ def curve(sample: Verified, *, points: int = POINTS, level: float = 0.95) -> tup
     """
     levels = np.unique(sample.scores)
     at = np.unique(np.linspace(0, len(levels) - 1, min(points, len(levels))).round().astype(np.int64))
-    return tuple(quality(sample, float(each), level=level) for each in levels[at])
+    return tuple(quality(sample, float(threshold), level=level) for threshold in levels[at])
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +212,7 @@ def _placements(sample: Verified) -> NDArray[np.float64]:
     """The share of the weight of the other truth that each row is on the right side of; a tie is one half."""
     if sample.weights is None:
         return placements(sample.scores, sample.right)
-    found = np.empty(len(sample))
+    shares = np.empty(len(sample))
     for side, sign in ((sample.right, 1.0), (~sample.right, -1.0)):
         order = np.argsort(sign * sample.scores[~side], kind="stable")
         others = (sign * sample.scores[~side])[order]
@@ -220,8 +220,8 @@ def _placements(sample: Verified) -> NDArray[np.float64]:
         below, upto = (
             np.searchsorted(others, sign * sample.scores[side], side=at) for at in ("left", "right")
         )
-        found[side] = (mass[below] + mass[upto]) / 2 / mass[-1]
-    return found
+        shares[side] = (mass[below] + mass[upto]) / 2 / mass[-1]
+    return shares
 
 
 def certified(
@@ -328,7 +328,7 @@ class Calibration:
             "wrong_before": self.wrong.to_json(),
             "area": self.area.to_json(),
             "quality": None if self.quality is None else self.quality.to_json(),
-            "curve": [each.to_json() for each in self.points],
+            "curve": [point.to_json() for point in self.points],
             "per_1000_rows": self.expected(1000),
         }
 
@@ -340,13 +340,13 @@ class Calibration:
         """
         if self.quality is None:
             return {"kept": 0.0, "right_kept": 0.0, "right_lost": None, "price_per_right": None}
-        kept = rows * self.quality.kept.value
-        right = kept * self.quality.precision.value if kept else 0.0
+        rows_kept = rows * self.quality.kept.value
+        right = rows_kept * self.quality.precision.value if rows_kept else 0.0
         recall = self.quality.recall.value
         sample = self.reported_on + (self.chosen_on if self.target is not None else 0)
         price = rows * self.prices.making + sample * self.prices.verifying
         return {
-            "kept": kept,
+            "kept": rows_kept,
             "right_kept": right,
             "right_lost": None if np.isnan(recall) or not recall else right * (1 - recall) / recall,
             "price_per_right": price / right if right else None,

@@ -21,12 +21,12 @@ from counterfoil.scorers.sources import remember_source, source_of
 from counterfoil.store import digest, digest_value, write_json
 
 
-def kept_texts(work: Work, asked: object, count: int, write: Callable[[], Sequence[str]]) -> list[str]:
+def kept_texts(work: Work, request: object, count: int, write: Callable[[], Sequence[str]]) -> list[str]:
     """The `count` texts of a batch: those that were kept, else what `write` gives, which is kept.
 
-    `asked` is all that the texts depend on, in plain values. A damaged file is written again.
+    `request` is all that the texts depend on, in plain values. A damaged file is written again.
     """
-    place = work.keep / f"{digest_value(asked)}.json"
+    place = work.keep / f"{digest_value(request)}.json"
     if place.is_file():
         try:
             texts = read_json(place)["texts"]
@@ -72,22 +72,22 @@ class TextMaker:
     def make(self, batches: Sequence[Sequence[TextRequest]]) -> Iterator[list[bytes]]:
         """The texts, batch by batch."""
         for batch in batches:
-            write = partial(self.write, [each.given for each in batch], batch[0].seed or 0)
+            write = partial(self.write, [request.given for request in batch], batch[0].seed or 0)
             if self.work is None:
                 texts = list(write())
             else:
-                asked = [self.identity.to_json(), [each.content for each in batch]]
-                texts = kept_texts(self.work, asked, len(batch), write)
+                key = [self.identity.to_json(), [request.content for request in batch]]
+                texts = kept_texts(self.work, key, len(batch), write)
             yield [text.encode() for text in texts]
 
     def texts(self, requests: Sequence[TextRequest], work: Work, *, stage: str, size: int) -> list[str]:
         """The text for each request, `size` of them written together."""
-        content = [each.content for each in requests]
+        content = [request.content for request in requests]
         beside = replace(self, work=work)
         if (source := source_of(self)) is not None:
             remember_source(beside, source)
-        found = made_bytes(beside, requests, content, work, stage=stage, size=size)
-        return [each.decode() for each in found]
+        encoded = made_bytes(beside, requests, content, work, stage=stage, size=size)
+        return [request.decode() for request in encoded]
 
 
 def captioner(
@@ -140,7 +140,7 @@ class ChatMaker:
 
     def make(self, batches: Sequence[Sequence[Any]]) -> Iterator[list[bytes]]:
         """The answers as JSON, asked for as one stream."""
-        replies = self.endpoint.ask([each for batch in batches for each in batch])
+        replies = self.endpoint.ask([request for batch in batches for request in batch])
         for batch in batches:
             yield [
                 json.dumps({"text": reply.answer, "refused": reply.refused}).encode()
@@ -158,8 +158,8 @@ def chat_answers(
         endpoint = endpoint.kept_in(work.keep)
         content: Sequence[Any] = range(len(requests))
     else:
-        content = [endpoint.payload(each)[1] for each in requests]
-    found = made_bytes(
+        content = [endpoint.payload(request)[1] for request in requests]
+    replies = made_bytes(
         ChatMaker(endpoint),
         requests,
         content,
@@ -168,8 +168,8 @@ def chat_answers(
         size=endpoint.settings.concurrency,
         here=True,
     )
-    answers = map(json.loads, found)
-    return [(each["text"], each["refused"]) for each in answers]
+    answers = map(json.loads, replies)
+    return [(request["text"], request["refused"]) for request in answers]
 
 
 def made_bytes(
@@ -183,10 +183,10 @@ def made_bytes(
     here: bool = False,
 ) -> list[bytes]:
     """What is made for each item, small enough to be held; `content` tells the items apart."""
-    found: dict[int, bytes] = {}
+    contents: dict[int, bytes] = {}
     keys = batch_keys(content, size)
-    work.session.make(maker, items, keys, found.__setitem__, stage=stage, size=size, here=here)
-    return [found[row] for row in range(len(items))]
+    work.session.make(maker, items, keys, contents.__setitem__, stage=stage, size=size, here=here)
+    return [contents[row] for row in range(len(items))]
 
 
 def elsewhere(work: Work) -> Work:

@@ -73,20 +73,20 @@ class PoolingState:
             # What was judged of a query may all stand before the next items of a list.
             most = int(np.bincount(judged // width, minlength=1).max(initial=0))
             tops = [
-                top_lists(each, way, names, min(each.depth[way], len(each.ids(way)[1]), self.k + most))
-                for each in self.models
+                top_lists(model, way, names, min(model.depth[way], len(model.ids(way)[1]), self.k + most))
+                for model in self.models
             ]
             pools[way], depths = unjudged(tops, judged, self.k, width)
             lists[way] = tops, depths
-        if not any(len(each.query) for each in pools.values()):
+        if not any(len(model.query) for model in pools.values()):
             return None
         table = pool_table(
             pools,
-            models=[each.name for each in self.models],
+            models=[model.name for model in self.models],
             queries=self.chosen,
             images=self.models[0].image_ids,
             captions=self.models[0].caption_ids,
-            texts=next((each.texts for each in self.models if each.texts is not None), None),
+            texts=next((model.texts for model in self.models if model.texts is not None), None),
         )
         codes = np.concatenate([self._codes(way, pools[way].query, pools[way].item) for way in pools])
         gains = np.asarray(judge(table), dtype=np.float64)
@@ -114,8 +114,8 @@ class PoolingState:
             judged=int(answered.sum()),
             right=int((gains[first] > 0).sum()),
             by_model={
-                each.name: _counts(codes[own[:, at]], gains[own[:, at]])
-                for at, each in enumerate(self.models)
+                model.name: _counts(codes[own[:, at]], gains[own[:, at]])
+                for at, model in enumerate(self.models)
             },
             all_judged=self.answered,
             all_right=int(right.sum()),

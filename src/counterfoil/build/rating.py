@@ -107,13 +107,13 @@ def learned_scores(
     A row is answered by what was learned from rows that share neither its cluster nor one of its captions.
     """
     n = len(right)
-    asked = Contrasts(
+    pairs = Contrasts(
         [text for pair in zip(right, wrong, strict=True) for text in pair],
         np.repeat(np.arange(n), 2),
         np.tile([1.0, 0.0], n),
         np.unique(clusters, return_inverse=True)[1].reshape(-1),
     )
-    scores = scorer.answer(asked)
+    scores = scorer.answer(pairs)
     return scores[::2], scores[1::2]
 
 
@@ -157,8 +157,8 @@ class BlindGaps:
     def _fixed(self) -> NDArray[np.float64]:
         scores = caption_scores(self.scorer, [*self.right, *self.wrong], self.work)
         n = len(self.right)
-        found: NDArray[np.float64] = scores[:n] - scores[n:]
-        return found
+        gaps: NDArray[np.float64] = scores[:n] - scores[n:]
+        return gaps
 
 
 def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"]) -> Estimate:
@@ -173,9 +173,9 @@ def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"])
     """
     if not len(gaps):
         raise InputError("no rows to measure a blind scorer on")
-    found = spread(accuracies(gaps)[:, None], clusters)
-    (low,), (high,), (effective,) = (*found.wilson(0.95), found.effective())
-    return Estimate(float(found.value[0]), float(low), float(high), len(gaps), 0.5, float(effective))
+    estimate = spread(accuracies(gaps)[:, None], clusters)
+    (low,), (high,), (effective,) = (*estimate.wilson(0.95), estimate.effective())
+    return Estimate(float(estimate.value[0]), float(low), float(high), len(gaps), 0.5, float(effective))
 
 
 def accuracy_facts(before: Estimate, after: Estimate) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def score_pairs_of(rows: pa.Table) -> Mapping[str, tuple[str, str]]:
         for name in rows.column_names
         if name in names
         and NEGATIVE + name in names
-        and all(_numeric(rows.schema.field(each).type) for each in (name, NEGATIVE + name))
+        and all(_numeric(rows.schema.field(column).type) for column in (name, NEGATIVE + name))
     }
 
 
@@ -225,8 +225,8 @@ def numbers_of(rows: pa.Table, column: str, *, where: object) -> NDArray[np.floa
         raise DataError(
             f"column '{column}' holds no numbers", where=where, given=str(rows.schema.field(column).type)
         )
-    found = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
-    return np.where(np.isfinite(found), found, np.nan)
+    numbers = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
 def settings_by_scorer(names: Sequence[str], given: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -237,7 +237,7 @@ def settings_by_scorer(names: Sequence[str], given: Sequence[str]) -> dict[str, 
     >>> settings_by_scorer(["lm:gpt2", "blind:length"], ["lm.end=in"])
     {'lm:gpt2': {'end': 'in'}, 'blind:length': {}}
     """
-    found: dict[str, dict[str, str]] = {name: {} for name in names}
+    by_scorer: dict[str, dict[str, str]] = {name: {} for name in names}
     for pair in given:
         key, equals, value = pair.partition("=")
         if not equals or not key:
@@ -249,5 +249,5 @@ def settings_by_scorer(names: Sequence[str], given: Sequence[str]) -> dict[str, 
         if not chosen:
             raise InputError("a setting of a scorer that is not named", given=pair, allowed=names or "none")
         for name in chosen:
-            found[name][own if dot else key] = value
-    return found
+            by_scorer[name][own if dot else key] = value
+    return by_scorer

@@ -44,7 +44,7 @@ class Build:
     @property
     def folders(self) -> tuple[StepFolder, ...]:
         """The folders of the steps."""
-        return tuple(StepFolder(self.folder / STEPS_FOLDER / each.label) for each in self.records)
+        return tuple(StepFolder(self.folder / STEPS_FOLDER / record.label) for record in self.records)
 
     @property
     def waits(self) -> str:
@@ -73,8 +73,8 @@ def run_recipe(
     for number, (label, step) in enumerate(zip(recipe.labels, recipe.steps, strict=True)):
         place = StepFolder(work.folder / STEPS_FOLDER / label)
         record = place.finished(step, seed=recipe.seed, rows_from=source)
-        made = step.makes if number else None
-        if record is None or record.is_empty or not has_images(place.rows(), work, made):
+        produced = step.makes if number else None
+        if record is None or record.is_empty or not has_images(place.rows(), work, produced):
             if records and number:
                 rows = StepFolder(work.folder / STEPS_FOLDER / records[-1].label).rows()
                 if not checked:
@@ -101,11 +101,11 @@ def check_images(rows: pa.Table, steps: Sequence[Step], work: Work) -> None:
     that takes images by their names says `opens = False`; where a folder was named, all must be in it. One
     that drops rows without an image says `drops_blank = True`. What a step before makes is not looked for.
     """
-    made: set[str] = set()
+    produced: set[str] = set()
     filled: set[str] = set()
     for step in steps:
-        columns = {*step.reads} & {*IMAGE_ROLES} & {*rows.column_names} - made
-        made |= {*step.makes}
+        columns = {*step.reads} & {*IMAGE_ROLES} & {*rows.column_names} - produced
+        produced |= {*step.makes}
         for column in sorted(columns):
             cells = rows[column].to_pylist()
             if getattr(step, "drops_blank", False):
@@ -168,17 +168,17 @@ def _run(step: Step, rows: pa.Table, work: Work, place: StepFolder, source: str)
     return place.record()
 
 
-def has_images(rows: pa.Table, work: Work, made: Collection[str] | None = None) -> bool:
-    """Whether the images that a step made are there: those in the columns `made`.
+def has_images(rows: pa.Table, work: Work, produced: Collection[str] | None = None) -> bool:
+    """Whether the images that a step made are there: those in the columns `produced`.
 
     Of a step that reads rows (None) they are those that are called as images of a build are.
     """
     columns = set(IMAGE_ROLES) & set(rows.column_names)
     named = {
         cell
-        for column in (columns if made is None else columns & set(made))
+        for column in (columns if produced is None else columns & set(produced))
         for cell in rows[column].unique().to_pylist()
-        if cell and (made is not None or _IMAGE_NAME.fullmatch(cell))
+        if cell and (produced is not None or _IMAGE_NAME.fullmatch(cell))
     }
     return all(work.image(cell, missing=True).source is not None for cell in named)
 

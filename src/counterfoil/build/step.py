@@ -107,9 +107,9 @@ class Work:
 
         Raises `DataError` where there is none.
         """
-        found = self._find(cell)
-        if found is not None:
-            return found
+        path = self._find(cell)
+        if path is not None:
+            return path
         raise DataError(
             "no such image",
             where=self.step or "the build",
@@ -152,7 +152,9 @@ class Output:
         """How many rows were dropped for each reason, the most frequent first."""
         if self.dropped is None or not len(self.dropped):
             return {}
-        counts = {each["values"]: each["counts"] for each in self.dropped[REASON].value_counts().to_pylist()}
+        counts = {
+            entry["values"]: entry["counts"] for entry in self.dropped[REASON].value_counts().to_pylist()
+        }
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -214,14 +216,14 @@ class BuiltStep:
     drops_blank: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]
-            value, allowed = getattr(self, each.name), each.metadata.get("within")
+        for parameter in fields(self):  # type: ignore[arg-type]
+            value, allowed = getattr(self, parameter.name), parameter.metadata.get("within")
             if allowed is not None and value is not None and not _RANGES[allowed](value):
-                raise InputError(each.name, given=value, allowed=allowed)
-            if (names := each.metadata.get("among")) is not None and value is not None:
+                raise InputError(parameter.name, given=value, allowed=allowed)
+            if (names := parameter.metadata.get("among")) is not None and value is not None:
                 odd = [name for name in ((value,) if isinstance(value, str) else value) if name not in names]
                 if odd or not value:
-                    raise InputError(each.name, given=odd[0] if odd else "none", allowed=names)
+                    raise InputError(parameter.name, given=odd[0] if odd else "none", allowed=names)
 
     @property
     def reads(self) -> Sequence[str]:
@@ -262,11 +264,11 @@ def with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
 
 def settings_of(step: Step) -> dict[str, Any]:
     """The settings of a step as plain values; files as their names and digests."""
-    found: dict[str, Any] = {}
-    for each in fields(step):  # type: ignore[arg-type]
-        value = getattr(step, each.name)
-        found[each.name] = list(value) if isinstance(value, tuple) else value
-    return found
+    settings: dict[str, Any] = {}
+    for parameter in fields(step):  # type: ignore[arg-type]
+        value = getattr(step, parameter.name)
+        settings[parameter.name] = list(value) if isinstance(value, tuple) else value
+    return settings
 
 
 def check_columns(step: Step, rows: pa.Table, *, where: object) -> None:

@@ -97,7 +97,7 @@ class StepFolder:
     @property
     def is_own(self) -> bool:
         """Whether the folder holds nothing but what a step writes, the parts of a stopped one among it."""
-        names = [each.name for each in self.folder.iterdir()] if self.folder.is_dir() else []
+        names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
         return all(name in (ROWS, DROPPED, MANIFEST) or name.endswith(".part") for name in names)
 
     @property
@@ -143,8 +143,8 @@ class StepFolder:
         except (DataError, OSError):
             return None
         key = {"step": held.step, "version": held.version, "settings": held.settings, "files": held.files}
-        asked = _key(step)
-        same = digest_value(key) == digest_value(asked) and held.seed == seed and held.rows_from == rows_from
+        wanted = _key(step)
+        same = digest_value(key) == digest_value(wanted) and held.seed == seed and held.rows_from == rows_from
         return self.record() if whole and same else None
 
     def save(self, step: Step, rows: pa.Table, output: Output, *, seed: int, rows_from: str) -> StepRecord:
@@ -195,24 +195,26 @@ def digests_of_files(step: Step) -> dict[str, str]:
     Of a folder that a setting names itself, as that of a user's images, the names and sizes of its files
     count; of a model's also what they hold. What does not exist is left to the step.
     """
-    found = {}
+    digests = {}
     for _, name in _named(step):
         path = Path(name)
         if path.is_file():
-            found[name] = digest_file(path)
+            digests[name] = digest_file(path)
         elif path.is_dir():
-            found[name] = listing(path)
+            digests[name] = listing(path)
     for path in existing_paths(_models(step)):
         if path.is_file():
-            found[str(path)] = _content(path)
+            digests[str(path)] = _content(path)
         elif path.is_dir():
-            found[str(path)] = digest_value([[each, _content(file)] for each, file in _inside(path)])
-    return found
+            digests[str(path)] = digest_value(
+                [[relative, _content(file)] for relative, file in _inside(path)]
+            )
+    return digests
 
 
 def listing(folder: Path) -> str:
     """The digest of the names and sizes of the files in a folder."""
-    return digest_value([[each, file.stat().st_size] for each, file in _inside(folder)])
+    return digest_value([[relative, file.stat().st_size] for relative, file in _inside(folder)])
 
 
 def check_files(step: Step, *, where: object) -> None:
@@ -227,17 +229,17 @@ def check_files(step: Step, *, where: object) -> None:
 
 def _named(step: Step) -> Iterator[tuple[str, str]]:
     """The settings of a step that name files or folders, each with every name that it gives."""
-    for each in fields(step):  # type: ignore[arg-type]
-        value = getattr(step, each.name)
-        if each.metadata.get("file") and value is not None:
+    for parameter in fields(step):  # type: ignore[arg-type]
+        value = getattr(step, parameter.name)
+        if parameter.metadata.get("file") and value is not None:
             for name in value if isinstance(value, tuple) else (value,):
-                yield each.name, name
+                yield parameter.name, name
 
 
 def _models(step: Step) -> Iterator[str]:
     """Every name of a scorer or a model in a step's settings."""
-    for each in fields(step):  # type: ignore[arg-type]
-        value, words = getattr(step, each.name), each.metadata.get("model")
+    for parameter in fields(step):  # type: ignore[arg-type]
+        value, words = getattr(step, parameter.name), parameter.metadata.get("model")
         if words is not None and value is not None:
             yield from (
                 name for name in (value if isinstance(value, tuple) else (value,)) if name not in words
@@ -246,8 +248,8 @@ def _models(step: Step) -> Iterator[str]:
 
 def _inside(folder: Path) -> list[tuple[str, Path]]:
     """The files of a folder, by their names in it."""
-    files = (each for each in folder.rglob("*") if each.is_file())
-    return sorted((each.relative_to(folder).as_posix(), each) for each in files)
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted((path.relative_to(folder).as_posix(), path) for path in files)
 
 
 def _content(path: Path) -> str:

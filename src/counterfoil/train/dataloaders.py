@@ -135,8 +135,8 @@ def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank
     """
     stage = stages[number]
     before = [
-        -(-length(each, n) // steps_per_epoch(n, each.batch_size, each.accumulate))
-        for each in stages[:number]
+        -(-length(earlier, n) // steps_per_epoch(n, earlier.batch_size, earlier.accumulate))
+        for earlier in stages[:number]
     ]
     return Course(
         n=n,
@@ -440,7 +440,7 @@ def dataloaders(
     rows = np.setdiff1d(np.arange(len(data)), np.asarray(left_out, dtype=np.int64))
     roles = sorted({role for aim in aims for role in aim.images})
     shared: dict[bool, ImageStore] = {}
-    for varied in sorted({each.of_pictures for each in variations}):
+    for varied in sorted({variation.of_pictures for variation in variations}):
         shared[varied] = ImageStore(
             data.images,
             np.unique(np.concatenate([data.need(role)[rows] for role in roles])),

@@ -219,7 +219,7 @@ def fit(
                 asked_at = perf_counter()
                 parts = list(islice(batches, stage.accumulate))
                 waited = perf_counter() - asked_at
-                said = gradients(
+                losses = gradients(
                     model, aim, parts, fabric=fabric, gather=together, chunk=computing.chunk_size
                 )
                 used = np.concatenate([part.rows for part in parts])
@@ -232,7 +232,7 @@ def fit(
                     )
                 elif due:
                     norm = _norm(optimiser)
-                readings.take(now.step, said, lr=lr, rows=rows[used])
+                readings.take(now.step, losses, lr=lr, rows=rows[used])
                 optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
                 if stage.max_logit_scale is not None:
@@ -295,8 +295,10 @@ def _set_up(network: Network, stage: Recipe, fabric: Fabric) -> tuple[nn.Module,
 
 def _norm(optimiser: optim.Optimizer) -> Tensor:
     """The norm of the whole gradient."""
-    parameters = [each for group in optimiser.param_groups for each in group["params"]]
-    norms = [torch.linalg.vector_norm(each.grad) for each in parameters if each.grad is not None]
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    norms = [
+        torch.linalg.vector_norm(parameter.grad) for parameter in parameters if parameter.grad is not None
+    ]
     return torch.linalg.vector_norm(torch.stack(norms))
 
 

@@ -119,8 +119,8 @@ def similarity(
         if left.ndim == 2 and right.ndim == 2:
             return left @ right.T
         left, right = (side[:, None] if side.ndim == 2 else side for side in (left, right))
-        each = left.flatten(0, 1) @ right.flatten(0, 1).T
-        return each.view(*left.shape[:2], *right.shape[:2]).amax(dim=(1, 3))
+        cosines = left.flatten(0, 1) @ right.flatten(0, 1).T
+        return cosines.view(*left.shape[:2], *right.shape[:2]).amax(dim=(1, 3))
 
 
 def both_ways(
@@ -177,9 +177,9 @@ def with_negative_texts(
 
 def _choice(images: Tensor, texts: Tensor, scale: Tensor, own: Own) -> Tensor:
     """Images choose among all texts, and texts that have an image among all images."""
-    asked, answered = both_ways(images, texts, own, scale)
-    right = _right(asked, own)
-    return (functional.cross_entropy(asked, right) + functional.cross_entropy(answered, right)) / 2
+    image_scores, text_scores = both_ways(images, texts, own, scale)
+    right = _right(image_scores, own)
+    return (functional.cross_entropy(image_scores, right) + functional.cross_entropy(text_scores, right)) / 2
 
 
 def with_negative_pairs(
@@ -262,8 +262,8 @@ def diversity(rows: Float[Tensor, "batch heads width"]) -> Float[Tensor, ""]:
     """
     heads = rows.shape[1]
     with torch.autocast(rows.device.type, enabled=False):
-        found = unit(rows)
-        cosines = found @ found.mT
+        features = unit(rows)
+        cosines = features @ features.mT
         apart = cosines[:, ~torch.eye(heads, dtype=torch.bool, device=rows.device)]
         return torch.linalg.vector_norm(apart, dim=1).mean() / heads**2
 
@@ -342,8 +342,8 @@ def match_logits(
         squares = left.square().sum(1)[:, None] + right.square().sum(1) - 2 * left @ right.T
         distances = torch.sqrt(squares.clamp(min=0) + EPSILON)
         logits = match[1] - match[0] * distances
-        each = logits.view(len(images), images.shape[1], len(texts), texts.shape[1])
-        return each.transpose(1, 2).flatten(2)
+        pairs = logits.view(len(images), images.shape[1], len(texts), texts.shape[1])
+        return pairs.transpose(1, 2).flatten(2)
 
 
 def soft_contrastive(

@@ -23,12 +23,12 @@ class Edit:
 
 def plain(parse: Parse, start: int, stop: int) -> tuple[str, ...]:
     """The words there, the caption's first in lower case where it is no name, so that they fit elsewhere."""
-    found = []
+    plain_words = []
     for at in range(start, stop):
         token = parse.tokens[at]
         lower = at == 0 and token.text[1:] == token.text[1:].lower() and not token.tag.startswith("NNP")
-        found.append(token.text.lower() if lower else token.text)
-    return tuple(found)
+        plain_words.append(token.text.lower() if lower else token.text)
+    return tuple(plain_words)
 
 
 def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
@@ -44,7 +44,7 @@ def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
     """
     pieces: list[tuple[str, bool, bool]] = []  # text, space after, changed
     at, changed = 0, False
-    for edit in sorted(edits, key=lambda each: (each.start, each.stop)):
+    for edit in sorted(edits, key=lambda change: (change.start, change.stop)):
         for token in parse.tokens[at : edit.start]:
             pieces.append((token.text, token.space, changed))
             changed = False
@@ -80,13 +80,13 @@ def rewritten(parse: Parse, edits: Iterable[Edit]) -> str:
 
 
 def _with_articles(pieces: Sequence[tuple[str, bool, bool]]) -> list[tuple[str, bool, bool]]:
-    found = list(pieces)
+    corrected = list(pieces)
     for k, (word, space, changed) in enumerate(pieces[:-1]):
         following, _, new = pieces[k + 1]
         if word.lower() in _INDEFINITE and (new or changed) and following[:1].isalnum():
             right = article(following.lower() if following[1:].islower() else following)
-            found[k] = (right.capitalize() if word[0].isupper() else right, space, changed)
-    return found
+            corrected[k] = (right.capitalize() if word[0].isupper() else right, space, changed)
+    return corrected
 
 
 #: Edits and what they change into what ("dog > cat").

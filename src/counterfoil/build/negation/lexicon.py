@@ -145,14 +145,14 @@ class Lexicon:
 
     def near(self, word: str) -> frozenset[str]:
         """What the lists know to mean about the same, the word itself with it."""
-        found = {word}
+        synonyms = {word}
         group = self.words.groups_of.get(word)
         if group is not None:
-            found.update(*(near for near in group.sets if word in near))
+            synonyms.update(*(near for near in group.sets if word in near))
         cls = self.words.attributes.get(word)
         if cls is not None:
-            found |= cls.near.get(word, frozenset())
-        return frozenset(found)
+            synonyms |= cls.near.get(word, frozenset())
+        return frozenset(synonyms)
 
     def is_person(self, noun: str) -> bool:
         """Whether a noun names people, whose colour is not changed."""
@@ -170,15 +170,15 @@ class Lexicon:
 
     def is_attribute(self, word: str) -> bool:
         """Whether a noun before another is an attribute of it: a material, a colour, a flavour."""
-        found = self.words.attributes.get(word)
-        return found is not None and found.name in ("material", "colour", "flavour", "pattern")
+        attributes = self.words.attributes.get(word)
+        return attributes is not None and attributes.name in ("material", "colour", "flavour", "pattern")
 
     def attributes_for(self, word: str) -> tuple[tuple[str, ...], int]:
         """What contradicts an attribute, and the tier it is from."""
         if opposite := self.words.opposites.get(word):
             return opposite, 0
-        if found := self.words.attributes.get(word):
-            return found.others(word), 0
+        if attributes := self.words.attributes.get(word):
+            return attributes.others(word), 0
         if self.wordnet is not None:
             return self.wordnet.antonyms(word), 1
         return (), 1
@@ -208,8 +208,8 @@ class Lexicon:
             return "size"
         if word in _AGES:
             return "age"
-        found = self.words.attributes.get(word)
-        return found.name if found else ""
+        attributes = self.words.attributes.get(word)
+        return attributes.name if attributes else ""
 
     def order(self, word: str) -> int:
         """The place of an attribute in a phrase: numbers 0, sizes 1, ages 2, ..., materials 6."""
@@ -217,5 +217,5 @@ class Lexicon:
             return 1
         if word in _AGES:
             return 2
-        found = self.words.attributes.get(word)
-        return found.order if found else 2
+        attributes = self.words.attributes.get(word)
+        return attributes.order if attributes else 2

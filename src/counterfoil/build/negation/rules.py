@@ -74,14 +74,14 @@ def negatives(parse: Parse, category: str, lexicon: Lexicon) -> list[Negative]:
     >>> [each.change for each in negatives(parse_of("A huge street.", words), "replace_att", Lexicon())]
     ['huge > tiny', 'huge > small']
     """
-    found: dict[str, Negative] = {}
-    for place in sorted(_RULES[category][0](parse, lexicon), key=lambda each: each.tier):
+    by_change: dict[str, Negative] = {}
+    for place in sorted(_RULES[category][0](parse, lexicon), key=lambda candidate: candidate.tier):
         for option in place.options:
             edits, change = place.change(option)
             text = rewritten(parse, edits)
             if _differs(str(parse), text):
-                found.setdefault(change, Negative(text, change))
-    return list(found.values())
+                by_change.setdefault(change, Negative(text, change))
+    return list(by_change.values())
 
 
 def _differs(before: str, after: str) -> bool:
@@ -127,7 +127,7 @@ def balanced(
 ) -> list[Negative | str]:
     """A replacement for each caption such that opposites are as frequent, or the reason why there is none."""
     options = [negatives(parse, category, lexicon) for parse in parses]
-    directions = [[_direction(each.change) for each in of] for of in options]
+    directions = [[_direction(negative.change) for negative in of] for of in options]
     return [
         of[at] if at is not None else NO_OPPOSITE if of else REASONS[category]
         for of, at in zip(options, pairing(directions, rng), strict=True)
@@ -152,28 +152,30 @@ def pairing(options: Sequence[Sequence[Direction]], rng: np.random.Generator) ->
     """
     count: dict[Direction, int] = defaultdict(int)
     for changes in options:
-        for each in changes:
-            count[each] += 1
+        for direction in changes:
+            count[direction] += 1
     partners = [sum(count[new, old] for old, new in changes) for changes in options]
     order = sorted(rng.permutation(len(options)).tolist(), key=lambda row: partners[row])
     waiting: dict[Direction, deque[int]] = defaultdict(deque)
     for row in order:
-        for each in options[row]:
-            waiting[each].append(row)
-    found: list[int | None] = [None] * len(options)
+        for direction in options[row]:
+            waiting[direction].append(row)
+    places: list[int | None] = [None] * len(options)
     for row in order:
-        if found[row] is not None:
+        if places[row] is not None:
             continue
         best: tuple[int, int, int] | None = None
         for place, (old, new) in enumerate(options[row]):
             queue = waiting[new, old]
-            while queue and found[queue[0]] is not None:
+            while queue and places[queue[0]] is not None:
                 queue.popleft()
-            other = next((each for each in queue if each != row and found[each] is None), None)
+            other = next(
+                (direction for direction in queue if direction != row and places[direction] is None), None
+            )
             if other is not None and (best is None or partners[other] < best[0]):
                 best = partners[other], place, other
         if best is not None:
             _, place, other = best
             old, new = options[row][place]
-            found[row], found[other] = place, options[other].index((new, old))
-    return found
+            places[row], places[other] = place, options[other].index((new, old))
+    return places

@@ -111,11 +111,11 @@ class WordLists:
 @cache
 def words() -> WordLists:
     """The lists, read once."""
-    found = tomllib.loads((files("counterfoil.build.negation") / "words.toml").read_text("utf-8"))
+    lists = tomllib.loads((files("counterfoil.build.negation") / "words.toml").read_text("utf-8"))
     groups: dict[str, NounGroup] = {}
     homes: dict[str, NounGroup] = {}
     everywhere: dict[str, NounGroup] = {}
-    for name, group in found["groups"].items():
+    for name, group in lists["groups"].items():
         parts = _parts(group["nouns"])
         sets = [part.lstrip("~").split("=") for part in parts]
         groups[name] = NounGroup(
@@ -131,16 +131,18 @@ def words() -> WordLists:
                 if not part.startswith("~"):
                     homes.setdefault(word, groups[name])
     attributes: dict[str, AttributeClass] = {}
-    for name, each in found["attributes"].items():
+    for name, attribute_class in lists["attributes"].items():
         near: dict[str, set[str]] = {}
-        for part in (*_parts(each["words"]), *_parts(each.get("knows", ""))):
+        for part in (*_parts(attribute_class["words"]), *_parts(attribute_class.get("knows", ""))):
             for word in (same := part.split("=")):
                 near.setdefault(word, set()).update(same)
-        usual = tuple(part.split("=")[0] for part in _parts(each["words"]))
-        made = AttributeClass(name, each["order"], usual, {w: frozenset(s) for w, s in near.items()})
+        usual = tuple(part.split("=")[0] for part in _parts(attribute_class["words"]))
+        exclusive = AttributeClass(
+            name, attribute_class["order"], usual, {w: frozenset(s) for w, s in near.items()}
+        )
         for word in near:
-            attributes.setdefault(word, made)
-    heads, verbs, relations = found["heads"], found["verbs"], found["relations"]
+            attributes.setdefault(word, exclusive)
+    heads, verbs, relations = lists["heads"], lists["verbs"], lists["relations"]
     names: dict[str, list[tuple[str, ...]]] = {}
     for noun in everywhere:
         if " " in noun:
@@ -151,8 +153,8 @@ def words() -> WordLists:
         homes=homes,
         groups_of=everywhere,
         attributes=attributes,
-        opposites=_pairs(found["opposites"]["pairs"]),
-        redundant=_pairs(found["redundant"]["pairs"]),
+        opposites=_pairs(lists["opposites"]["pairs"]),
+        redundant=_pairs(lists["redundant"]["pairs"]),
         relations=_pairs(relations["pairs"], _PLACES),
         with_object=_pairs(verbs["with_object"], _PHRASES),
         alone=_pairs(verbs["alone"], _PHRASES),
@@ -171,7 +173,7 @@ def words() -> WordLists:
 
 
 def _parts(text: str, mark: str = ",") -> tuple[str, ...]:
-    return tuple(part for part in (" ".join(each.split()) for each in text.split(mark)) if part)
+    return tuple(part for part in (" ".join(part_text.split()) for part_text in text.split(mark)) if part)
 
 
 #: Replacements of more than one word, which lists separate by spaces.
@@ -202,7 +204,7 @@ _PLURALS = (
     "potato/potatoes tomato/tomatoes mango/mangoes hero/heroes bookshelf/bookshelves fry/fries bus/buses "
     "cactus/cacti"
 )
-_IRREGULAR_PLURALS = dict(each.split("/") for each in _PLURALS.split())
+_IRREGULAR_PLURALS = dict(pair.split("/") for pair in _PLURALS.split())
 #: Words that are plurals already.
 _MANY = frozenset({
     "people", "men", "women", "children", "cattle", "police", "scissors", "pants", "jeans", "shorts",
@@ -269,7 +271,7 @@ _IRREGULAR = (
     "steal/stole/stolen sink/sank/sunk make/made/made have/had/had do/did/done go/went/gone lay/laid/laid "
     "drive/drove/driven get/got/got sing/sang/sung bend/bent/bent speak/spoke/spoken give/gave/given "
 )
-_PAST = {verb: (past, done) for verb, past, done in (each.split("/") for each in _IRREGULAR.split())}
+_PAST = {verb: (past, done) for verb, past, done in (forms.split("/") for forms in _IRREGULAR.split())}
 #: Verbs of the lists that double their last letter.
 _DOUBLED = frozenset({
     "sit", "run", "swim", "drop", "hit", "cut", "stop", "grab", "hug", "pet", "spit", "slap", "get",

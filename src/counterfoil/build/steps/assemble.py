@@ -86,7 +86,7 @@ class Assemble(BuiltStep):
             raise DataError(f"no column '{lacking[0]}'", where=f"step {work.step}", hint=hint)
         built = self._benchmark(rows, kind, work)
         # What an earlier run left there, or one that was stopped; files of others are not touched.
-        names = {each.name for each in target.iterdir()} if target.is_dir() else set()
+        names = {path.name for path in target.iterdir()} if target.is_dir() else set()
         odd = sorted(name for name in names - _WRITTEN if not name.endswith(".part"))
         if odd:
             raise InputError(
@@ -138,12 +138,12 @@ class Assemble(BuiltStep):
                 items = images if role in IMAGE_ROLES else captions
                 cells = rows[role].to_pylist()
                 columns[role] = np.array([items.setdefault(cell, len(items)) for cell in cells], np.int64)
-        made = TrainingSet(
+        training_set = TrainingSet(
             name=work.folder.name,
             images=tuple(
                 Image((cell.rpartition(".")[0] or cell), work.image(cell).source) for cell in images
             ),
-            captions=tuple(Caption(str(at), said) for said, at in captions.items()),
+            captions=tuple(Caption(str(at), text) for text, at in captions.items()),
             rows=columns,
             groupings={
                 name: tuple(cell or "" for cell in rows[name].to_pylist())
@@ -155,7 +155,9 @@ class Assemble(BuiltStep):
         target = work.folder / BUILT
         if benchmarks.is_benchmark_folder(target):
             shutil.rmtree(target)
-        training, validation = save_training(made, target, share=self.validation, progress=work.progress)
+        training, validation = save_training(
+            training_set, target, share=self.validation, progress=work.progress
+        )
         return {"form": "training", "training": training, "validation": validation}
 
 
@@ -177,13 +179,13 @@ def pair_gallery(rows: pa.Table, card: Card, work: Work, *, source: str) -> Benc
     images = {cell: at for at, cell in enumerate(dict.fromkeys(cells))}
     captions = {text: at for at, text in enumerate(dict.fromkeys(texts))}
     owners: dict[int, int] = {}
-    found: dict[tuple[int, int], None] = {}
+    pair_order: dict[tuple[int, int], None] = {}
     for cell, text in zip(cells, texts, strict=True):
         owners.setdefault(captions[text], images[cell])
-        found[images[cell], captions[text]] = None
-    pairs = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
+        pair_order[images[cell], captions[text]] = None
+    pairs = np.array(list(pair_order), dtype=np.int64).reshape(-1, 2).T
     names = [f"c{at}" for at in range(len(captions))]
-    of_images, of_captions = (np.arange(len(each), dtype=np.int64) for each in (images, captions))
+    of_images, of_captions = (np.arange(len(items), dtype=np.int64) for items in (images, captions))
     return gallery(
         card,
         [work.image(cell, missing=work.photos is None) for cell in images],

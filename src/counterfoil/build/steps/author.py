@@ -61,10 +61,10 @@ class Author(BuiltStep):
                 cells = rows[column].to_pylist() if column in rows.column_names else [None] * len(rows)
                 keep = keep & np.array([bool(cell) for cell in cells], dtype=bool)
             return Output(*split_rows(rows, keep, reasons.tolist()), facts={"sheet": self.filled})
-        kept, dropped = split_rows(rows, keep, reasons.tolist())
-        empty = pa.array([""] * len(kept), pa.string())
-        sheet = {name: kept[name] if name in kept.column_names else empty for name in _COLUMNS}
+        complete, dropped = split_rows(rows, keep, reasons.tolist())
+        empty = pa.array([""] * len(complete), pa.string())
+        sheet = {name: complete[name] if name in complete.column_names else empty for name in _COLUMNS}
         write_csv(work.folder / SHEET, pa.table(sheet))
         waits = f"fill in {SHEET} in the folder of the build, and give it with --set author.filled=TABLE"
         drawn = "scene" in rows.column_names
-        return Output(kept, dropped, {"sheet": SHEET}, files=(SHEET,), waits="" if drawn else waits)
+        return Output(complete, dropped, {"sheet": SHEET}, files=(SHEET,), waits="" if drawn else waits)

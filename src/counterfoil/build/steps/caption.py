@@ -102,39 +102,41 @@ class WriteCaptions(BuiltStep):
         else:
             written = self._of_images(rows, work)
         columns = {
-            _TARGET: pa.array([each.text for each in written], pa.string()),
-            f"{_TARGET}_by": pa.array([each.by for each in written], pa.string()),
-            f"{_TARGET}_from": pa.array([each.row for each in written], pa.string()),
-            f"{_TARGET}_seed": pa.array([each.seed for each in written], pa.int64()),
+            _TARGET: pa.array([caption.text for caption in written], pa.string()),
+            f"{_TARGET}_by": pa.array([caption.by for caption in written], pa.string()),
+            f"{_TARGET}_from": pa.array([caption.row for caption in written], pa.string()),
+            f"{_TARGET}_seed": pa.array([caption.seed for caption in written], pa.int64()),
         }
         for name, values in columns.items():
             rows = with_column(rows, name, values)
-        kept, dropped = split_rows(
-            rows, [each.text is not None for each in written], [each.reason for each in written]
+        captioned, dropped = split_rows(
+            rows, [caption.text is not None for caption in written], [caption.reason for caption in written]
         )
-        texts = kept[_TARGET].to_pylist()
+        texts = captioned[_TARGET].to_pylist()
         facts: dict[str, Any] = {
             "by": self.by,
             "image": self.image,
-            "captions": len(kept),
+            "captions": len(captioned),
             "different_captions": len(set(texts)),
         }
         if self.by == WORLD:
-            scenes = [Scene.from_json(each) for each in kept[_SCENE_OF[self.image]].to_pylist()]
+            scenes = [Scene.from_json(caption) for caption in captioned[_SCENE_OF[self.image]].to_pylist()]
             facts["right"] = sum(map(matches, texts, scenes))
-        return Output(kept, dropped, facts)
+        return Output(captioned, dropped, facts)
 
     def _described(self, rows: pa.Table, work: Work) -> Iterator["_Written"]:
         """True captions of the rows' scenes that say something else than the rows' own."""
         ids, scenes = rows["id"].to_pylist(), rows[_SCENE_OF[self.image]].to_pylist()
         own = rows["caption"].to_pylist() if "caption" in rows.column_names else [None] * len(rows)
-        for done, (row, cell, said) in enumerate(zip(ids, scenes, own, strict=True), start=1):
+        for done, (row, cell, known) in enumerate(zip(ids, scenes, own, strict=True), start=1):
             if cell is None:
                 yield _Written(row, WORLD, reason=NO_IMAGE)
             else:
                 scene = Scene.from_json(cell, where=f"step {work.step}, row '{row}'")
-                found = _other(scene, said, work, row)
-                yield _Written(row, WORLD, found, work.number(row), "" if found is not None else NOTHING_ELSE)
+                caption = _other(scene, known, work, row)
+                yield _Written(
+                    row, WORLD, caption, work.number(row), "" if caption is not None else NOTHING_ELSE
+                )
             work.progress(_STAGE, done, len(rows))
 
     def _of_images(self, rows: pa.Table, work: Work) -> list["_Written"]:
@@ -145,9 +147,9 @@ class WriteCaptions(BuiltStep):
             if cell is not None:
                 first.setdefault(cell, row)
         writing = self._asked if self.by.startswith(ENDPOINT) else self._local
-        found = dict(zip(first, writing(first, work), strict=True))
+        caption_of = dict(zip(first, writing(first, work), strict=True))
         return [
-            _Written(row, self.by, reason=NO_IMAGE) if cell is None else found[cell]
+            _Written(row, self.by, reason=NO_IMAGE) if cell is None else caption_of[cell]
             for row, cell in zip(ids, cells, strict=True)
         ]
 
@@ -168,8 +170,8 @@ class WriteCaptions(BuiltStep):
             for cell, seed in zip(first, seeds, strict=True)
         ]
         answers = chat_answers(self.by, settings, requests, work, stage=_STAGE)
-        for (said, refused), row, seed in zip(answers, first.values(), seeds, strict=True):
-            yield self._written(row, self.by, said, seed, refused=refused)
+        for (answer, refused), row, seed in zip(answers, first.values(), seeds, strict=True):
+            yield self._written(row, self.by, answer, seed, refused=refused)
 
     def _local(self, first: Mapping[str, str], work: Work) -> Iterator["_Written"]:
         """The captions of a local model, batch by batch; finished batches are kept."""
@@ -191,13 +193,13 @@ class WriteCaptions(BuiltStep):
             for at, (cell, row) in enumerate(first.items())
         ]
         texts = maker.texts(requests, work, stage=_STAGE, size=self.batch)
-        for request, said in zip(requests, texts, strict=True):
-            yield self._written(request.row, by, said, request.seed)
+        for request, answer in zip(requests, texts, strict=True):
+            yield self._written(request.row, by, answer, request.seed)
 
     def _written(
-        self, row: str, by: str, said: str, seed: int | None, *, refused: bool = False
+        self, row: str, by: str, answer: str, seed: int | None, *, refused: bool = False
     ) -> "_Written":
-        caption = one_line(said)
+        caption = one_line(answer)
         reason = REFUSED if refused else "" if caption else EMPTY
         return _Written(row, by, None if reason else caption, seed, reason)
 
@@ -220,16 +222,16 @@ def one_line(answer: str) -> str:
     'A dog on grass.'
     """
     lines = [" ".join(line.split()) for line in answer.splitlines()]
-    found = next((line for line in lines if line), "")
+    line_text = next((line for line in lines if line), "")
     for mark in ('"', "'", "`"):
-        if len(found) > 1 and found[0] == found[-1] == mark and mark not in found[1:-1]:
-            found = found[1:-1].strip()
-    return found
+        if len(line_text) > 1 and line_text[0] == line_text[-1] == mark and mark not in line_text[1:-1]:
+            line_text = line_text[1:-1].strip()
+    return line_text
 
 
-def _other(scene: Scene, said: str | None, work: Work, row: str) -> str | None:
+def _other(scene: Scene, known_caption: str | None, work: Work, row: str) -> str | None:
     """A caption that is true of the scene and not the one that was said; None where there is none."""
-    rng, known = work.rng(row), None if said is None else understood(said)
+    rng, known = work.rng(row), None if known_caption is None else understood(known_caption)
     for _ in range(_TRIES):
         meaning = describe(scene, rng)
         if meaning != known:

@@ -115,15 +115,15 @@ class Choose(RowFilter):
         if self.scorer is not None:
             return self._fit(rows, self.scorer, work), why, {}
         if self.column is not None:
-            found = numbers_of(rows, self.column, where=f"step {work.step}")
-            why[np.isnan(found)] = UNJUDGED
-            return found, why, {}
+            scores = numbers_of(rows, self.column, where=f"step {work.step}")
+            why[np.isnan(scores)] = UNJUDGED
+            return scores, why, {}
         if self.people is None and not self.simulate:
             return np.zeros(len(rows)), why, {}
         voted = None if self.people is None else read_choices(Path(self.people), ids, of)
         if voted is not None:
-            votes, asked = voted
-            why[~asked] = UNJUDGED
+            votes, judged = voted
+            why[~judged] = UNJUDGED
             return votes, why, {}
         answers = self.answers(ids, truth, work)
         why[~answers.asked] = UNJUDGED
@@ -136,15 +136,15 @@ class Choose(RowFilter):
         names = [name for name in (self.image, self.caption, self.against) if name]
         cells, *texts = texts_and_cells(rows, names, where=f"step {work.step}")
         scorer = work.scorer(name, settings_by_scorer([name], self.set)[name])
-        found = pair_scores(scorer, cells * len(texts), [text for each in texts for text in each], work)
-        own, *other = found.reshape(len(texts), len(rows))
+        scores = pair_scores(scorer, cells * len(texts), [text for column in texts for text in column], work)
+        own, *other = scores.reshape(len(texts), len(rows))
         return own - other[0] if other else own
 
     def _named(self, rows: pa.Table, keep: NDArray[np.bool_], of: list[str]) -> pa.Table:
-        kept = rows.filter(pa.array(keep))
+        chosen = rows.filter(pa.array(keep))
         if "of" not in rows.column_names:
-            return kept
-        named = with_column(kept, "id", pa.array([of[at] for at in np.flatnonzero(keep)], pa.string()))
+            return chosen
+        named = with_column(chosen, "id", pa.array([of[at] for at in np.flatnonzero(keep)], pa.string()))
         return named.drop_columns(["of"])
 
 
@@ -156,18 +156,18 @@ def _best(group: NDArray[np.int64], scores: NDArray[np.float64], n: int) -> NDAr
     """
     there = np.flatnonzero(~np.isnan(scores))
     order = there[np.lexsort((there, -scores[there], group[there]))]
-    found = np.full(n, -1, dtype=np.int64)
-    found[group[order][::-1]] = order[::-1]
-    return found
+    best = np.full(n, -1, dtype=np.int64)
+    best[group[order][::-1]] = order[::-1]
+    return best
 
 
 def _places(group: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place of each row in its group, from 0."""
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], group[order])
-    found = np.empty(len(group), dtype=np.int64)
-    found[order] = np.arange(len(group)) - starts
-    return found
+    places = np.empty(len(group), dtype=np.int64)
+    places[order] = np.arange(len(group)) - starts
+    return places
 
 
 def _dropped(rows: pa.Table, gone: NDArray[np.bool_], reasons: NDArray[np.object_]) -> pa.Table:

@@ -37,7 +37,11 @@ def bands_of(threshold: float) -> tuple[int, int]:
     ((21, 6), (42, 3))
     """
     width = next(
-        (each for each in range(16, 1, -1) if 1 - (1 - threshold**each) ** (_VALUES // each) >= _RECALL),
+        (
+            values
+            for values in range(16, 1, -1)
+            if 1 - (1 - threshold**values) ** (_VALUES // values) >= _RECALL
+        ),
         1,
     )
     return _VALUES // width, width
@@ -125,18 +129,18 @@ def shingle_hashes(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np
         return np.zeros(0, dtype=np.uint64), offsets
     # A code point has 21 bits: three of them fill a word, and the fourth is mixed in.
     n = len(codes) - _LETTERS + 1
-    found = codes[:n] | (codes[1 : n + 1] << np.uint64(21)) | (codes[2 : n + 2] << np.uint64(42))
-    found ^= codes[3 : n + 3] * np.uint64(0x9E3779B97F4A7C15)
+    hashes = codes[:n] | (codes[1 : n + 1] << np.uint64(21)) | (codes[2 : n + 2] << np.uint64(42))
+    hashes ^= codes[3 : n + 3] * np.uint64(0x9E3779B97F4A7C15)
     # The end of SplitMix64, which spreads every bit over all others.
-    found ^= found >> np.uint64(30)
-    found *= np.uint64(0xBF58476D1CE4E5B9)
-    found ^= found >> np.uint64(27)
-    found *= np.uint64(0x94D049BB133111EB)
-    found ^= found >> np.uint64(31)
+    hashes ^= hashes >> np.uint64(30)
+    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(0x94D049BB133111EB)
+    hashes ^= hashes >> np.uint64(31)
     inside = np.ones(n, dtype=bool)
     for back in range(1, _LETTERS):
         inside[np.cumsum(lengths)[:-1] - back] = False
-    return found[inside], offsets
+    return hashes[inside], offsets
 
 
 def first_of_alike(n: int, pairs: Int[ndarray, "pairs 2"]) -> Int[ndarray, "n"]:
@@ -157,7 +161,7 @@ def first_of_alike(n: int, pairs: Int[ndarray, "pairs 2"]) -> Int[ndarray, "n"]:
 def _candidates(values: NDArray[np.uint32], n_bands: int, width: int) -> NDArray[np.int64]:
     """The pairs of rows that have the same values in some band, in the order of the later row."""
     n = len(values)
-    found: list[NDArray[np.int64]] = []
+    candidates: list[NDArray[np.int64]] = []
     for band in range(n_bands):
         own = np.ascontiguousarray(values[:, band * width : (band + 1) * width])
         key = own.view(np.dtype((np.void, own.dtype.itemsize * width))).reshape(-1)
@@ -169,12 +173,12 @@ def _candidates(values: NDArray[np.uint32], n_bands: int, width: int) -> NDArray
             at = np.flatnonzero(there)
             if not len(at):
                 break
-            found.append(np.stack([order[at], order[at + apart]], axis=1))
+            candidates.append(np.stack([order[at], order[at + apart]], axis=1))
             there[: n - apart] &= same[apart:]
             there[n - apart :] = False
-    if not found:
+    if not candidates:
         return np.zeros((0, 2), dtype=np.int64)
-    pairs = np.concatenate(found)
+    pairs = np.concatenate(candidates)
     number = np.unique(pairs[:, 1] * n + pairs[:, 0])
     return np.stack([number % n, number // n], axis=1)
 
@@ -195,13 +199,13 @@ def _jaccard(
     table.sum_duplicates()
     table.data[:] = 1
     sizes = np.diff(table.indptr)
-    found = np.zeros(len(pairs))
+    similarity = np.zeros(len(pairs))
     for start in range(0, len(pairs), _BLOCK):
         one, other = pairs[start : start + _BLOCK].T
         both = np.asarray(table[one].multiply(table[other]).sum(axis=1)).reshape(-1)
-        found[start : start + _BLOCK] = both / (sizes[one] + sizes[other] - both)
+        similarity[start : start + _BLOCK] = both / (sizes[one] + sizes[other] - both)
         progress("comparing captions", min(start + _BLOCK, len(pairs)), len(pairs))
-    return found
+    return similarity
 
 
 #: Reasons for which rows are dropped.
@@ -234,7 +238,7 @@ class Dedup(BuiltStep):
 
     @property
     def reads(self) -> Sequence[str]:
-        return (*self.fields, *(each for each in (self.within, self.best) if each))
+        return (*self.fields, *(column for column in (self.within, self.best) if column))
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """The rows without duplicates; dropped ones name in `same_as` the row that stays in their place.
@@ -269,9 +273,9 @@ class Dedup(BuiltStep):
             alike[left] = left[first_of_alike(len(left), pairs)]
             facts["near"] = _groups(alike, rows["id"])
             stands = alike[stands]
-        kept = stands == np.arange(n)
-        same_as = rows["id"].take(pa.array(stands[~kept]))
-        first, dropped = split_rows(rows, kept, np.where(exact, EXACT, NEAR).tolist())
+        stays = stands == np.arange(n)
+        same_as = rows["id"].take(pa.array(stands[~stays]))
+        first, dropped = split_rows(rows, stays, np.where(exact, EXACT, NEAR).tolist())
         return Output(first, dropped.append_column("same_as", same_as), facts)
 
     def _preferred(self, rows: pa.Table) -> NDArray[np.int64]:
@@ -281,8 +285,8 @@ class Dedup(BuiltStep):
         numbers = -numbers_of(rows, self.best, where=self.name)
         table = pa.table({"number": np.where(np.isnan(numbers), np.inf, numbers), "id": rows["id"]})
         by = [("number", "ascending"), ("id", "ascending")]
-        found: NDArray[np.int64] = pc.sort_indices(table, sort_keys=by).to_numpy().astype(np.int64)
-        return found
+        order: NDArray[np.int64] = pc.sort_indices(table, sort_keys=by).to_numpy().astype(np.int64)
+        return order
 
 
 @dataclass(frozen=True)
@@ -328,13 +332,13 @@ class Clean(BuiltStep):
         for column in self.fields if self.questions or self.full_stop else ():
             if column.startswith("negative"):
                 ends = pc.utf8_rtrim_whitespace(rows[column])
-                asked = pc.fill_null(pc.ends_with(ends, "?"), False).to_numpy(zero_copy_only=False)
+                questions = pc.fill_null(pc.ends_with(ends, "?"), False).to_numpy(zero_copy_only=False)
                 if self.questions:
-                    drop(asked, QUESTION)
+                    drop(questions, QUESTION)
                 if self.full_stop:
                     stops = pc.fill_null(pc.match_substring_regex(ends, r"[.!?][\"')]*$"), False)
                     drop(~stops.to_numpy(zero_copy_only=False), NO_STOP)
-        columns = [_plain(rows, (each,)) for each in self.fields]
+        columns = [_plain(rows, (column_name,)) for column_name in self.fields]
         stems = _stems(rows) if self.compare_images else []
         facts: dict[str, Any] = {"sets": {}}
         for name in self.against:
@@ -342,8 +346,8 @@ class Clean(BuiltStep):
             facts["sets"][name] = self._shared(columns, stems, texts, images, drop, work)
         if self.split is not None:
             self._splits(rows, columns, stems, drop)
-        kept, dropped = split_rows(rows, reasons == "", reasons.tolist())
-        return Output(kept, dropped, facts)
+        clean, dropped = split_rows(rows, reasons == "", reasons.tolist())
+        return Output(clean, dropped, facts)
 
     def _other(self, name: str, work: Work) -> tuple[list[str], list[str]]:
         path = Path(name)
@@ -351,9 +355,9 @@ class Clean(BuiltStep):
             return [normal(text) for text in read_texts(path)], list(read_image_names(path))
         if path.suffix and not path.exists():
             raise DataError("no such file", where=name, hint="a table, a file of captions, or a benchmark")
-        found = work.benchmark(name, None, None)
-        texts = [normal(each.text) for each in found.captions if each.text is not None]
-        return texts, [image.id for image in found.images]
+        benchmark = work.benchmark(name, None, None)
+        texts = [normal(caption.text) for caption in benchmark.captions if caption.text is not None]
+        return texts, [image.id for image in benchmark.images]
 
     def _shared(
         self,
@@ -422,21 +426,21 @@ def _plain(rows: pa.Table, columns: Sequence[str]) -> list[str]:
 
 def _stems(rows: pa.Table) -> list[list[str | None]]:
     """Of each column of images the names by which they are compared."""
-    found = []
+    stems = []
     for column in IMAGE_ROLES:
         if column in rows.column_names:
             cells = rows[column].to_pylist()
             stem = {cell: image_stem(cell) for cell in dict.fromkeys(cells) if cell is not None}
-            found.append([None if cell is None else stem[cell] for cell in cells])
-    return found
+            stems.append([None if cell is None else stem[cell] for cell in cells])
+    return stems
 
 
 def _coded(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
     """A number for each value of a column."""
     coded = pc.dictionary_encode(column, null_encoding="encode")
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    found: NDArray[np.int64] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    codes: NDArray[np.int64] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
 
 
 def _groups(stands: NDArray[np.int64], ids: pa.ChunkedArray) -> dict[str, Any]:

@@ -112,10 +112,10 @@ class RowFilter(BuiltStep):
         Raises `DataError` where the table cannot be used, and for simulated people where rows are not drawn.
         """
         if self.people is not None:
-            found, stray = read_answers(Path(self.people), ids)
+            from_table, stray = read_answers(Path(self.people), ids)
             if stray:
                 work.note(f"{self.people}: {stray:,} answers are about rows that are not here")
-            return found
+            return from_table
         if truth is None:
             raise DataError(
                 "simulated people need drawn rows, whose truth is known",
@@ -123,8 +123,8 @@ class RowFilter(BuiltStep):
                 hint="give a table of answers with --people",
             )
         crowd = [Annotator(f"person {at + 1}", self.accuracy, self.bias) for at in range(self.simulate)]
-        said = annotate(truth, crowd, work.rng("people")).said
-        return Answers(tuple(each.name for each in crowd), said, ~said)
+        votes = annotate(truth, crowd, work.rng("people")).said
+        return Answers(tuple(person.name for person in crowd), votes, ~votes)
 
     def people_facts(
         self, ids: Sequence[str], answers: Answers, truth: NDArray[np.bool_] | None, work: Work
@@ -133,7 +133,7 @@ class RowFilter(BuiltStep):
 
         Of drawn rows also the true noise, and whether the interval of the estimate holds it.
         """
-        kept = answers.accepted(self.rule)
+        accepted = answers.accepted(self.rule)
         noise = label_noise(answers, self.rule, work.rng("label noise"))
         if noise is None:
             work.note("fewer than three people answered: their errors cannot be told from their answers")
@@ -146,7 +146,7 @@ class RowFilter(BuiltStep):
             "fleiss_kappa": None if np.isnan(kappa) else kappa,
             "estimated": None if noise is None else noise.to_json(),
         }
-        sample = self._sample(ids, kept.astype(np.float64), truth, work)
+        sample = self._sample(ids, accepted.astype(np.float64), truth, work)
         if sample is not None:
             inside = sample.scores > 0
             facts["verified"] = {
@@ -154,8 +154,8 @@ class RowFilter(BuiltStep):
                 "label_noise": share(~sample.right, inside, sample.weight).to_json(),
                 "recall": share(inside, sample.right, sample.weight).to_json(),
             }
-        if truth is not None and kept.any() and noise is not None:
-            wrong = float((~truth[kept]).mean())
+        if truth is not None and accepted.any() and noise is not None:
+            wrong = float((~truth[accepted]).mean())
             covered = bool(noise.share.low <= wrong <= noise.share.high)
             facts["true"] = {"label_noise": wrong, "covered": covered}
         return facts
@@ -180,7 +180,7 @@ class RowFilter(BuiltStep):
             return scores >= self.threshold, None
         # Without a threshold all rows stay; the curves say what one would do.
         given = None if self.target_precision is not None else self.threshold
-        found = calibrate(
+        calibration = calibrate(
             sample,
             work.rng("halves"),
             threshold=-np.inf if given is None and self.target_precision is None else given,
@@ -188,13 +188,14 @@ class RowFilter(BuiltStep):
             confidence=self.confidence,
             prices=Prices(self.making, self.verifying),
         )
-        if found.threshold is None:
+        if calibration.threshold is None:
             work.note(
                 f"no threshold reaches a precision of {self.target_precision:g} with "
-                f"{100 * self.confidence:g} % confidence on {found.chosen_on:,} verified rows: none is kept"
+                f"{100 * self.confidence:g} % confidence on {calibration.chosen_on:,} verified rows: "
+                "none is kept"
             )
-            return np.zeros(len(scores), dtype=bool), found
-        return scores >= found.threshold, found
+            return np.zeros(len(scores), dtype=bool), calibration
+        return scores >= calibration.threshold, calibration
 
     def _sample(
         self,
@@ -218,7 +219,7 @@ class RowFilter(BuiltStep):
         return Verified(scores[drawn], truth[drawn]) if len(drawn) else None
 
 
-def truth_facts(truth: NDArray[np.bool_] | None, kept: NDArray[np.bool_]) -> dict[str, Any]:
+def truth_facts(truth: NDArray[np.bool_] | None, mask: NDArray[np.bool_]) -> dict[str, Any]:
     """What a filter really did to drawn rows: shares right before and after, and of the right ones kept.
 
     >>> truth_facts(np.array([True, False, True, False]), np.array([True, True, False, False]))
@@ -229,23 +230,23 @@ def truth_facts(truth: NDArray[np.bool_] | None, kept: NDArray[np.bool_]) -> dic
     return {
         "truth": {
             "right_before": float(truth.mean()),
-            "precision": float(truth[kept].mean()) if kept.any() else None,
-            "recall": float(kept[truth].mean()) if truth.any() else None,
-            "kept": float(kept.mean()),
+            "precision": float(truth[mask].mean()) if mask.any() else None,
+            "recall": float(mask[truth].mean()) if truth.any() else None,
+            "kept": float(mask.mean()),
         }
     }
 
 
 def texts_and_cells(rows: pa.Table, names: Sequence[str], *, where: object) -> list[list[str]]:
     """Columns of texts or of names of images without empty cells; raises `DataError` naming a row."""
-    found = []
+    columns = []
     for name in names:
         cells = rows[name].to_pylist()
         at = next((row for row, cell in enumerate(cells) if not cell), None)
         if at is not None:
             raise DataError(f"a row without {name}", where=f"{where}, row '{rows['id'][at].as_py()}'")
-        found.append(cells)
-    return found
+        columns.append(cells)
+    return columns
 
 
 #: Why a row goes.
@@ -301,23 +302,23 @@ class FilterAmbiguous(RowFilter):
             )
         scores = self._scores(rows, work)
         held, known = self.calibrated(rows["id"].to_pylist(), scores, truth, work)
-        kept, dropped = split_rows(rows, held & ~np.isnan(scores), LOW)
+        passed, dropped = split_rows(rows, held & ~np.isnan(scores), LOW)
         facts: dict[str, Any] = {"by": list(self.scorers) or self.column, "rows": len(rows)}
         facts |= {} if known is None else {"calibration": known.to_json()}
-        return Output(kept, dropped, {**facts, **truth_facts(truth, held)})
+        return Output(passed, dropped, {**facts, **truth_facts(truth, held)})
 
     def _by_people(self, rows: pa.Table, truth: NDArray[np.bool_] | None, work: Work) -> Output:
         ids = rows["id"].to_pylist()
         answers = self.answers(ids, truth, work)
-        kept = answers.accepted(self.rule)
+        accepted = answers.accepted(self.rule)
         why = np.where(answers.asked, AMBIGUOUS, UNJUDGED).tolist()
         facts = {
             "by": "people" if self.people is not None else "simulated people",
             "rows": len(rows),
             **self.people_facts(ids, answers, truth, work),
-            **truth_facts(truth, kept),
+            **truth_facts(truth, accepted),
         }
-        return Output(*split_rows(rows, kept, why), facts)
+        return Output(*split_rows(rows, accepted, why), facts)
 
     def _scores(self, rows: pa.Table, work: Work) -> NDArray[np.float64]:
         if self.column is not None:
@@ -330,8 +331,8 @@ class FilterAmbiguous(RowFilter):
             scorer = work.scorer(name, settings)
             cells = [*image, *image, *rest[0], *rest[0]] if both else [*image, *image]
             texts = [*own, *other, *other, *own] if both else [*own, *other]
-            found = pair_scores(scorer, cells, texts, work).reshape(-1, 2, len(rows))
-            margins.append((found[:, 0] - found[:, 1]).min(axis=0))
+            pairs = pair_scores(scorer, cells, texts, work).reshape(-1, 2, len(rows))
+            margins.append((pairs[:, 0] - pairs[:, 1]).min(axis=0))
         if len(margins) == 1 or not len(rows):
             return margins[0]
-        return np.mean([rankdata(each) / len(rows) for each in margins], axis=0)
+        return np.mean([rankdata(margin) / len(rows) for margin in margins], axis=0)

@@ -64,9 +64,9 @@ def uniform(
     texts = texts.cast(pa.string())
     counts = dict.fromkeys(_CHANGES, 0)
 
-    def changed(kind: str, made: pa.ChunkedArray) -> pa.ChunkedArray:
-        counts[kind] += pc.sum(pc.not_equal(made, texts)).as_py() or 0
-        return made
+    def changed(kind: str, edited: pa.ChunkedArray) -> pa.ChunkedArray:
+        counts[kind] += pc.sum(pc.not_equal(edited, texts)).as_py() or 0
+        return edited
 
     texts = changed("spaces", _edited(texts, _SPACES))
     texts = changed("quotes", _edited(texts, _QUOTES))
@@ -109,18 +109,18 @@ def _spelt(texts: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
 def _edited(texts: pa.ChunkedArray, rules: Sequence[tuple[str, str]]) -> pa.ChunkedArray:
     """The texts after every rule (a pattern and what it becomes); texts that none fits stay."""
     some = pc.fill_null(pc.match_substring_regex(texts, "|".join(pattern for pattern, _ in rules)), False)
-    made = texts.filter(some)
+    edited = texts.filter(some)
     for pattern, new in rules:
-        made = pc.replace_substring_regex(made, pattern, new)
-    return _where(texts, some, made)
+        edited = pc.replace_substring_regex(edited, pattern, new)
+    return _where(texts, some, edited)
 
 
 def _where(texts: pa.ChunkedArray, mask: pa.ChunkedArray, new: pa.ChunkedArray) -> pa.ChunkedArray:
     """The texts with those where the mask is true replaced, in order."""
     if not len(new):
         return texts
-    made = pc.replace_with_mask(texts.combine_chunks(), mask.combine_chunks(), new.combine_chunks())
-    return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
+    replaced = pc.replace_with_mask(texts.combine_chunks(), mask.combine_chunks(), new.combine_chunks())
+    return replaced if isinstance(replaced, pa.ChunkedArray) else pa.chunked_array([replaced])
 
 
 #: British words whose American spelling has other meanings too.
@@ -151,8 +151,8 @@ class Format(BuiltStep):
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """All rows; raises `DataError` where they have none of the columns, or one that is no text."""
-        found = [column for column in self.columns if column in rows.column_names]
-        if not found:
+        columns = [column for column in self.columns if column in rows.column_names]
+        if not columns:
             raise DataError(
                 "no column to format",
                 where=f"step {work.step}",
@@ -160,7 +160,7 @@ class Format(BuiltStep):
                 allowed=self.columns,
             )
         facts: dict[str, dict[str, int]] = {}
-        for column in found:
+        for column in columns:
             before = rows[column]
             if not (pa.types.is_string(before.type) or pa.types.is_large_string(before.type)):
                 raise DataError("captions are no text", where=f"column '{column}'", given=str(before.type))

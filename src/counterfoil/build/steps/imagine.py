@@ -136,38 +136,38 @@ class Imagine(BuiltStep):
             )
         ids, texts = rows["id"].to_pylist(), rows[self.column].to_pylist()
         sources = [None] * len(rows) if self.source is None else self._sources(rows, work)
-        asked = [
+        requests = [
             WantedImage(row, number, text or "", work.number("image", row, number), source)
             for row, text, source in zip(ids, texts, sources, strict=True)
             for number in range(self.k)
         ]
-        made = [self._nothing() if not each.text.strip() else None for each in asked]
-        wanted = [each for each, found in zip(asked, made, strict=True) if found is None]
+        without_caption = [self._nothing() if not request.text.strip() else None for request in requests]
+        wanted = [request for request, blank in zip(requests, without_caption, strict=True) if blank is None]
         painter = self._pipeline(work) if self.by.startswith(PIPELINE) else None
         coming = iter(self._made(wanted, rows, work, painter))
-        images = [next(coming) if found is None else found for found in made]
+        images = [next(coming) if blank is None else blank for blank in without_caption]
         if self.unsafe == "drop":
             images = [
-                replace(each, cell=None, reason=UNSAFE) if each.facts.get("unsafe") else each
-                for each in images
+                replace(request, cell=None, reason=UNSAFE) if request.facts.get("unsafe") else request
+                for request in images
             ]
-        table = self._candidates(rows, asked, images)
-        kept, dropped = split_rows(
+        table = self._candidates(rows, requests, images)
+        imagined, dropped = split_rows(
             table, [image.cell is not None for image in images], [image.reason for image in images]
         )
-        return Output(kept, dropped, self._facts(kept, painter))
+        return Output(imagined, dropped, self._facts(imagined, painter))
 
     def _made(
-        self, asked: Sequence[WantedImage], rows: pa.Table, work: Work, painter: ImagePipeline | None
+        self, requests: Sequence[WantedImage], rows: pa.Table, work: Work, painter: ImagePipeline | None
     ) -> Sequence[MadeImage]:
         if self.by == WORLD:
-            return self._drawn(asked, rows, work)
-        if not asked:
+            return self._drawn(requests, rows, work)
+        if not requests:
             return []
         if self._asks:
-            return self._endpoint(work).images(asked)
+            return self._endpoint(work).images(requests)
         assert painter is not None
-        return painter.images(asked, work)
+        return painter.images(requests, work)
 
     @property
     def _asks(self) -> bool:
@@ -181,8 +181,10 @@ class Imagine(BuiltStep):
         pace = {"concurrency": str(self.concurrency), "rpm": str(self.rpm), "retries": str(self.retries)}
         chat = work.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", pace).endpoint
         edits = self.source is not None
-        asked = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price, edits)
-        return chat.turned_into(lambda settings, key: ImageEndpoint(settings, asked, work, key=key))
+        request_settings = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price, edits)
+        return chat.turned_into(
+            lambda settings, key: ImageEndpoint(settings, request_settings, work, key=key)
+        )
 
     def _pipeline(self, work: Work) -> ImagePipeline:
         named = {
@@ -218,20 +220,20 @@ class Imagine(BuiltStep):
         return cells
 
     def _candidates(
-        self, rows: pa.Table, asked: Sequence[WantedImage], images: Sequence[MadeImage]
+        self, rows: pa.Table, requests: Sequence[WantedImage], images: Sequence[MadeImage]
     ) -> pa.Table:
         """The rows, k times where there are several candidates, with the columns that are made."""
         target = _IMAGE_OF[self.column]
         if self.k > 1:
             rows = rows.take(pa.array(np.repeat(np.arange(len(rows)), self.k)))
-            names = [f"{each.row}#{each.number}" for each in asked]
+            names = [f"{request.row}#{request.number}" for request in requests]
             rows = with_column(rows, "id", pa.array(names, pa.string()))
-            rows = with_column(rows, "of", pa.array([each.row for each in asked], pa.string()))
+            rows = with_column(rows, "of", pa.array([request.row for request in requests], pa.string()))
         columns = {
             target: pa.array([image.cell for image in images], pa.string()),
             f"{target}_by": pa.array([image.by for image in images], pa.string()),
-            f"{target}_from": pa.array([each.row for each in asked], pa.string()),
-            f"{target}_seed": pa.array([each.seed for each in asked], pa.int64()),
+            f"{target}_from": pa.array([request.row for request in requests], pa.string()),
+            f"{target}_seed": pa.array([request.seed for request in requests], pa.int64()),
         }
         if self.by == WORLD:
             scene = _SCENE_OF[target]
@@ -244,24 +246,28 @@ class Imagine(BuiltStep):
             rows = with_column(rows, name, values)
         return rows
 
-    def _drawn(self, asked: Sequence[WantedImage], rows: pa.Table, work: Work) -> list[MadeImage]:
+    def _drawn(self, requests: Sequence[WantedImage], rows: pa.Table, work: Work) -> list[MadeImage]:
         """The pictures of the world's generator, with their scenes."""
-        found = [self._scene(each, context) for each, context in self._contexts(asked, rows, work)]
-        if asked and all(isinstance(each, MadeImage) and each.reason == NOT_READ for each in found):
+        drawings = [
+            self._scene(drawing, context) for drawing, context in self._contexts(requests, rows, work)
+        ]
+        if requests and all(
+            isinstance(drawing, MadeImage) and drawing.reason == NOT_READ for drawing in drawings
+        ):
             raise DataError(
                 "the world can read none of the captions",
                 where=f"step {work.step}",
-                given=asked[0].text,
+                given=requests[0].text,
                 hint="it draws captions of its own kind; for others name a pipeline or an endpoint in 'by'",
             )
-        scenes = [each for each in found if isinstance(each, Scene)]
+        scenes = [drawing for drawing in drawings if isinstance(drawing, Scene)]
         pictures = iter(self._pictures(scenes, work))
         target = _IMAGE_OF[self.column]
         return [
-            each
-            if isinstance(each, MadeImage)
-            else MadeImage(next(pictures), self._by, facts={_SCENE_OF[target]: each.to_json()})
-            for each in found
+            drawing
+            if isinstance(drawing, MadeImage)
+            else MadeImage(next(pictures), self._by, facts={_SCENE_OF[target]: drawing.to_json()})
+            for drawing in drawings
         ]
 
     @property
@@ -270,7 +276,7 @@ class Imagine(BuiltStep):
         return " ".join([WORLD, self.style, *([f"failure {self.failure:g}"] if self.failure else [])])
 
     def _contexts(
-        self, asked: Sequence[WantedImage], rows: pa.Table, work: Work
+        self, requests: Sequence[WantedImage], rows: pa.Table, work: Work
     ) -> Iterator[tuple[WantedImage, "_Context"]]:
         """The requests with what is known of their rows."""
         negative = self.column == "negative_caption"
@@ -280,17 +286,17 @@ class Imagine(BuiltStep):
             for name in names
             if negative and name in rows.column_names
         }
-        for each in asked:
-            said, scene, subset = (given.get(name, {}).get(each.row) for name in names)
-            where = f"step {work.step}, row '{each.row}'"
-            original = each.source or scene
+        for request in requests:
+            caption, scene, subset = (given.get(name, {}).get(request.row) for name in names)
+            where = f"step {work.step}, row '{request.row}'"
+            original = request.source or scene
             yield (
-                each,
+                request,
                 _Context(
-                    None if said is None else understood(said),
+                    None if caption is None else understood(caption),
                     None if original is None else Scene.from_json(original, where=where),
                     subset or "",
-                    work.rng("image", each.row, each.number),
+                    work.rng("image", request.row, request.number),
                 ),
             )
 
@@ -299,16 +305,16 @@ class Imagine(BuiltStep):
         meaning = understood(request.text)
         if meaning is None:
             return MadeImage(None, self._by, NOT_READ)
-        found = imagine_caption(
+        imagined = imagine_caption(
             meaning,
             context.rng,
-            unlike=context.said,
+            unlike=context.meaning,
             original=context.original,
             adapted=request.source is not None,
             failure=self.failure,
             subset=context.subset,
         )
-        return MadeImage(None, self._by, NOT_DRAWN) if found is None else found[0]
+        return MadeImage(None, self._by, NOT_DRAWN) if imagined is None else imagined[0]
 
     def _pictures(self, scenes: Sequence[Scene], work: Work) -> list[str]:
         """The cells of drawn pictures, in order."""
@@ -317,31 +323,31 @@ class Imagine(BuiltStep):
         def take(row: int, data: bytes) -> None:
             cells[row] = keep_image(work, data)
 
-        content = [each.to_json() for each in scenes]
+        content = [scene.to_json() for scene in scenes]
         painter = _Painter(self.size or _SIDE, self.style)
         keys = batch_keys(content, _BATCH)
         work.session.make(painter, content, keys, take, stage="drawing", size=_BATCH)
         return [cells[row] for row in range(len(scenes))]
 
-    def _facts(self, kept: pa.Table, painter: ImagePipeline | None) -> Mapping[str, Any]:
+    def _facts(self, imagined: pa.Table, painter: ImagePipeline | None) -> Mapping[str, Any]:
         """How many images were made and, of those of the world, how many are right."""
-        facts: dict[str, Any] = {"by": self.by, "column": self.column, "k": self.k, "images": len(kept)}
+        facts: dict[str, Any] = {"by": self.by, "column": self.column, "k": self.k, "images": len(imagined)}
         if self.by == WORLD:
-            scenes = kept[_SCENE_OF[_IMAGE_OF[self.column]]].to_pylist()
-            shown = [Scene.from_json(each) for each in scenes]
+            scenes = imagined[_SCENE_OF[_IMAGE_OF[self.column]]].to_pylist()
+            shown = [Scene.from_json(cell) for cell in scenes]
             right = [
                 matches(caption, scene)
-                for caption, scene in zip(kept[self.column].to_pylist(), shown, strict=True)
+                for caption, scene in zip(imagined[self.column].to_pylist(), shown, strict=True)
             ]
-            if self.column == "negative_caption" and "caption" in kept.column_names:
-                said = [understood(each) for each in kept["caption"].to_pylist()]
+            if self.column == "negative_caption" and "caption" in imagined.column_names:
+                captions = [understood(cell) for cell in imagined["caption"].to_pylist()]
                 right = [
                     fits and not (one is not None and matches(one, scene))
-                    for fits, one, scene in zip(right, said, shown, strict=True)
+                    for fits, one, scene in zip(right, captions, shown, strict=True)
                 ]
             facts["right"] = int(sum(right))
         else:
-            flags = kept[f"{_IMAGE_OF[self.column]}_unsafe"].to_pylist()
+            flags = imagined[f"{_IMAGE_OF[self.column]}_unsafe"].to_pylist()
             facts["unsafe"] = sum(flag is True for flag in flags)
             if painter is not None:
                 facts["pipeline"] = painter.identity
@@ -352,7 +358,7 @@ class Imagine(BuiltStep):
 class _Context:
     """What is known of the row of a request: what the picture must not fit, what it may be made from."""
 
-    said: Meaning | None
+    meaning: Meaning | None
     original: Scene | None
     subset: str
     rng: np.random.Generator
@@ -373,6 +379,6 @@ class _Painter:
     def make(self, batches: Sequence[Sequence[str]]) -> Iterator[list[bytes]]:
         """The pictures of each batch as PNG files."""
         for batch in batches:
-            scenes = [Scene.from_json(each) for each in batch]
+            scenes = [Scene.from_json(cell) for cell in batch]
             drawn = draw_many(scenes, self.side, style=self.style)
             yield [encode(PIL.Image.fromarray(pixels)) for pixels in drawn]

@@ -83,8 +83,10 @@ class Merge(BuiltStep):
         truth = np.array([verified.get(pair, np.nan) for pair in pairs])
         right, known = np.nan_to_num(gains) > 0, ~np.isnan(gains)
         yes = right.sum(axis=1)
-        kept = {"any": yes > 0, "majority": 2 * yes > known.sum(axis=1), "all": right.all(axis=1)}[self.rule]
-        kept = np.where(np.isnan(truth), kept, truth > 0)
+        accepted = {"any": yes > 0, "majority": 2 * yes > known.sum(axis=1), "all": right.all(axis=1)}[
+            self.rule
+        ]
+        accepted = np.where(np.isnan(truth), accepted, truth > 0)
         mean = np.nansum(gains, axis=1) / np.maximum(known.sum(axis=1), 1)
         names = list(sources)
         table = pa.table(
@@ -100,8 +102,12 @@ class Merge(BuiltStep):
             }
         )
         why = np.where(np.isnan(truth), OUTVOTED, WRONG).tolist()
-        facts = {"pairs": len(pairs), "right": int(kept.sum()), "sources": _statement(names, right, truth)}
-        return Output(*split_rows(table, kept, why), facts)
+        facts = {
+            "pairs": len(pairs),
+            "right": int(accepted.sum()),
+            "sources": _statement(names, right, truth),
+        }
+        return Output(*split_rows(table, accepted, why), facts)
 
     def _pairs(self, table: DataTable) -> dict[Pair, float]:
         """The gain of every pair of a table; of several rows of one pair the mean."""
@@ -118,8 +124,8 @@ class Merge(BuiltStep):
 
     def _gains(self, table: DataTable, column: str) -> NDArray[np.float64]:
         if column == "answer":
-            found = [gain_of(word) if word else np.nan for word in labels(table, column)]
-            odd = next((row for row, gain in enumerate(found) if gain is None), None)
+            gains = [gain_of(word) if word else np.nan for word in labels(table, column)]
+            odd = next((row for row, gain in enumerate(gains) if gain is None), None)
             if odd is not None:
                 raise DataError(
                     "an answer that cannot be read",
@@ -127,7 +133,7 @@ class Merge(BuiltStep):
                     given=table[column][odd],
                     allowed="100% YES, Partially YES, Mostly NO, 100% NO, yes, no",
                 )
-            return np.array(found, dtype=np.float64)
+            return np.array(gains, dtype=np.float64)
         if column == "right":
             return booleans(table, column).astype(np.float64)
         numbers = floats(table, column)
@@ -144,7 +150,7 @@ def _of_gallery(benchmark: Benchmark) -> dict[Pair, float]:
     """The right pairs of a gallery, of both directions."""
     images = [image.id for image in benchmark.images]
     captions = [caption.id for caption in benchmark.captions]
-    found: dict[Pair, float] = {}
+    gain_of_pair: dict[Pair, float] = {}
     sides: tuple[tuple[Direction, list[str], list[str]], ...] = (
         ("i2t", images, captions),
         ("t2i", captions, images),
@@ -152,8 +158,8 @@ def _of_gallery(benchmark: Benchmark) -> dict[Pair, float]:
     for way, asking, items in sides:
         for query, item in right_pairs(benchmark, way, asking, items).tolist():
             pair = asking[query], items[item]
-            found[pair if way == "i2t" else pair[::-1]] = 1.0
-    return found
+            gain_of_pair[pair if way == "i2t" else pair[::-1]] = 1.0
+    return gain_of_pair
 
 
 def _statement(names: list[str], right: NDArray[np.bool_], truth: NDArray[np.float64]) -> dict[str, Any]:

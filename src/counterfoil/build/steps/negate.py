@@ -135,9 +135,14 @@ class Negate(BuiltStep):
 
     @property
     def makes(self) -> Sequence[str]:
-        made = ("negative_caption", "negative_caption_by", "negative_caption_from", "negative_caption_seed")
+        columns = (
+            "negative_caption",
+            "negative_caption_by",
+            "negative_caption_from",
+            "negative_caption_seed",
+        )
         return (
-            *made,
+            *columns,
             "subset",
             "type",
             "change",
@@ -149,28 +154,28 @@ class Negate(BuiltStep):
         """A row per negative; raises `DataError` for a subset that is no category."""
         wanted = self._wanted(rows, work)
         if self.by == WORLD:
-            found, maker = list(self._edited(rows, wanted, work)), WORLD
+            negatives, maker = list(self._edited(rows, wanted, work)), WORLD
         elif self.by == RULES:
             parser = load_parser(self.parser)
-            found, maker = self._ruled(rows, wanted, parser, work), f"rules {parser.name}"
+            negatives, maker = self._ruled(rows, wanted, parser, work), f"rules {parser.name}"
         else:
-            found, maker = self._written(rows, wanted, work), self.by
+            negatives, maker = self._written(rows, wanted, work), self.by
         if self.per_caption == "one":
-            found = _first_of(found)
-        if single := sum(each.reason == NO_OPPOSITE for each in found):
+            negatives = _first_of(negatives)
+        if single := sum(row.reason == NO_OPPOSITE for row in negatives):
             work.note(
                 f"replacements left out since no caption has the opposite one: {single:,}; with balance=no "
                 "(--no-balance) they are made, and replacements have a direction"
             )
-        kept = [each for each in found if each.text is not None]
-        gone = [each for each in found if each.text is None]
-        made = self._table(rows, kept, maker)
+        written = [row for row in negatives if row.text is not None]
+        gone = [row for row in negatives if row.text is None]
+        output = self._table(rows, written, maker)
         dropped = self._named(rows, gone)
-        dropped = dropped.append_column(REASON, pa.array([each.reason for each in gone], pa.string()))
-        facts = {"by": maker, "categories": _counts(found)}
+        dropped = dropped.append_column(REASON, pa.array([row.reason for row in gone], pa.string()))
+        facts = {"by": maker, "categories": _counts(negatives)}
         if self.by not in (RULES, WORLD):
-            facts |= {"refusals": _refusals(found)}
-        return Output(made, dropped, facts)
+            facts |= {"refusals": _refusals(negatives)}
+        return Output(output, dropped, facts)
 
     def _wanted(self, rows: pa.Table, work: Work) -> list[tuple[int, str]]:
         """Rows with the categories that are tried, in order; of `one` all, in an order that is drawn."""
@@ -201,14 +206,14 @@ class Negate(BuiltStep):
         """Negatives by rules; in balance and of one category, rows without one are paired in their next."""
         if not self.balance or self.per_caption != "one":
             return list(self._by_rules(rows, wanted, parser, work))
-        found: list[NegativeRow] = []
+        negatives: list[NegativeRow] = []
         left: Sequence[int] = range(len(rows))
         for turn in range(len(self.categories)):
             part = [wanted[row * len(self.categories) + turn] for row in left]
-            made = list(self._by_rules(rows, part, parser, work))
-            found += made
-            left = [each.row for each in made if each.text is None]
-        return sorted(found, key=lambda each: each.row)
+            ruled = list(self._by_rules(rows, part, parser, work))
+            negatives += ruled
+            left = [outcome.row for outcome in ruled if outcome.text is None]
+        return sorted(negatives, key=lambda outcome: outcome.row)
 
     def _by_rules(
         self,
@@ -231,25 +236,25 @@ class Negate(BuiltStep):
             lexicon = lexicon or Lexicon(wordnet, Usage.of(parses.values()))
             paired: dict[tuple[int, str], Negative | str] = {}
             pairing = self.balance and draw is None
-            for category in {each for _, each in part if pairing and each.startswith("replace")}:
-                rows_ = [row for row, each in part if each == category and captions[row] in parses]
+            for category in {name for _, name in part if pairing and name.startswith("replace")}:
+                rows_ = [row for row, name in part if name == category and captions[row] in parses]
                 given = [parses[captions[row]] for row in rows_]
                 rng = work.rng("balance", category, *(ids[row] for row in rows_[:1]))
-                for row, made in zip(rows_, balanced(given, category, lexicon, rng), strict=True):
-                    paired[row, category] = made
+                for row, choice in zip(rows_, balanced(given, category, lexicon, rng), strict=True):
+                    paired[row, category] = choice
             for row, category in part:
                 parse = parses.get(captions[row])
                 if parse is None:
                     yield NegativeRow(row, category, reason=_NO_CAPTION)
                 else:
                     seed = work.number(ids[row], category, *more)
-                    found = paired.get((row, category))
-                    if found is None:
-                        found = negative(parse, category, np.random.default_rng(seed), lexicon)
-                    if isinstance(found, Negative):
-                        yield NegativeRow(row, category, found.text, found.change, seed=seed)
+                    outcome = paired.get((row, category))
+                    if outcome is None:
+                        outcome = negative(parse, category, np.random.default_rng(seed), lexicon)
+                    if isinstance(outcome, Negative):
+                        yield NegativeRow(row, category, outcome.text, outcome.change, seed=seed)
                     else:
-                        yield NegativeRow(row, category, reason=found)
+                        yield NegativeRow(row, category, reason=outcome)
                 done += 1
                 if done % 500 == 0 or done == total:
                     work.progress("negate", done, total)
@@ -280,45 +285,45 @@ class Negate(BuiltStep):
         wordnet = None if self.wordnet is None else WordNet.loaded(self.wordnet)
         lexicon = Lexicon(wordnet)
         prompts = PROMPTS if self.prompts is None else read_prompts(self.prompts)
-        asked = {
+        conversations = {
             (row, category): prompts.turns(captions[row], category)
             for row, category in wanted
             if (captions[row] or "").strip()
         }
         answering = self._chat if self.by.startswith("chat:") else self._local
-        names = [(ids[row], category) for row, category in asked]
-        answers = dict(zip(asked, answering(names, list(asked.values()), work), strict=True))
-        found = []
+        names = [(ids[row], category) for row, category in conversations]
+        answers = dict(zip(conversations, answering(names, list(conversations.values()), work), strict=True))
+        negatives = []
         for row, category in wanted:
             if (row, category) not in answers:
-                found.append(NegativeRow(row, category, reason=_NO_CAPTION))
+                negatives.append(NegativeRow(row, category, reason=_NO_CAPTION))
                 continue
-            (said, refused), seed = answers[row, category], work.number(ids[row], category)
-            answer = ReadAnswer(reason=REFUSED) if refused else read_answer(said)
+            (reply, refused), seed = answers[row, category], work.number(ids[row], category)
+            answer = ReadAnswer(reason=REFUSED) if refused else read_answer(reply)
             before = captions[row].strip()
             after = in_form_of(before, answer.caption)
             reason = answer.reason or rejection(before, after, category, lexicon)
             text = None if reason else after
-            found.append(NegativeRow(row, category, text, reason=reason, seed=seed, answer=said))
+            negatives.append(NegativeRow(row, category, text, reason=reason, seed=seed, answer=reply))
         if self.otherwise == "rules":
-            found = self._chosen(found, rows, lexicon, work)
-        return found
+            negatives = self._chosen(negatives, rows, lexicon, work)
+        return negatives
 
     def _chat(
-        self, names: Sequence[tuple[str, str]], asked: Sequence[tuple[str, ...]], work: Work
+        self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], work: Work
     ) -> list[tuple[str, bool]]:
         """The answers of an endpoint, and which are refusals; kept in the cache, else beside the build."""
         from counterfoil.scorers.chat.endpoint import ChatRequest
 
         requests = [
             ChatRequest(
-                turns[-1:],
+                messages[-1:],
                 self.max_tokens,
                 seed=work.number(*name) % 2**31 if self.temperature else None,
                 schema=SCHEMA if self.answers == "schema" else None,
-                before=turns[:-1],
+                before=messages[:-1],
             )
-            for name, turns in zip(names, asked, strict=True)
+            for name, messages in zip(names, conversations, strict=True)
         ]
         settings = {"temperature": str(self.temperature), "read": "text"}
         try:
@@ -331,39 +336,43 @@ class Negate(BuiltStep):
         return answers
 
     def _local(
-        self, names: Sequence[tuple[str, str]], asked: Sequence[tuple[str, ...]], work: Work
+        self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], work: Work
     ) -> list[tuple[str, bool]]:
         """The answers of a local model to the prompts of rows, batch by batch; finished batches are kept."""
         head = HEAD if self.answers == "schema" else ""
         maker = continuer(self.by.partition(":")[2], work.device, self.max_tokens, self.temperature, head)
         requests = [
-            TextRequest("/".join(name), turns, work.number("batch", at - at % self.batch))
-            for at, (name, turns) in enumerate(zip(names, asked, strict=True))
+            TextRequest("/".join(name), messages, work.number("batch", at - at % self.batch))
+            for at, (name, messages) in enumerate(zip(names, conversations, strict=True))
         ]
         texts = maker.texts(requests, work, stage="negate", size=self.batch)
-        return [(with_head(each) if head else each, False) for each in texts]
+        return [(with_head(text) if head else text, False) for text in texts]
 
     def _chosen(
-        self, found: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, work: Work
+        self, negatives: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, work: Work
     ) -> list[NegativeRow]:
         """The rows without a negative with that of some made by rules which the model finds likeliest."""
         from counterfoil.scorers.base import Options
         from counterfoil.scorers.text_models import load_lm
 
-        lacking = [(each.row, each.category) for each in found if each.reason not in ("", _NO_CAPTION)]
+        lacking = [
+            (candidate.row, candidate.category)
+            for candidate in negatives
+            if candidate.reason not in ("", _NO_CAPTION)
+        ]
         parser = load_parser(self.parser)
-        candidates: dict[tuple[int, str], dict[str, str]] = {each: {} for each in lacking}
+        candidates: dict[tuple[int, str], dict[str, str]] = {candidate: {} for candidate in lacking}
         for draw in range(_CANDIDATES):
-            for each in self._by_rules(rows, lacking, parser, work, draw):
-                if each.text is not None:
-                    candidates[each.row, each.category].setdefault(each.text, each.change)
-        texts = list(dict.fromkeys(text for each in candidates.values() for text in each))
+            for candidate in self._by_rules(rows, lacking, parser, work, draw):
+                if candidate.text is not None:
+                    candidates[candidate.row, candidate.category].setdefault(candidate.text, candidate.change)
+        texts = list(dict.fromkeys(text for candidate in candidates.values() for text in candidate))
         named = self.by.partition(":")[2]
         model = load_lm(named, Options(device=work.device, settings={"score": "mean"}))
         value = dict(zip(texts, model.values(texts), strict=True))
         by = f"rules {parser.name}, chosen by {self.by}"
         chosen = []
-        for row in found:
+        for row in negatives:
             options = candidates.get((row.row, row.category))
             if options:
                 best = max(options, key=lambda text: (value[text], text))
@@ -371,60 +380,64 @@ class Negate(BuiltStep):
             chosen.append(row)
         return chosen
 
-    def _named(self, rows: pa.Table, made: Sequence[NegativeRow]) -> pa.Table:
+    def _named(self, rows: pa.Table, negatives: Sequence[NegativeRow]) -> pa.Table:
         """The rows that negatives are made of, under their new names, with categories."""
         ids = rows["id"].to_pylist()
-        table = rows.take(pa.array([each.row for each in made], pa.int64()))
-        table = with_column(table, "id", pa.array([f"{ids[e.row]}/{e.category}" for e in made], pa.string()))
-        table = with_column(table, "subset", pa.array([each.category for each in made], pa.string()))
-        kinds = [each.category.partition("_")[0] for each in made]
+        table = rows.take(pa.array([outcome.row for outcome in negatives], pa.int64()))
+        table = with_column(
+            table, "id", pa.array([f"{ids[e.row]}/{e.category}" for e in negatives], pa.string())
+        )
+        table = with_column(
+            table, "subset", pa.array([outcome.category for outcome in negatives], pa.string())
+        )
+        kinds = [outcome.category.partition("_")[0] for outcome in negatives]
         table = with_column(table, "type", pa.array(kinds, pa.string()))
         if self.by in (RULES, WORLD):
             return table
-        return with_column(table, _ANSWER, pa.array([each.answer for each in made], pa.string()))
+        return with_column(table, _ANSWER, pa.array([outcome.answer for outcome in negatives], pa.string()))
 
-    def _table(self, rows: pa.Table, made: Sequence[NegativeRow], maker: str) -> pa.Table:
+    def _table(self, rows: pa.Table, negatives: Sequence[NegativeRow], maker: str) -> pa.Table:
         ids = rows["id"].to_pylist()
         columns: dict[str, tuple[list[Any], pa.DataType]] = {
-            "negative_caption": ([each.text for each in made], pa.string()),
-            "negative_caption_by": ([each.by or maker for each in made], pa.string()),
-            "negative_caption_from": ([ids[each.row] for each in made], pa.string()),
-            "negative_caption_seed": ([each.seed for each in made], pa.int64()),
-            "change": ([each.change for each in made], pa.string()),
+            "negative_caption": ([outcome.text for outcome in negatives], pa.string()),
+            "negative_caption_by": ([outcome.by or maker for outcome in negatives], pa.string()),
+            "negative_caption_from": ([ids[outcome.row] for outcome in negatives], pa.string()),
+            "negative_caption_seed": ([outcome.seed for outcome in negatives], pa.int64()),
+            "change": ([outcome.change for outcome in negatives], pa.string()),
         }
         if self.by == WORLD:
-            columns["caption"] = [each.caption for each in made], pa.string()
-            columns["negative_scene"] = [each.scene for each in made], pa.string()
-        table = self._named(rows, made)
+            columns["caption"] = [outcome.caption for outcome in negatives], pa.string()
+            columns["negative_scene"] = [outcome.scene for outcome in negatives], pa.string()
+        table = self._named(rows, negatives)
         for name, (values, kind) in columns.items():
             table = with_column(table, name, pa.array(values, kind))
         return table
 
 
-def _first_of(found: Sequence[NegativeRow]) -> list[NegativeRow]:
+def _first_of(negatives: Sequence[NegativeRow]) -> list[NegativeRow]:
     """Of each row the first category that gave a negative, else the first with its reason."""
     chosen: dict[int, NegativeRow] = {}
-    for each in found:
-        if each.row not in chosen or (chosen[each.row].text is None and each.text is not None):
-            chosen[each.row] = each
+    for outcome in negatives:
+        if outcome.row not in chosen or (chosen[outcome.row].text is None and outcome.text is not None):
+            chosen[outcome.row] = outcome
     return list(chosen.values())
 
 
-def _refusals(found: Sequence[NegativeRow]) -> dict[str, dict[str, Any]]:
+def _refusals(negatives: Sequence[NegativeRow]) -> dict[str, dict[str, Any]]:
     """How many answers could not be used for each reason, the most frequent first, and three of them."""
     answers: dict[str, list[str]] = {}
-    for each in found:
-        if each.reason and each.answer is not None:
-            answers.setdefault(each.reason, []).append(each.answer)
+    for outcome in negatives:
+        if outcome.reason and outcome.answer is not None:
+            answers.setdefault(outcome.reason, []).append(outcome.answer)
     ranked = sorted(answers.items(), key=lambda item: (-len(item[1]), item[0]))
-    return {reason: {"rows": len(said), "examples": said[:3]} for reason, said in ranked}
+    return {reason: {"rows": len(replies), "examples": replies[:3]} for reason, replies in ranked}
 
 
-def _counts(found: Sequence[NegativeRow]) -> dict[str, dict[str, int]]:
+def _counts(negatives: Sequence[NegativeRow]) -> dict[str, dict[str, int]]:
     """How many negatives were wanted and made, by category."""
     counts: dict[str, dict[str, int]] = {}
-    for each in found:
-        of = counts.setdefault(each.category, {"wanted": 0, "made": 0})
+    for outcome in negatives:
+        of = counts.setdefault(outcome.category, {"wanted": 0, "made": 0})
         of["wanted"] += 1
-        of["made"] += each.text is not None
+        of["made"] += outcome.text is not None
     return counts

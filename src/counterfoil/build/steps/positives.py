@@ -81,10 +81,10 @@ class MissingPositives(BuiltStep):
         done: list[PoolRound] = []
         for number in range(1, self.rounds + 1):
             work.progress("pooling", number - 1, self.rounds)
-            made = state.round(number, judge)
-            if made is None:
+            outcome = state.round(number, judge)
+            if outcome is None:
                 break
-            done.append(made)
+            done.append(outcome)
         work.progress("pooling", self.rounds, self.rounds)
         return self._joined(rows, gallery, state, done)
 
@@ -94,8 +94,8 @@ class MissingPositives(BuiltStep):
             return None
         scene_of = dict(zip(rows["image"].to_pylist(), rows["scene"].to_pylist(), strict=True))
         scenes = [Scene.from_json(scene_of[image.id]) for image in gallery.images]
-        said = [caption.text or "" for caption in gallery.captions]
-        return np.ascontiguousarray(true_pairs(said, scenes).T)
+        captions = [caption.text or "" for caption in gallery.captions]
+        return np.ascontiguousarray(true_pairs(captions, scenes).T)
 
     def _judge(
         self, rows: pa.Table, gallery: Benchmark, truth: NDArray[np.bool_] | None, work: Work
@@ -121,8 +121,8 @@ class MissingPositives(BuiltStep):
                 return right.astype(np.float64)
             # A pair that both directions propose is judged once.
             distinct, at = np.unique(np.array(places), axis=0, return_inverse=True)
-            asked = truth[distinct[:, 0], distinct[:, 1]]
-            answers = annotate(asked, crowd, work.rng("people", len(distinct), int(distinct.sum())))
+            sound = truth[distinct[:, 0], distinct[:, 1]]
+            answers = annotate(sound, crowd, work.rng("people", len(distinct), int(distinct.sum())))
             votes: NDArray[np.float64] = (answers.said.mean(axis=0) > 0.5).astype(np.float64)
             return votes[at.reshape(-1)]
 
@@ -138,18 +138,18 @@ class MissingPositives(BuiltStep):
         gone: list[tuple[str, str, str, str]] = []
         seen: set[tuple[str, str]] = set()
         table = state.table().to_pylist() if done else []
-        for each in table:
-            pair = each["image"], each["caption"]
-            text = texts[each["caption"]] or ""
-            if pair in seen or (each["image"], text) in known:
+        for judged in table:
+            pair = judged["image"], judged["caption"]
+            text = texts[judged["caption"]] or ""
+            if pair in seen or (judged["image"], text) in known:
                 continue
             seen.add(pair)
-            name = f"{each['caption']}+{each['image']}"
-            if each["gain"] is not None and each["gain"] > 0:
-                added.append((name, each["image"], text))
+            name = f"{judged['caption']}+{judged['image']}"
+            if judged["gain"] is not None and judged["gain"] > 0:
+                added.append((name, judged["image"], text))
             else:
-                reason = UNJUDGED if each["gain"] is None or each["gain"] != each["gain"] else WRONG
-                gone.append((name, each["image"], text, reason))
+                reason = UNJUDGED if judged["gain"] is None or judged["gain"] != judged["gain"] else WRONG
+                gone.append((name, judged["image"], text, reason))
         # What is known of an image stands in each of its rows; everything else of a new row is empty.
         places = [first[image] for _, image, _ in added]
         new: dict[str, Any] = {
@@ -159,16 +159,16 @@ class MissingPositives(BuiltStep):
         }
         if "scene" in rows.column_names:
             new["scene"] = rows["scene"].take(pa.array(places, pa.int64())).to_pylist()
-        columns = [pa.array(new.get(each.name, [None] * len(added)), each.type) for each in rows.schema]
+        columns = [pa.array(new.get(judged.name, [None] * len(added)), judged.type) for judged in rows.schema]
         dropped = {"id": 0, "image": 1, "caption": 2, REASON: 3}
-        x = [each.all_judged for each in done]
+        x = [judged.all_judged for judged in done]
         facts: dict[str, Any] = {
-            "rounds": [each.to_json() for each in done],
+            "rounds": [judged.to_json() for judged in done],
             "found": len(added),
             "right pairs": len(known) + len(added),
             "cost curve": {
                 "x": [0, *x],
-                "y": [0, *(each.all_right for each in done)],
+                "y": [0, *(judged.all_right for judged in done)],
                 "x_label": "pairs judged",
                 "y_label": "right pairs found",
                 "title": "What judging costs",

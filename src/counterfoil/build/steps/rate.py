@@ -62,7 +62,7 @@ class Rate(BuiltStep):
 
     @property
     def makes(self) -> Sequence[str]:
-        return tuple(score_column(self.called, each) for each in self.columns)
+        return tuple(score_column(self.called, column) for column in self.columns)
 
     def run(self, rows: pa.Table, work: Work) -> Output:
         """The rows with the columns of scores, none dropped.
@@ -78,7 +78,7 @@ class Rate(BuiltStep):
                 where=self.scorer,
                 allowed="scorers of texts, dual encoders, scorers of pairs, blind:...",
             )
-        texts = [texts_of(rows, each) for each in self.columns]
+        texts = [texts_of(rows, column_name) for column_name in self.columns]
         numbers = self._scored(scorer, texts, rows, work)
         facts: dict[str, Any] = {"scorer": identity_of(scorer).to_json(), "scores": {}}
         for column, values in zip(self.makes, numbers, strict=True):

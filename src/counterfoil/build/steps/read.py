@@ -80,49 +80,49 @@ class ReadRows(BuiltStep):
         read = work.benchmark(named, None if self.layout is None else path, images)
         return self._cut(of_benchmark(read, work), self.source, work)
 
-    def _cut(self, found: pa.Table, source: str, work: Work) -> Output:
-        total = len(found)
+    def _cut(self, table: pa.Table, source: str, work: Work) -> Output:
+        total = len(table)
         dropped = None
         if self.available:
-            images = [name for name in IMAGE_ROLES if name in found.column_names]
+            images = [name for name in IMAGE_ROLES if name in table.column_names]
             at_hand = [
                 all(cell and work.image(cell, missing=True).source is not None for cell in cells)
-                for cells in zip(*(found[name].to_pylist() for name in images), strict=True)
+                for cells in zip(*(table[name].to_pylist() for name in images), strict=True)
             ]
-            found, dropped = split_rows(found, at_hand, "image not at hand")
-        if self.limit is not None and self.limit < len(found):
-            found = found.take(np.linspace(0, len(found) - 1, self.limit).round().astype(np.int64))
-        return Output(found, dropped, {"source": source, "rows": total})
+            table, dropped = split_rows(table, at_hand, "image not at hand")
+        if self.limit is not None and self.limit < len(table):
+            table = table.take(np.linspace(0, len(table) - 1, self.limit).round().astype(np.int64))
+        return Output(table, dropped, {"source": source, "rows": total})
 
     def _drawn(self, work: Work) -> pa.Table:
         of = "built-training" if self.training else "built"
         rng = stream(of, work.seed, 1)
         if not self.negatives and self.captions == "loose":
             scenes = [sample_scene(rng) for _ in range(self.n)]
-            said = [text(describe(scene, rng), opening=one_of(OPENINGS, rng)) for scene in scenes]
-            made: Sequence[Contrast] = ()
+            captions = [text(describe(scene, rng), opening=one_of(OPENINGS, rng)) for scene in scenes]
+            pairs: Sequence[Contrast] = ()
             negatives: list[str] = []
         else:
-            made = contrasts(self.n, seed=work.seed, of=of, progress=work.progress)
-            scenes = [contrast.scenes[0] for contrast in made]
-            openings = [one_of(OPENINGS, rng) for _ in made]
-            said, negatives = (
-                [text(one.captions[at], opening=by) for one, by in zip(made, openings, strict=True)]
+            pairs = contrasts(self.n, seed=work.seed, of=of, progress=work.progress)
+            scenes = [contrast.scenes[0] for contrast in pairs]
+            openings = [one_of(OPENINGS, rng) for _ in pairs]
+            captions, negatives = (
+                [text(one.captions[at], opening=by) for one, by in zip(pairs, openings, strict=True)]
                 for at in (0, 1)
             )
         cells = []
         for start in range(0, len(scenes), _BATCH):
             pictures = draw_many(scenes[start : start + _BATCH], self.size)
-            cells += [keep_image(work, encode(PIL.Image.fromarray(each))) for each in pictures]
+            cells += [keep_image(work, encode(PIL.Image.fromarray(pixels))) for pixels in pictures]
             work.progress("drawing", len(cells), len(scenes))
         columns = {
             "id": [f"row-{at:06d}" for at in range(len(scenes))],
             "image": cells,
-            "caption": said,
+            "caption": captions,
             "scene": [scene.to_json() for scene in scenes],
         }
         if self.negatives:
             columns["negative_caption"] = negatives
-            columns["subset"] = [contrast.subset for contrast in made]
-            columns["type"] = [contrast.type for contrast in made]
+            columns["subset"] = [contrast.subset for contrast in pairs]
+            columns["type"] = [contrast.type for contrast in pairs]
         return pa.table(columns)

@@ -89,7 +89,7 @@ class Refine(BuiltStep):
 
     @property
     def reads(self) -> Sequence[str]:
-        named = [each for each in self.scores if not _is_file(each)]
+        named = [score for score in self.scores if not _is_file(score)]
         columns = [column for name in named for column in (name, NEGATIVE + name)]
         if self._blind:
             columns += ["caption", "negative_caption"]
@@ -154,39 +154,39 @@ class Refine(BuiltStep):
                 if not after[name]:
                     work.note(f"{self.within} '{name}': none of its {count:,} rows is left")
         part = [*gaps, *([self.against] if self.against else [])]
-        facts["not_ruled_out"] = said = _not_ruled_out(part, facts["held_out"])
-        work.note(said)
-        kept, dropped = split_rows(rows, reasons == "", reasons.tolist())
-        return Output(kept, dropped, facts)
+        facts["not_ruled_out"] = statement = _not_ruled_out(part, facts["held_out"])
+        work.note(statement)
+        refined, dropped = split_rows(rows, reasons == "", reasons.tolist())
+        return Output(refined, dropped, facts)
 
     def _gaps(self, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
         """The gaps of every row by score; NaN where it has none."""
-        found: dict[str, NDArray[np.float64]] = {}
+        gaps: dict[str, NDArray[np.float64]] = {}
         own = score_pairs_of(rows)
-        for each in self.scores or tuple(own):
-            if _is_file(each):
-                read = _of_file(Path(each), rows)
+        for score in self.scores or tuple(own):
+            if _is_file(score):
+                read = _of_file(Path(score), rows)
             else:
-                pair = own.get(each, (each, NEGATIVE + each))
+                pair = own.get(score, (score, NEGATIVE + score))
                 right, wrong = (numbers_of(rows, column, where="refine") for column in pair)
-                read = {each: right - wrong}
-            double = [name for name in read if name in found]
+                read = {score: right - wrong}
+            double = [name for name in read if name in gaps]
             if double:
                 raise InputError("two scores of one name", where="--scores", given=double[0])
-            found |= read
-        return found
+            gaps |= read
+        return gaps
 
     def _scales(self) -> dict[str, float]:
-        found = {}
-        for each in self.scales:
-            name, sign, number = each.partition("=")
+        scales = {}
+        for entry in self.scales:
+            name, sign, number = entry.partition("=")
             try:
-                found[name] = float(number)
+                scales[name] = float(number)
             except ValueError:
                 sign = ""
-            if not name or not sign or not 0 < found[name] < np.inf:
-                raise InputError("scale of a score", given=each, allowed="NAME=NUMBER, a positive number")
-        return found
+            if not name or not sign or not 0 < scales[name] < np.inf:
+                raise InputError("scale of a score", given=entry, allowed="NAME=NUMBER, a positive number")
+        return scales
 
     def _balanced(
         self,
@@ -210,10 +210,10 @@ class Refine(BuiltStep):
             "groups": groups,
         }
         gaps = table[left]
-        kept = refine(gaps, work.rng("refine").permutation(len(left)), **how)
+        mask = refine(gaps, work.rng("refine").permutation(len(left)), **how)
         cell, side = cells(gaps, **how)
         sides = np.stack(
-            [np.bincount(cell[side == each], minlength=int(cell.max(initial=-1)) + 1) for each in (1, -1)]
+            [np.bincount(cell[side == sign], minlength=int(cell.max(initial=-1)) + 1) for sign in (1, -1)]
         )
         facts = {
             "scales": scales,
@@ -221,7 +221,7 @@ class Refine(BuiltStep):
             "rows_without_mirror": int(sides.sum(axis=0)[(sides == 0).any(axis=0)].sum()),
             "rows_without_gaps": int((side == 0).sum()),
         }
-        return left[kept], facts
+        return left[mask], facts
 
     def _others(self, rows: pa.Table, clusters: NDArray[np.int64], work: Work) -> dict[str, BlindGaps]:
         """The gaps of rows by each of the blind scorers that read captions."""
@@ -231,7 +231,7 @@ class Refine(BuiltStep):
             raise InputError("a scorer that takes part is not held out", where="--held-out", given=double)
         if not named or not len(rows):
             return {}
-        right, wrong = (texts_of(rows, each) for each in ("caption", "negative_caption"))
+        right, wrong = (texts_of(rows, column) for column in ("caption", "negative_caption"))
         return {
             name: BlindGaps(work.scorer(name, settings), name, right, wrong, clusters, work)
             for name, settings in settings_by_scorer(named, self.set).items()
@@ -248,7 +248,7 @@ class Refine(BuiltStep):
             done = len(scored) - len(rows)
             return gap.of(scored[rows])
 
-        kept, rounds = filter_predictable(
+        mask, rounds = filter_predictable(
             len(scored),
             answer,
             lambda rows, gaps: _interval(gaps, clusters[scored[rows]]),
@@ -256,7 +256,7 @@ class Refine(BuiltStep):
             share=self.share,
             least=self.least,
         )
-        return scored[kept], {"scorer": gap.name, "rounds": [asdict(each) for each in rounds]}
+        return scored[mask], {"scorer": gap.name, "rounds": [asdict(outcome) for outcome in rounds]}
 
     def _measured(
         self,
@@ -288,11 +288,11 @@ def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]
         name: [100 * its["after"][key] for key in ("value", "low", "high")] for name, its in held_out.items()
     }
     held = [f"{name} {value:.1f} % [{low:.1f}, {high:.1f}]" for name, (value, low, high) in numbers.items()]
-    said = f"took part: {', '.join(part)}; held out: {', '.join(held) or 'none'}"
+    statement = f"took part: {', '.join(part)}; held out: {', '.join(held) or 'none'}"
     if any(map(_reads_more, held_out)):
-        return f"{said}; others are not ruled out"
+        return f"{statement}; others are not ruled out"
     which = "another language model" if any(map(_reads_more, part)) else "a language model"
-    return f"{said}; {which} is not ruled out (--held-out lm:MODEL)"
+    return f"{statement}; {which} is not ruled out (--held-out lm:MODEL)"
 
 
 def _reads_more(name: str) -> bool:
@@ -308,8 +308,8 @@ def _before_and_after(
 
 
 def _interval(gaps: NDArray[np.float64], clusters: NDArray[np.int64]) -> tuple[float, float]:
-    found = blind_accuracy(gaps, clusters)
-    return found.low, found.high
+    accuracy = blind_accuracy(gaps, clusters)
+    return accuracy.low, accuracy.high
 
 
 def _is_file(name: str) -> bool:
@@ -337,11 +337,11 @@ def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
             allowed="columns 'score' and 'negative_score', NAME and negative_NAME, or 'gap'",
         )
     places = _places(table, path, rows)
-    found = {}
+    gaps = {}
     for name in scored:
         gap = floats(table, name) - (floats(table, NEGATIVE + name) if name != "gap" else 0.0)
-        found[path.stem if name in ("gap", "score") else name] = gap[places]
-    return found
+        gaps[path.stem if name in ("gap", "score") else name] = gap[places]
+    return gaps
 
 
 def _places(table: DataTable, path: Path, rows: pa.Table) -> NDArray[np.int64]:

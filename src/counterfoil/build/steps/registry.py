@@ -21,15 +21,15 @@ class StepEntry:
     @property
     def kind(self) -> type[Any]:
         """The class of the step."""
-        found = resolve(self.target)
-        assert isinstance(found, type)
-        return found
+        step_class = resolve(self.target)
+        assert isinstance(step_class, type)
+        return step_class
 
     def step(self, settings: Mapping[str, Any], *, where: object) -> Step:
         """The step with these settings, as `made_of` makes it."""
-        made = made_of(self.kind, settings, where=where)
-        assert isinstance(made, Step)
-        return made
+        instance = made_of(self.kind, settings, where=where)
+        assert isinstance(instance, Step)
+        return instance
 
 
 STEPS: Registry[StepEntry] = Registry(

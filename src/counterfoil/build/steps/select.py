@@ -69,9 +69,9 @@ class Select(BuiltStep):
         sizes = np.bincount(group, minlength=len(names))
         rank = np.empty(len(rows), dtype=np.int64)
         rank[order] = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        kept = rank < wanted[group]
+        selected = rank < wanted[group]
         least = {
-            name: float((np.max if self.lowest else np.min)(total[kept & (group == at)]))
+            name: float((np.max if self.lowest else np.min)(total[selected & (group == at)]))
             for at, name in enumerate(names)
             if wanted[at]
         }
@@ -81,12 +81,12 @@ class Select(BuiltStep):
                 for at, name in enumerate(names)
             }
         }
-        return Output(*split_rows(rows, kept, np.where(there, BELOW, NO_SCORE).tolist()), facts)
+        return Output(*split_rows(rows, selected, np.where(there, BELOW, NO_SCORE).tolist()), facts)
 
 
 def _sorted(group: np.ndarray, sums: np.ndarray, ids: pa.ChunkedArray) -> np.ndarray:
     """The order of rows by category, sum and id."""
     keys = pa.table({"group": group, "sum": sums, "id": ids})
     by = [(name, "ascending") for name in keys.column_names]
-    found: np.ndarray = pc.sort_indices(keys, sort_keys=by).to_numpy()
-    return found
+    order: np.ndarray = pc.sort_indices(keys, sort_keys=by).to_numpy()
+    return order
