@@ -11,7 +11,7 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.build.rating import pair_scores
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.build.steps.choose import LOW, OTHER, UNFIT, UNJUDGED, Choose
 from counterfoil.build.steps.filter import AMBIGUOUS, FilterAmbiguous
 from counterfoil.build.steps.filter import LOW as WEAK
@@ -23,12 +23,12 @@ from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.scorers.base import Options
 
 
-def work(folder: Path, step: str = "4-choose", seed: int = 0, notes: list[str] | None = None) -> Work:
+def work(folder: Path, step: str = "4-choose", seed: int = 0, notes: list[str] | None = None) -> StepContext:
     def scorer(name: str, settings: dict[str, str]):
         return catalog.scorer(name, Options(device="cpu", settings=dict(settings)))
 
     session = Session(note=lambda text: None if notes is None else notes.append(text))
-    return Work(folder, seed, session, step=step, scorer=scorer)
+    return StepContext(folder, seed, session, step=step, scorer=scorer)
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +249,7 @@ def test_an_ensemble_of_scorers(drawn, questions: pa.Table) -> None:
     margins = []
     scorer = catalog.scorer("pixels:colours", Options(device="cpu"))
     for row in few.to_pylist():
-        score = partial(pair_scores, scorer, work=work(folder))
+        score = partial(pair_scores, scorer, context=work(folder))
         sides = [
             score([row[image]], [row[own]])[0] - score([row[image]], [row[other]])[0]
             for image, own, other in (

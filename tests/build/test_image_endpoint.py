@@ -19,7 +19,7 @@ import image_server
 from chat_server import KEY
 from counterfoil import catalog
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Output, Work
+from counterfoil.build.step import Output, StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.data.records import PixelSource
 from counterfoil.engine.session import Session
@@ -38,7 +38,7 @@ def server():
         yield found
 
 
-def work(folder: Path, notes: list[str] | None = None) -> Work:
+def work(folder: Path, notes: list[str] | None = None) -> StepContext:
     def scorer(name, settings):
         # Waits of milliseconds.
         return catalog.scorer(
@@ -46,7 +46,7 @@ def work(folder: Path, notes: list[str] | None = None) -> Work:
         )
 
     session = Session(note=[].append if notes is None else notes.append)
-    return Work(folder, step="2-imagine", scorer=scorer, session=session)
+    return StepContext(folder, step="2-imagine", scorer=scorer, session=session)
 
 
 def step(server, **more) -> Imagine:

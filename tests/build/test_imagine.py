@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Output, Work
+from counterfoil.build.step import Output, StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.errors import DataError, InputError
@@ -19,11 +19,13 @@ from counterfoil.world.truth import matches
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory) -> pa.Table:
-    return ReadRows(n=70, size=48).run(pa.table({"id": []}), Work(tmp_path_factory.mktemp("read"))).kept
+    return (
+        ReadRows(n=70, size=48).run(pa.table({"id": []}), StepContext(tmp_path_factory.mktemp("read"))).kept
+    )
 
 
 def made(step: Imagine, rows: pa.Table, folder: Path, seed: int = 0) -> Output:
-    return run_step(step, rows, Work(folder, seed=seed, step="2-imagine"))
+    return run_step(step, rows, StepContext(folder, seed=seed, step="2-imagine"))
 
 
 def files(folder: Path) -> Mapping[str, bytes]:
@@ -50,7 +52,7 @@ def test_candidates(rows, tmp_path):
     assert kept["id"].to_pylist()[:4] == ["row-000000#0", "row-000000#1", "row-000000#2", "row-000001#0"]
     assert kept["of"].to_pylist() == list(np.repeat(rows["id"].to_pylist(), 3))
     assert len(set(kept["negative_image_seed"].to_pylist())) == 210
-    assert set(step.makes) <= {*kept.column_names}
+    assert set(step.produces) <= {*kept.column_names}
     # Three standard errors of a share of 210.
     assert output.facts["right"] / 210 == pytest.approx(0.5, abs=0.11)
     with pytest.raises(DataError, match=r"candidates already.*put 'choose' before"):

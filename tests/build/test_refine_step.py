@@ -13,7 +13,7 @@ from counterfoil import catalog
 from counterfoil.build.rating import blind_accuracy
 from counterfoil.build.rows import of_benchmark
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Output, Work
+from counterfoil.build.step import Output, StepContext
 from counterfoil.build.steps.rate import Rate
 from counterfoil.build.steps.refine import NO_SCORE, PREDICTABLE, SURPLUS, Refine
 from counterfoil.build.steps.registry import STEPS
@@ -26,13 +26,13 @@ from counterfoil.tasks.audit import AuditOptions, audit
 from counterfoil.world.sample import quads
 
 
-def work_in(folder: Path, **more: object) -> Work:
+def work_in(folder: Path, **more: object) -> StepContext:
     def scorer(name: str, settings: object) -> object:
         return catalog.scorer(name, Options(device="cpu", settings=dict(settings)), memory=folder / "cache")
 
     # Captions that are too long for a tiny model are noted, which is no matter here.
     session = Session(folder / "cache", batch_size=256, note=lambda text: None)
-    return Work(folder, step="1-refine", scorer=scorer, session=session, **more)
+    return StepContext(folder, step="1-refine", scorer=scorer, session=session, **more)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_rating_gives_the_scores_of_the_scorer_once_per_caption(models: Path, tm
 
         return Stopped()
 
-    cached = Work(tmp_path, step="1-refine", scorer=refuse, session=Session(tmp_path / "cache"))
+    cached = StepContext(tmp_path, step="1-refine", scorer=refuse, session=Session(tmp_path / "cache"))
     assert run_step(rate, rows, cached).kept.equals(made.kept)
 
 
@@ -191,7 +191,7 @@ def test_rows_are_filtered_until_a_learning_scorer_is_at_chance(tmp_path: Path) 
     assert other.kept["id"].to_pylist() != output.kept["id"].to_pylist()
 
 
-def noted(work: Work, said: list[str]) -> Work:
+def noted(work: StepContext, said: list[str]) -> StepContext:
     """The same work, whose notes are kept in a list."""
     return replace(work, session=replace(work.session, note=said.append))
 

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import httpx2
 import PIL.Image
 
-from counterfoil.build.imaging import MadeImage, WantedImage, facts_of, png
-from counterfoil.build.step import Work
+from counterfoil.build.imaging import GeneratedImage, ImageRequest, facts_of, png
+from counterfoil.build.step import StepContext
 from counterfoil.data.records import decode
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
@@ -64,37 +64,42 @@ class ImageSettings:
     edits: bool = False
 
 
-class ImageEndpoint(Client[WantedImage, ImageAnswer]):
-    """An image endpoint with its images in the build's folder of images, and its notes in `work.keep`."""
+class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
+    """An image endpoint with its images in the build's folder of images, and its notes in `context.keep`."""
 
     kind, path, what = "images", "images/generations", "image"
 
     def __init__(
-        self, settings: ClientSettings, request_settings: ImageSettings, work: Work, *, key: str = ""
+        self,
+        settings: ClientSettings,
+        request_settings: ImageSettings,
+        context: StepContext,
+        *,
+        key: str = "",
     ) -> None:
         super().__init__(settings, key=key)
-        self.asked, self._work = request_settings, work
+        self.asked, self._work = request_settings, context
         if request_settings.edits:
             self.path = "images/edits"
-        self._wanted: dict[str, WantedImage] = {}
+        self._wanted: dict[str, ImageRequest] = {}
 
-    def images(self, wanted: Sequence[WantedImage]) -> list[MadeImage]:
+    def images(self, wanted: Sequence[ImageRequest]) -> list[GeneratedImage]:
         """An image for each that is wanted, in order; one without where the endpoint declines.
 
         Raises `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or
         answers with no image after all tries; images that are there by then stay.
         """
-        image_of_row: dict[int, MadeImage] = {}
+        image_of_row: dict[int, GeneratedImage] = {}
 
         def take(row: int, data: bytes) -> None:
             name, _, image = data.partition(b"\n")
             if not name:
-                image_of_row[row] = MadeImage(None, self.by, REFUSED)
+                image_of_row[row] = GeneratedImage(None, self.by, REFUSED)
                 return
             place = self._work.images / name.decode()
             if not place.is_file():
                 write_bytes(place, image)
-            image_of_row[row] = MadeImage(place.name, self.by)
+            image_of_row[row] = GeneratedImage(place.name, self.by)
 
         self._work.session.make(
             self,
@@ -118,7 +123,7 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
         """Of the address and the model; a request says the rest."""
         return Identity(self.by, revision="1", options={"edits": self.asked.edits})
 
-    def make(self, batches: Sequence[Sequence[WantedImage]]) -> Iterator[list[bytes]]:
+    def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
         """The name of each image, a line feed, and its file; nothing but that where the endpoint declines."""
         answers = self.ask([request for batch in batches for request in batch])
         for batch in batches:
@@ -138,7 +143,7 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
         """Always."""
         return True
 
-    def payload(self, request: WantedImage) -> tuple[Callable[[], Body], str]:
+    def payload(self, request: ImageRequest) -> tuple[Callable[[], Body], str]:
         """The body of a request; its digest tells apart images of one text by their seeds."""
         body: dict[str, Any] = {
             "model": self.settings.model,

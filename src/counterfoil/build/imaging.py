@@ -21,8 +21,8 @@ from typing import Any
 import PIL.Image
 from PIL.PngImagePlugin import PngInfo
 
-from counterfoil.build.making import elsewhere
-from counterfoil.build.step import Work
+from counterfoil.build.generation import elsewhere
+from counterfoil.build.step import StepContext
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.pictures import open_picture
@@ -45,7 +45,7 @@ _REVISION = 1
 
 
 @dataclass(frozen=True)
-class WantedImage:
+class ImageRequest:
     """One image that is asked for: the `number`-th for a row, `text` what it shall show, `seed` its chance.
 
     `source` is the cell of the image that is edited, None where it is drawn from the text alone.
@@ -59,7 +59,7 @@ class WantedImage:
 
 
 @dataclass(frozen=True)
-class MadeImage:
+class GeneratedImage:
     """What came of a request: the `cell` that names the image, or the `reason` for which there is none.
 
     `by` says who made it, `facts` are columns of their own, such as whether a filter calls it unsafe.
@@ -112,7 +112,7 @@ class ImagePipeline:
     def __init__(self, settings: PipelineSettings) -> None:
         self.settings = settings
 
-    def images(self, wanted: Sequence[WantedImage], work: Work) -> list[MadeImage]:
+    def images(self, wanted: Sequence[ImageRequest], context: StepContext) -> list[GeneratedImage]:
         """An image for each that is wanted, in order.
 
         Raises `ModelError` where there is no such pipeline or it cannot do what is asked, `StorageError`
@@ -120,26 +120,28 @@ class ImagePipeline:
         """
         # Edits are drawn one by one: their sources differ in size, and batches of them have had artefacts.
         size = 1 if self.settings.edits else self.settings.batch
-        self._note_long(wanted, work)
-        cells = [self._cell(request, work) for request in wanted]
+        self._note_long(wanted, context)
+        cells = [self._cell(request, context) for request in wanted]
         unsafe: dict[int, Any] = {}
 
         def take(row: int, data: bytes) -> None:
-            place = work.images / cells[row]
+            place = context.images / cells[row]
             if not place.is_file():
                 write_bytes(place, data)
             unsafe[row] = _facts_in(data).get("unsafe")
 
-        drawing = _Drawing(self, work)
-        remember_source(drawing, partial(_drawing, self.settings, elsewhere(work)))
-        work.session.make(drawing, wanted, batch_keys(cells, size), take, stage="drawing", size=size)
-        return [MadeImage(cell, self.by, facts={"unsafe": unsafe[row]}) for row, cell in enumerate(cells)]
+        drawing = _Drawing(self, context)
+        remember_source(drawing, partial(_drawing, self.settings, elsewhere(context)))
+        context.session.make(drawing, wanted, batch_keys(cells, size), take, stage="drawing", size=size)
+        return [
+            GeneratedImage(cell, self.by, facts={"unsafe": unsafe[row]}) for row, cell in enumerate(cells)
+        ]
 
-    def drawn(self, batch: Sequence[WantedImage], work: Work) -> list[bytes]:
+    def drawn(self, batch: Sequence[ImageRequest], context: StepContext) -> list[bytes]:
         """The files of one batch: those that are there, else all of them drawn."""
-        places = [work.images / self._cell(request, work) for request in batch]
+        places = [context.images / self._cell(request, context) for request in batch]
         if None in [facts_of(place) for place in places]:
-            return self._draw(batch, work)
+            return self._draw(batch, context)
         return [place.read_bytes() for place in places]
 
     @cached_property
@@ -164,12 +166,10 @@ class ImagePipeline:
             "revision": _revision_of(pipe),
             "scheduler": type(pipe.scheduler).__name__,
             "scheduler_config": json.loads(json.dumps(config, default=str)),
-            "steps": settings.steps,
-            "guidance": settings.guidance,
-            "strength": settings.strength,
-            "suffix": settings.suffix,
-            "size": settings.size,
-            "saved": settings.saved,
+            **{
+                name: getattr(settings, name)
+                for name in ("steps", "guidance", "strength", "suffix", "size", "saved")
+            },
             "precision": self._precision,
             "watermark": "invisible-watermark" if getattr(pipe, "watermark", None) is not None else None,
             "filter": "safety_checker" if getattr(pipe, "safety_checker", None) is not None else None,
@@ -209,12 +209,12 @@ class ImagePipeline:
         _check_call(pipe, settings)
         return pipe
 
-    def _cell(self, wanted: WantedImage, work: Work) -> str:
-        source = None if wanted.source is None else digest(work.image(wanted.source).read())
+    def _cell(self, wanted: ImageRequest, context: StepContext) -> str:
+        source = None if wanted.source is None else digest(context.image(wanted.source).read())
         request = {"text": wanted.text, "seed": wanted.seed, "number": wanted.number, "source": source}
         return digest_value({**self.identity, **request}) + ".png"
 
-    def _draw(self, batch: Sequence[WantedImage], work: Work) -> list[bytes]:
+    def _draw(self, batch: Sequence[ImageRequest], context: StepContext) -> list[bytes]:
         """The images of one batch as files, which carry the facts of each."""
         import torch
 
@@ -225,7 +225,7 @@ class ImagePipeline:
             **_call_settings(settings),
         }
         if settings.edits:
-            given["image"] = [self._source(request, work) for request in batch]
+            given["image"] = [self._source(request, context) for request in batch]
         elif settings.size is not None:
             given |= {"height": settings.size, "width": settings.size}
         try:
@@ -257,15 +257,15 @@ class ImagePipeline:
             files.append(png(picture, facts))
         return files
 
-    def _source(self, wanted: WantedImage, work: Work) -> PIL.Image.Image:
+    def _source(self, wanted: ImageRequest, context: StepContext) -> PIL.Image.Image:
         assert wanted.source is not None
-        picture = work.image(wanted.source).decode()
+        picture = context.image(wanted.source).decode()
         if self.settings.size is not None:
             side = self.settings.size
             picture = picture.resize((side, side), PIL.Image.Resampling.BICUBIC)
         return picture
 
-    def _note_long(self, wanted: Sequence[WantedImage], work: Work) -> None:
+    def _note_long(self, wanted: Sequence[ImageRequest], context: StepContext) -> None:
         """Note how many captions are cut by a text encoder; their ends, suffix included, are not drawn."""
         tokenizer = getattr(self._pipe, "tokenizer", None)
         most = getattr(tokenizer, "model_max_length", None)
@@ -276,7 +276,7 @@ class ImagePipeline:
         with _quiet(_library()):
             long = sum(len(tokenizer(text + self.settings.suffix)["input_ids"]) > most for text in texts)
         if long:
-            work.note(
+            context.note(
                 f"{long:,} of {len(texts):,} captions are longer with the suffix than the {most} tokens that "
                 "the pipeline reads; what is beyond is not drawn"
             )
@@ -287,7 +287,7 @@ class _Drawing:
     """A pipeline as a maker, and the folders of the build that it draws for."""
 
     pipeline: ImagePipeline
-    work: Work
+    context: StepContext
 
     @cached_property
     def identity(self) -> Identity:
@@ -295,14 +295,14 @@ class _Drawing:
         known = self.pipeline.identity
         return Identity(self.pipeline.settings.where, weights=known["weights"], options=known)
 
-    def make(self, batches: Sequence[Sequence[WantedImage]]) -> Iterator[list[bytes]]:
+    def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
         """The files of each batch."""
         for batch in batches:
-            yield self.pipeline.drawn(batch, self.work)
+            yield self.pipeline.drawn(batch, self.context)
 
 
-def _drawing(settings: PipelineSettings, work: Work) -> _Drawing:
-    return _Drawing(ImagePipeline(settings), work)
+def _drawing(settings: PipelineSettings, context: StepContext) -> _Drawing:
+    return _Drawing(ImagePipeline(settings), context)
 
 
 def _library() -> Any:

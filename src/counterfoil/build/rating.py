@@ -17,7 +17,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.build.refinement import accuracies
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.data.contrasts import Contrasts
 from counterfoil.data.records import Caption, Image, caption_key, image_key
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
@@ -71,31 +71,31 @@ def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
     return same[coded.indices.to_numpy(zero_copy_only=False)]
 
 
-def caption_scores(scorer: Any, texts: Sequence[str], work: Work) -> Float[ndarray, "rows"]:
+def caption_scores(scorer: Any, texts: Sequence[str], context: StepContext) -> Float[ndarray, "rows"]:
     """One score per text by a scorer that opens no images, each distinct text once and through the cache.
 
     Raises `InputError` for scorers that score no new captions, `ScoreError` for numbers that are not finite.
     """
     captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
     everything = np.arange(len(captions)), np.zeros(len(captions), dtype=np.int64)
-    return score_items(scorer, (_NO_IMAGE,), ("none",), captions, everything, session=work.session)
+    return score_items(scorer, (_NO_IMAGE,), ("none",), captions, everything, session=context.session)
 
 
 def pair_scores(
-    scorer: Any, images: Sequence[str], texts: Sequence[str], work: Work
+    scorer: Any, images: Sequence[str], texts: Sequence[str], context: StepContext
 ) -> Float[ndarray, "rows"]:
     """One score per image (a cell of the rows) and text, each distinct pair once and through the cache.
 
     Raises `DataError` where an image is not at hand, and what `caption_scores` raises.
     """
     cells = dict.fromkeys(images)
-    shown = tuple(work.image(cell) for cell in cells)
+    shown = tuple(context.image(cell) for cell in cells)
     number = dict(zip(cells, range(len(cells)), strict=True))
     captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
     places = np.array([number[cell] for cell in images], dtype=np.int64)
-    keys = work.session.keys(shown)
+    keys = context.session.keys(shown)
     return score_items(
-        scorer, shown, keys, captions, (np.arange(len(captions)), places), session=work.session
+        scorer, shown, keys, captions, (np.arange(len(captions)), places), session=context.session
     )
 
 
@@ -130,7 +130,7 @@ class BlindGaps:
     right: Sequence[str]
     wrong: Sequence[str]
     clusters: NDArray[np.int64]
-    work: Work
+    context: StepContext
 
     def __post_init__(self) -> None:
         if looks(self.scorer) or not {"learns", "scores_pairs"}.intersection(abilities(self.scorer)):
@@ -155,7 +155,7 @@ class BlindGaps:
 
     @cached_property
     def _fixed(self) -> NDArray[np.float64]:
-        scores = caption_scores(self.scorer, [*self.right, *self.wrong], self.work)
+        scores = caption_scores(self.scorer, [*self.right, *self.wrong], self.context)
         n = len(self.right)
         gaps: NDArray[np.float64] = scores[:n] - scores[n:]
         return gaps

@@ -57,16 +57,16 @@ class BuildRecipe:
         """
         there = {"id", *columns}
         for label, step in zip(self.labels[1:], self.steps[1:], strict=True):
-            lacking = [name for name in step.reads if name not in there]
+            lacking = [name for name in step.requires if name not in there]
             if lacking:
-                later = next((one for one in self.steps if lacking[0] in one.makes), None)
+                later = next((one for one in self.steps if lacking[0] in one.produces), None)
                 raise InputError(
                     f"step {label} reads '{lacking[0]}', which no step before it makes",
                     where=f"recipe {self.name}",
                     given=", ".join(sorted(there)),
                     hint=f"put '{later.name}' before it" if later else f"read rows that have '{lacking[0]}'",
                 )
-            there.update(step.makes)
+            there.update(step.produces)
 
 
 def shipped() -> list[str]:

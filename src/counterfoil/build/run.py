@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil.build.recipe import BuildRecipe
-from counterfoil.build.step import Output, Step, Work, check_columns
+from counterfoil.build.step import Output, Step, StepContext, check_columns
 from counterfoil.build.step_folder import DROPPED, StepFolder, StepRecord
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.data.folder import BUILT
@@ -59,29 +59,29 @@ class Build:
 
 
 def run_recipe(
-    recipe: BuildRecipe, work: Work, *, begun: Callable[[str, int], None] = lambda label, rows: None
+    recipe: BuildRecipe, context: StepContext, *, begun: Callable[[str, int], None] = lambda label, rows: None
 ) -> Build:
-    """Run the steps in the folder of `work`, those that are not finished there; `begun` gets label and rows.
+    """Run the steps that are not finished in the folder of `context`; `begun` gets label and rows.
 
     Raises what steps raise; finished steps stay.
     """
     photos = getattr(recipe.steps[0], "images", None)
-    work = replace(work, seed=recipe.seed, photos=work.photos if photos is None else Path(photos))
+    context = replace(context, seed=recipe.seed, photos=context.photos if photos is None else Path(photos))
     records: list[StepRecord] = []
     first = rows = pa.table({"id": pa.array([], pa.string())})
     source, checked = _NOTHING, False
     for number, (label, step) in enumerate(zip(recipe.labels, recipe.steps, strict=True)):
-        place = StepFolder(work.folder / STEPS_FOLDER / label)
+        place = StepFolder(context.folder / STEPS_FOLDER / label)
         record = place.finished(step, seed=recipe.seed, rows_from=source)
-        produced = step.makes if number else None
-        if record is None or record.is_empty or not has_images(place.rows(), work, produced):
+        produced = step.produces if number else None
+        if record is None or record.is_empty or not has_images(place.rows(), context, produced):
             if records and number:
-                rows = StepFolder(work.folder / STEPS_FOLDER / records[-1].label).rows()
+                rows = StepFolder(context.folder / STEPS_FOLDER / records[-1].label).rows()
                 if not checked:
-                    check_images(first, recipe.steps[number:], work)
+                    check_images(first, recipe.steps[number:], context)
                     checked = True
             begun(label, len(rows))
-            record = _run(step, rows, replace(work, step=label), place, source)
+            record = _run(step, rows, replace(context, step=label), place, source)
         records.append(record)
         # What rows name lies in the first step's folder of images, which may have got more of them.
         source = digest_value([record.rows, dict(records[0].files)])
@@ -90,11 +90,11 @@ def run_recipe(
             recipe.check_order(first.column_names)
         if record.waits:
             break
-    _tidy(work.folder, recipe, records)
-    return Build(work.folder, tuple(records))
+    _tidy(context.folder, recipe, records)
+    return Build(context.folder, tuple(records))
 
 
-def check_images(rows: pa.Table, steps: Sequence[Step], work: Work) -> None:
+def check_images(rows: pa.Table, steps: Sequence[Step], context: StepContext) -> None:
     """Raise `DataError` where first rows name no image, or one that is not at hand, that a step reads.
 
     Found before the first of them begins, which may be hours before the last one would have found it. A step
@@ -104,8 +104,8 @@ def check_images(rows: pa.Table, steps: Sequence[Step], work: Work) -> None:
     produced: set[str] = set()
     filled: set[str] = set()
     for step in steps:
-        columns = {*step.reads} & {*IMAGE_ROLES} & {*rows.column_names} - produced
-        produced |= {*step.makes}
+        columns = {*step.requires} & {*IMAGE_ROLES} & {*rows.column_names} - produced
+        produced |= {*step.produces}
         for column in sorted(columns):
             cells = rows[column].to_pylist()
             if getattr(step, "drops_blank", False):
@@ -120,13 +120,13 @@ def check_images(rows: pa.Table, steps: Sequence[Step], work: Work) -> None:
                     given=f"{len(empty):,} of {len(cells):,}, such as row '{rows['id'][empty[0]].as_py()}'",
                     hint="fill their cells in, or leave the rows out: --set read.available=yes",
                 )
-            if not getattr(step, "opens", True) and work.photos is None:
+            if not getattr(step, "opens", True) and context.photos is None:
                 continue
-            missing = [c for c in dict.fromkeys(cells) if work.image(c, missing=True).source is None]
+            missing = [c for c in dict.fromkeys(cells) if context.image(c, missing=True).source is None]
             if missing:
                 raise DataError(
                     f"images that step {step.name} opens are not at hand",
-                    where=work.photos or f"column '{column}'",
+                    where=context.photos or f"column '{column}'",
                     given=f"{len(missing):,} of {len(set(cells)):,}, such as {missing[0]}",
                     hint="name their folder with --images, or leave rows out: --set read.available=yes",
                 )
@@ -135,7 +135,7 @@ def check_images(rows: pa.Table, steps: Sequence[Step], work: Work) -> None:
 def run_step(
     step: Step,
     rows: pa.Table,
-    work: Work,
+    context: StepContext,
     *,
     save: Callable[[Output], str | None] = lambda output: None,
 ) -> Output:
@@ -143,9 +143,9 @@ def run_step(
 
     `save` keeps what the step gives, also where no row is left, which is an error; it gives the error's hint.
     """
-    where = f"step {work.step or step.name}"
+    where = f"step {context.step or step.name}"
     check_columns(step, rows, where=where)
-    output = step.run(rows, work)
+    output = step.run(rows, context)
     hint = save(output)
     if not len(output.kept) and len(rows):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in output.reasons.items())
@@ -158,17 +158,17 @@ def said_dropped(place: Path) -> str:
     return f"the rows, with all that was made of them, are in {place}"
 
 
-def _run(step: Step, rows: pa.Table, work: Work, place: StepFolder, source: str) -> StepRecord:
+def _run(step: Step, rows: pa.Table, context: StepContext, place: StepFolder, source: str) -> StepRecord:
     def save(output: Output) -> str:
-        place.save(step, rows, output, seed=work.seed, rows_from=source)
+        place.save(step, rows, output, seed=context.seed, rows_from=source)
         return said_dropped(place.folder / DROPPED)
 
-    run_step(step, rows, work, save=save)
-    shutil.rmtree(work.keep, ignore_errors=True)
+    run_step(step, rows, context, save=save)
+    shutil.rmtree(context.keep, ignore_errors=True)
     return place.record()
 
 
-def has_images(rows: pa.Table, work: Work, produced: Collection[str] | None = None) -> bool:
+def has_images(rows: pa.Table, context: StepContext, produced: Collection[str] | None = None) -> bool:
     """Whether the images that a step made are there: those in the columns `produced`.
 
     Of a step that reads rows (None) they are those that are called as images of a build are.
@@ -180,7 +180,7 @@ def has_images(rows: pa.Table, work: Work, produced: Collection[str] | None = No
         for cell in rows[column].unique().to_pylist()
         if cell and (produced is not None or _IMAGE_NAME.fullmatch(cell))
     }
-    return all(work.image(cell, missing=True).source is not None for cell in named)
+    return all(context.image(cell, missing=True).source is not None for cell in named)
 
 
 def _tidy(folder: Path, recipe: BuildRecipe, records: list[StepRecord]) -> None:

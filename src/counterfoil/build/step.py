@@ -31,6 +31,8 @@ from counterfoil.stats.seeds import seed_of
 
 #: The column that says why a row was dropped.
 REASON = "reason"
+#: The column with the scene that an image column shows, in the drawn world.
+SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
 
 
 def _no_scorer(name: str, settings: Mapping[str, str]) -> Any:
@@ -42,7 +44,7 @@ def _no_benchmark(name: str, data: Path | None, images: Path | None) -> Benchmar
 
 
 @dataclass(frozen=True)
-class Work:
+class StepContext:
     """What a step works with: folders, the seed, the engine's session, and what names stand for.
 
     `folder` is the build's and `images` its folder of images; `photos` is the user's folder of images.
@@ -74,8 +76,8 @@ class Work:
     def rng(self, *names: object) -> np.random.Generator:
         """Random numbers of their own for each seed, step and names, whatever was drawn before.
 
-        >>> work = Work(Path("build"), seed=1, step="2-negate")
-        >>> work.rng("row 7").random() == work.rng("row 7").random(), work.rng("row 8").random() < 1
+        >>> context = StepContext(Path("build"), seed=1, step="2-negate")
+        >>> context.rng("row 7").random() == context.rng("row 7").random(), context.rng("row 8").random() < 1
         (True, True)
         """
         return np.random.default_rng(self.number(*names))
@@ -171,16 +173,16 @@ class Step(Protocol):
     version: ClassVar[int]
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         """The columns that rows must have."""
         ...
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         """The columns that the step adds or replaces."""
         ...
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """Apply the step; equal rows, settings and seed give equal bytes."""
         ...
 
@@ -226,11 +228,11 @@ class BuiltStep:
                     raise InputError(parameter.name, given=odd[0] if odd else "none", allowed=names)
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         return ()
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         return ()
 
 
@@ -262,6 +264,13 @@ def with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
     return rows.append_column(name, values)
 
 
+def with_columns(rows: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
+    """The table with several columns added or replaced, in order."""
+    for name, values in columns.items():
+        rows = with_column(rows, name, values)
+    return rows
+
+
 def settings_of(step: Step) -> dict[str, Any]:
     """The settings of a step as plain values; files as their names and digests."""
     settings: dict[str, Any] = {}
@@ -273,7 +282,7 @@ def settings_of(step: Step) -> dict[str, Any]:
 
 def check_columns(step: Step, rows: pa.Table, *, where: object) -> None:
     """Raise `DataError` where rows lack a column that the step reads, or ids are missing or not unique."""
-    lacking = [name for name in ("id", *step.reads) if name not in rows.column_names]
+    lacking = [name for name in ("id", *step.requires) if name not in rows.column_names]
     if lacking:
         raise DataError(
             f"no column '{lacking[0]}', which '{step.name}' reads",

@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.build.calibration import Share
+from counterfoil.build.step import SCENE_OF
 from counterfoil.data.judgements import gain_of
 from counterfoil.data.tables import DataTable, booleans, floats, labels, names, read_table
 from counterfoil.errors import DataError, InputError
@@ -29,8 +30,6 @@ from counterfoil.world.truth import matches
 #: How several answers about a row become one verdict.
 RULES = ("majority", "any", "all")
 Rule = Literal["majority", "any", "all"]
-#: The column with the scene that an image column shows, in the drawn world.
-SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
 #: Columns that say who answered; the first there is counts.
 _PEOPLE = ("annotator", "worker", "judge", "person")
 

@@ -160,35 +160,16 @@ def _seed(gather: Gather, device: torch.device) -> int:
     return int(gather(drawn.to(device))[0].item() * 2**53)
 
 
-def pairs(recipe: Recipe) -> Objective:
-    """InfoNCE over images and their captions."""
+def contrastive(recipe: Recipe) -> Objective:
+    """InfoNCE over images and captions, the recipe's negatives among them (CLIP, NegCLIP, BiVLC's TROHN)."""
+    negative_images = [role for role in recipe.needs if role.endswith("image")]
+    negative_texts = [role for role in recipe.needs if role.endswith("caption")]
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
-        (images,), (texts,) = sides.points()
-        return losses.info_nce(images, texts, sides.scale, sides.own()), {}
+        images, texts = (side[0] if len(side) == 1 else torch.cat(side) for side in sides.points())
+        return losses.info_nce(images, texts, sides.scale, sides.own(roles=len(sides.images))), {}
 
-    return Objective(("image",), ("caption",), loss)
-
-
-def negative_texts(recipe: Recipe) -> Objective:
-    """InfoNCE with hard-negative captions."""
-
-    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
-        (images,), texts = sides.points()
-        return losses.with_negative_texts(images, torch.cat(texts), sides.scale, sides.own()), {}
-
-    return Objective(("image",), ("caption", "negative_caption"), loss)
-
-
-def negative_pairs(recipe: Recipe) -> Objective:
-    """InfoNCE with hard-negative captions and images."""
-
-    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
-        images, texts = sides.points()
-        every = torch.cat(images), torch.cat(texts)
-        return losses.with_negative_pairs(*every, sides.scale, sides.own(roles=2)), {}
-
-    return Objective(("image", "negative_image"), ("caption", "negative_caption"), loss)
+    return Objective(("image", *negative_images), ("caption", *negative_texts), loss)
 
 
 def positive_augmented(recipe: PositiveAugmented) -> Objective:

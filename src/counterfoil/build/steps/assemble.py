@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.build.step import BuiltStep, Output, Work, setting
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting
 from counterfoil.data import folder as benchmarks
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.folder import BUILT
@@ -59,10 +59,10 @@ class Assemble(BuiltStep):
     )
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         return _READ.get(self.form, ("image", "caption"))
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """Save the benchmark or the training set; rows pass through as they are.
 
         Raises `DataError` where a row lacks something, or an image is not there.
@@ -74,17 +74,17 @@ class Assemble(BuiltStep):
             if name in rows.column_names and rows[name].null_count:
                 at = int(np.argmax(rows[name].is_null().to_numpy(zero_copy_only=False)))
                 raise DataError(
-                    f"a row without {name}", where=f"step {work.step}, row '{rows['id'][at].as_py()}'"
+                    f"a row without {name}", where=f"step {context.step}, row '{rows['id'][at].as_py()}'"
                 )
-        target = work.folder / BUILT
+        target = context.folder / BUILT
         if kind == "training":
             written = tuple(f"{BUILT}/{name}" for name in (TRAIN, VALIDATION))
-            return Output(rows, facts=self._training(rows, work), files=written)
+            return Output(rows, facts=self._training(rows, context), files=written)
         lacking = [name for name in _READ[kind] if name not in rows.column_names]
         if lacking:
             hint = f"put a step that makes '{lacking[0]}' before it"
-            raise DataError(f"no column '{lacking[0]}'", where=f"step {work.step}", hint=hint)
-        built = self._benchmark(rows, kind, work)
+            raise DataError(f"no column '{lacking[0]}'", where=f"step {context.step}", hint=hint)
+        built = self._benchmark(rows, kind, context)
         # What an earlier run left there, or one that was stopped; files of others are not touched.
         names = {path.name for path in target.iterdir()} if target.is_dir() else set()
         odd = sorted(name for name in names - _WRITTEN if not name.endswith(".part"))
@@ -97,18 +97,18 @@ class Assemble(BuiltStep):
             )
         if names and not benchmarks.is_benchmark_folder(target):
             shutil.rmtree(target)
-        benchmarks.save(built, target, progress=work.progress)
+        benchmarks.save(built, target, progress=context.progress)
         facts = {"form": kind, "questions": len(built), "benchmark": built.digest}
         return Output(rows, facts=facts, files=(f"{BUILT}/manifest.json",))
 
-    def _benchmark(self, rows: pa.Table, kind: str, work: Work) -> Benchmark:
+    def _benchmark(self, rows: pa.Table, kind: str, context: StepContext) -> Benchmark:
         groupings = {
             name: tuple(cell or "" for cell in rows[name].to_pylist())
             for name in _LABELS
             if name in rows.column_names
         }
         card = Card(
-            name=work.folder.name or "built",
+            name=context.folder.name or "built",
             title=self.title,
             form=kind,
             size=len(rows) if "negative_caption" in _READ[kind] else None,
@@ -119,17 +119,17 @@ class Assemble(BuiltStep):
             groupings=tuple(groupings),
             macro="subset" if "subset" in groupings else "",
         )
-        source = f"built by recipe, seed {work.seed}"
+        source = f"built by recipe, seed {context.seed}"
         if "negative_caption" not in _READ[kind]:
-            return pair_gallery(rows, card, work, source=source)
+            return pair_gallery(rows, card, context, source=source)
         ids = rows["id"].to_pylist()
         captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
-        images = [_images(rows, column, work) for column in _READ[kind] if column in IMAGE_ROLES]
+        images = [_images(rows, column, context) for column in _READ[kind] if column in IMAGE_ROLES]
         if len(images) == 1:
             return choices(card, ids, captions, images[0], groupings, source=source)
         return quads(card, ids, captions, (images[0], images[1]), groupings, source=source)
 
-    def _training(self, rows: pa.Table, work: Work) -> dict[str, object]:
+    def _training(self, rows: pa.Table, context: StepContext) -> dict[str, object]:
         images: dict[str, int] = {}
         captions: dict[str, int] = {}
         columns: dict[str, np.ndarray] = {}
@@ -139,9 +139,9 @@ class Assemble(BuiltStep):
                 cells = rows[role].to_pylist()
                 columns[role] = np.array([items.setdefault(cell, len(items)) for cell in cells], np.int64)
         training_set = TrainingSet(
-            name=work.folder.name,
+            name=context.folder.name,
             images=tuple(
-                Image((cell.rpartition(".")[0] or cell), work.image(cell).source) for cell in images
+                Image((cell.rpartition(".")[0] or cell), context.image(cell).source) for cell in images
             ),
             captions=tuple(Caption(str(at), text) for text, at in captions.items()),
             rows=columns,
@@ -150,27 +150,29 @@ class Assemble(BuiltStep):
                 for name in ("type", "subset")
                 if name in rows.column_names
             },
-            source=f"built by recipe, seed {work.seed}",
+            source=f"built by recipe, seed {context.seed}",
         )
-        target = work.folder / BUILT
+        target = context.folder / BUILT
         if benchmarks.is_benchmark_folder(target):
             shutil.rmtree(target)
         training, validation = save_training(
-            training_set, target, share=self.validation, progress=work.progress
+            training_set, target, share=self.validation, progress=context.progress
         )
         return {"form": "training", "training": training, "validation": validation}
 
 
-def _images(rows: pa.Table, column: str, work: Work) -> list[Image]:
+def _images(rows: pa.Table, column: str, context: StepContext) -> list[Image]:
     """The images of a column; where the user gave no folder of images, those that are missing as such."""
-    images = [work.image(cell, missing=work.photos is None) for cell in rows[column].to_pylist()]
+    images = [context.image(cell, missing=context.photos is None) for cell in rows[column].to_pylist()]
     lacking = sum(image.source is None for image in images)
     if lacking:
-        work.note(f"{lacking:,} of {len(images):,} images are not at hand; give their folder with --images")
+        context.note(
+            f"{lacking:,} of {len(images):,} images are not at hand; give their folder with --images"
+        )
     return images
 
 
-def pair_gallery(rows: pa.Table, card: Card, work: Work, *, source: str) -> Benchmark:
+def pair_gallery(rows: pa.Table, card: Card, context: StepContext, *, source: str) -> Benchmark:
     """The gallery of all images and captions of the rows, whose right pairs are the rows.
 
     Equal captions are one, called by its number in order ("c0"), and written for the image of its first row.
@@ -188,7 +190,7 @@ def pair_gallery(rows: pa.Table, card: Card, work: Work, *, source: str) -> Benc
     of_images, of_captions = (np.arange(len(items), dtype=np.int64) for items in (images, captions))
     return gallery(
         card,
-        [work.image(cell, missing=work.photos is None) for cell in images],
+        [context.image(cell, missing=context.photos is None) for cell in images],
         [Caption(name, text) for name, text in zip(names, captions, strict=True)],
         np.array([owners[at] for at in range(len(captions))], dtype=np.int64),
         (

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.build.rows import read_rows
-from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
 from counterfoil.data.records import same_words
 from counterfoil.store import write_csv
 
@@ -36,20 +36,20 @@ class Author(BuiltStep):
     same_words: bool = setting(True, "Both captions must have the same words, in another order.")
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         return ("caption", "negative_caption")
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         return ("image", "negative_image")
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """Write the sheet of the rows that stay, or read the filled one.
 
         A build of rows that are not drawn waits for the filled sheet. Raises `DataError` for no such table.
         """
         if self.filled is not None:
-            rows = read_rows(Path(self.filled), work)
+            rows = read_rows(Path(self.filled), context)
         first, second = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
         same = np.ones(len(rows), dtype=bool)
         if self.same_words:
@@ -64,7 +64,7 @@ class Author(BuiltStep):
         complete, dropped = split_rows(rows, keep, reasons.tolist())
         empty = pa.array([""] * len(complete), pa.string())
         sheet = {name: complete[name] if name in complete.column_names else empty for name in _COLUMNS}
-        write_csv(work.folder / SHEET, pa.table(sheet))
+        write_csv(context.folder / SHEET, pa.table(sheet))
         waits = f"fill in {SHEET} in the folder of the build, and give it with --set author.filled=TABLE"
         drawn = "scene" in rows.column_names
         return Output(complete, dropped, {"sheet": SHEET}, files=(SHEET,), waits="" if drawn else waits)

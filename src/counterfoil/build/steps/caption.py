@@ -6,17 +6,16 @@ from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from counterfoil.build.making import TextRequest, captioner, chat_answers
-from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows, with_column
+from counterfoil.build.generation import TextRequest, captioner, chat_answers
+from counterfoil.build.step import SCENE_OF, BuiltStep, Output, StepContext, setting, split_rows, with_columns
 from counterfoil.errors import InputError
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.scenes import Scene, one_of
 from counterfoil.world.truth import matches, understood
 
 WORLD, CAPTIONER, ENDPOINT = "world", "captioner:", "chat:"
-#: The column that is made, and that of scenes for one of images.
+#: The column that is made.
 _TARGET = "generated_caption"
-_SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
 #: What a chat model is asked.
 _PROMPT = "Describe this image in one sentence."
 #: Reasons for which a row goes.
@@ -84,31 +83,30 @@ class WriteCaptions(BuiltStep):
             )
 
     @property
-    def reads(self) -> Sequence[str]:
-        return (_SCENE_OF[self.image] if self.by == WORLD else self.image,)
+    def requires(self) -> Sequence[str]:
+        return (SCENE_OF[self.image] if self.by == WORLD else self.image,)
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         return (_TARGET, f"{_TARGET}_by", f"{_TARGET}_from", f"{_TARGET}_seed")
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows with their captions.
 
         Raises `DataError` for an image that is not there and a scene that is none, and what loading a model
         or asking an endpoint raises.
         """
         if self.by == WORLD:
-            written = list(self._described(rows, work))
+            written = list(self._described(rows, context))
         else:
-            written = self._of_images(rows, work)
+            written = self._of_images(rows, context)
         columns = {
             _TARGET: pa.array([caption.text for caption in written], pa.string()),
             f"{_TARGET}_by": pa.array([caption.by for caption in written], pa.string()),
             f"{_TARGET}_from": pa.array([caption.row for caption in written], pa.string()),
             f"{_TARGET}_seed": pa.array([caption.seed for caption in written], pa.int64()),
         }
-        for name, values in columns.items():
-            rows = with_column(rows, name, values)
+        rows = with_columns(rows, columns)
         captioned, dropped = split_rows(
             rows, [caption.text is not None for caption in written], [caption.reason for caption in written]
         )
@@ -120,26 +118,26 @@ class WriteCaptions(BuiltStep):
             "different_captions": len(set(texts)),
         }
         if self.by == WORLD:
-            scenes = [Scene.from_json(caption) for caption in captioned[_SCENE_OF[self.image]].to_pylist()]
+            scenes = [Scene.from_json(caption) for caption in captioned[SCENE_OF[self.image]].to_pylist()]
             facts["right"] = sum(map(matches, texts, scenes))
         return Output(captioned, dropped, facts)
 
-    def _described(self, rows: pa.Table, work: Work) -> Iterator["_Written"]:
+    def _described(self, rows: pa.Table, context: StepContext) -> Iterator["_Written"]:
         """True captions of the rows' scenes that say something else than the rows' own."""
-        ids, scenes = rows["id"].to_pylist(), rows[_SCENE_OF[self.image]].to_pylist()
+        ids, scenes = rows["id"].to_pylist(), rows[SCENE_OF[self.image]].to_pylist()
         own = rows["caption"].to_pylist() if "caption" in rows.column_names else [None] * len(rows)
         for done, (row, cell, known) in enumerate(zip(ids, scenes, own, strict=True), start=1):
             if cell is None:
                 yield _Written(row, WORLD, reason=NO_IMAGE)
             else:
-                scene = Scene.from_json(cell, where=f"step {work.step}, row '{row}'")
-                caption = _other(scene, known, work, row)
+                scene = Scene.from_json(cell, where=f"step {context.step}, row '{row}'")
+                caption = _other(scene, known, context, row)
                 yield _Written(
-                    row, WORLD, caption, work.number(row), "" if caption is not None else NOTHING_ELSE
+                    row, WORLD, caption, context.number(row), "" if caption is not None else NOTHING_ELSE
                 )
-            work.progress(_STAGE, done, len(rows))
+            context.progress(_STAGE, done, len(rows))
 
-    def _of_images(self, rows: pa.Table, work: Work) -> list["_Written"]:
+    def _of_images(self, rows: pa.Table, context: StepContext) -> list["_Written"]:
         """A caption for each different image, given to all its rows."""
         ids, cells = rows["id"].to_pylist(), rows[self.image].to_pylist()
         first: dict[str, str] = {}
@@ -147,13 +145,13 @@ class WriteCaptions(BuiltStep):
             if cell is not None:
                 first.setdefault(cell, row)
         writing = self._asked if self.by.startswith(ENDPOINT) else self._local
-        caption_of = dict(zip(first, writing(first, work), strict=True))
+        caption_of = dict(zip(first, writing(first, context), strict=True))
         return [
             _Written(row, self.by, reason=NO_IMAGE) if cell is None else caption_of[cell]
             for row, cell in zip(ids, cells, strict=True)
         ]
 
-    def _asked(self, first: Mapping[str, str], work: Work) -> Iterator["_Written"]:
+    def _asked(self, first: Mapping[str, str], context: StepContext) -> Iterator["_Written"]:
         """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
         from counterfoil.scorers.chat.endpoint import ChatRequest
 
@@ -164,20 +162,20 @@ class WriteCaptions(BuiltStep):
             "retries": str(self.retries),
             "read": "text",
         }
-        seeds = [work.number(row) % 2**31 if self.temperature else None for row in first.values()]
+        seeds = [context.number(row) % 2**31 if self.temperature else None for row in first.values()]
         requests = [
-            ChatRequest((work.image(cell), self.prompt or _PROMPT), self.max_tokens, seed=seed)
+            ChatRequest((context.image(cell), self.prompt or _PROMPT), self.max_tokens, seed=seed)
             for cell, seed in zip(first, seeds, strict=True)
         ]
-        answers = chat_answers(self.by, settings, requests, work, stage=_STAGE)
+        answers = chat_answers(self.by, settings, requests, context, stage=_STAGE)
         for (answer, refused), row, seed in zip(answers, first.values(), seeds, strict=True):
             yield self._written(row, self.by, answer, seed, refused=refused)
 
-    def _local(self, first: Mapping[str, str], work: Work) -> Iterator["_Written"]:
+    def _local(self, first: Mapping[str, str], context: StepContext) -> Iterator["_Written"]:
         """The captions of a local model, batch by batch; finished batches are kept."""
         maker = captioner(
             self.by.removeprefix(CAPTIONER),
-            work.device,
+            context.device,
             self.prompt,
             self.max_tokens,
             self.beams,
@@ -187,12 +185,12 @@ class WriteCaptions(BuiltStep):
         requests = [
             TextRequest(
                 row,
-                work.image(cell),
-                work.number("batch", at - at % self.batch) if self.temperature else None,
+                context.image(cell),
+                context.number("batch", at - at % self.batch) if self.temperature else None,
             )
             for at, (cell, row) in enumerate(first.items())
         ]
-        texts = maker.texts(requests, work, stage=_STAGE, size=self.batch)
+        texts = maker.texts(requests, context, stage=_STAGE, size=self.batch)
         for request, answer in zip(requests, texts, strict=True):
             yield self._written(request.row, by, answer, request.seed)
 
@@ -229,9 +227,9 @@ def one_line(answer: str) -> str:
     return line_text
 
 
-def _other(scene: Scene, known_caption: str | None, work: Work, row: str) -> str | None:
+def _other(scene: Scene, known_caption: str | None, context: StepContext, row: str) -> str | None:
     """A caption that is true of the scene and not the one that was said; None where there is none."""
-    rng, known = work.rng(row), None if known_caption is None else understood(known_caption)
+    rng, known = context.rng(row), None if known_caption is None else understood(known_caption)
     for _ in range(_TRIES):
         meaning = describe(scene, rng)
         if meaning != known:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
-from counterfoil.build.step import REASON, Output, Work, setting, with_column
+from counterfoil.build.step import REASON, Output, StepContext, setting, with_column
 from counterfoil.build.steps.filter import RowFilter, texts_and_cells, truth_facts
 from counterfoil.build.verification import fits, read_choices
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
@@ -55,12 +55,12 @@ class Choose(RowFilter):
         settings_by_scorer([self.scorer or ""], self.set)
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         if self.scorer is not None:
             return tuple(name for name in (self.image, self.caption, self.against) if name)
         return (self.column,) if self.column is not None else ()
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """A row per `of` that keeps a candidate, in their order, and the other candidates with the reason.
 
         Facts hold how many candidates and rows there were, at which place of its row a chosen candidate
@@ -69,16 +69,17 @@ class Choose(RowFilter):
         """
         ids: list[str] = rows["id"].to_pylist()
         of: list[str] = rows["of"].to_pylist() if "of" in rows.column_names else ids
-        if any(name is None for name in of):
-            raise DataError("a candidate of no row", where=f"step {work.step}, row '{ids[of.index(None)]}'")  # type: ignore[arg-type]
+        if rows.schema.get_field_index("of") >= 0 and rows["of"].null_count:
+            orphan = next(name for name, row in zip(ids, of, strict=True) if row is None)
+            raise DataError("a candidate of no row", where=f"step {context.step}, row '{orphan}'")
         number: dict[str, int] = {}
         group = np.array([number.setdefault(name, len(number)) for name in of], dtype=np.int64)
-        truth = fits(rows, self.image, self.caption, self.against, where=f"step {work.step}")
-        scores, why, about = self._scores(rows, ids, of, truth, work)
+        truth = fits(rows, self.image, self.caption, self.against, where=f"step {context.step}")
+        scores, why, about = self._scores(rows, ids, of, truth, context)
         best = _best(group, scores, len(number))
         chosen = best[best >= 0]
         held, known = self.calibrated(
-            [ids[at] for at in chosen], scores[chosen], None if truth is None else truth[chosen], work
+            [ids[at] for at in chosen], scores[chosen], None if truth is None else truth[chosen], context
         )
         reasons = np.full(len(rows), OTHER, dtype=object)
         lost = np.isin(group, np.flatnonzero(best < 0))
@@ -108,14 +109,14 @@ class Choose(RowFilter):
         ids: list[str],
         of: list[str],
         truth: NDArray[np.bool_] | None,
-        work: Work,
+        context: StepContext,
     ) -> tuple[NDArray[np.float64], NDArray[np.object_], dict[str, Any]]:
         """A score per candidate, NaN where it cannot be chosen, why not, and facts about people."""
         why = np.full(len(rows), UNFIT, dtype=object)
         if self.scorer is not None:
-            return self._fit(rows, self.scorer, work), why, {}
+            return self._fit(rows, self.scorer, context), why, {}
         if self.column is not None:
-            scores = numbers_of(rows, self.column, where=f"step {work.step}")
+            scores = numbers_of(rows, self.column, where=f"step {context.step}")
             why[np.isnan(scores)] = UNJUDGED
             return scores, why, {}
         if self.people is None and not self.simulate:
@@ -125,18 +126,20 @@ class Choose(RowFilter):
             votes, judged = voted
             why[~judged] = UNJUDGED
             return votes, why, {}
-        answers = self.answers(ids, truth, work)
+        answers = self.answers(ids, truth, context)
         why[~answers.asked] = UNJUDGED
         share = answers.yes.sum(axis=0) / np.maximum((answers.yes | answers.no).sum(axis=0), 1)
-        about = self.people_facts(ids, answers, truth, work)
+        about = self.people_facts(ids, answers, truth, context)
         return np.where(answers.accepted(self.rule), share, np.nan), why, about
 
-    def _fit(self, rows: pa.Table, name: str, work: Work) -> NDArray[np.float64]:
+    def _fit(self, rows: pa.Table, name: str, context: StepContext) -> NDArray[np.float64]:
         """The scorer's number for each candidate with its caption, less that with the other one."""
         names = [name for name in (self.image, self.caption, self.against) if name]
-        cells, *texts = texts_and_cells(rows, names, where=f"step {work.step}")
-        scorer = work.scorer(name, settings_by_scorer([name], self.set)[name])
-        scores = pair_scores(scorer, cells * len(texts), [text for column in texts for text in column], work)
+        cells, *texts = texts_and_cells(rows, names, where=f"step {context.step}")
+        scorer = context.scorer(name, settings_by_scorer([name], self.set)[name])
+        scores = pair_scores(
+            scorer, cells * len(texts), [text for column in texts for text in column], context
+        )
         own, *other = scores.reshape(len(texts), len(rows))
         return own - other[0] if other else own
 

@@ -13,7 +13,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.build.rating import numbers_of
-from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
 from counterfoil.data.caption_files import read_image_names, read_texts
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.engine.plan import Progress, silent
@@ -237,10 +237,10 @@ class Dedup(BuiltStep):
     best: str | None = setting(None, "A column of numbers whose highest is kept; by default the first row.")
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         return (*self.fields, *(column for column in (self.within, self.best) if column))
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows without duplicates; dropped ones name in `same_as` the row that stays in their place.
 
         Texts are equal where their words are, in order and in lower case. Every near-duplicate that goes is
@@ -265,8 +265,8 @@ class Dedup(BuiltStep):
             pairs, _ = near_duplicates(
                 [texts[row] for row in left.tolist()],
                 threshold=self.near,
-                seed=work.number("minhash") % (1 << 32),
-                progress=work.progress,
+                seed=context.number("minhash") % (1 << 32),
+                progress=context.progress,
             )
             pairs = pairs[value[left[pairs[:, 0]]] == value[left[pairs[:, 1]]]]
             alike = np.arange(n)
@@ -314,10 +314,10 @@ class Clean(BuiltStep):
     full_stop: bool = setting(False, "Drop negative captions that do not end in a full stop.")
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         return (*self.fields, *([self.split] if self.split else []))
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows that are left. A row has the first reason that applies, in the order of the facts.
 
         Captions are equal by their words, images by their names without folders and endings. Raises
@@ -342,20 +342,20 @@ class Clean(BuiltStep):
         stems = _stems(rows) if self.compare_images else []
         facts: dict[str, Any] = {"sets": {}}
         for name in self.against:
-            texts, images = self._other(name, work)
-            facts["sets"][name] = self._shared(columns, stems, texts, images, drop, work)
+            texts, images = self._other(name, context)
+            facts["sets"][name] = self._shared(columns, stems, texts, images, drop, context)
         if self.split is not None:
             self._splits(rows, columns, stems, drop)
         clean, dropped = split_rows(rows, reasons == "", reasons.tolist())
         return Output(clean, dropped, facts)
 
-    def _other(self, name: str, work: Work) -> tuple[list[str], list[str]]:
+    def _other(self, name: str, context: StepContext) -> tuple[list[str], list[str]]:
         path = Path(name)
         if path.is_file():
             return [normal(text) for text in read_texts(path)], list(read_image_names(path))
         if path.suffix and not path.exists():
             raise DataError("no such file", where=name, hint="a table, a file of captions, or a benchmark")
-        benchmark = work.benchmark(name, None, None)
+        benchmark = context.benchmark(name, None, None)
         texts = [normal(caption.text) for caption in benchmark.captions if caption.text is not None]
         return texts, [image.id for image in benchmark.images]
 
@@ -366,7 +366,7 @@ class Clean(BuiltStep):
         texts: list[str],
         images: list[str],
         drop: Any,
-        work: Work,
+        context: StepContext,
     ) -> dict[str, int]:
         """Drop what the rows share with one set; how many rows share what."""
         known, counts = set(texts), {}
@@ -379,8 +379,8 @@ class Clean(BuiltStep):
             pairs, _ = near_duplicates(
                 [*sorted(others), *own],
                 threshold=self.near,
-                seed=work.number("minhash") % (1 << 32),
-                progress=work.progress,
+                seed=context.number("minhash") % (1 << 32),
+                progress=context.progress,
             )
             across = pairs[(pairs[:, 0] < len(others)) & (pairs[:, 1] >= len(others)), 1]
             alike = {own[at - len(others)] for at in across.tolist()}

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from counterfoil.build.calibration import Calibration, Prices, Verified, calibrate, share
 from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
-from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
 from counterfoil.build.verification import (
     Answers,
     Rule,
@@ -106,7 +106,7 @@ class RowFilter(BuiltStep):
         """The one of `ways` that was set, None where none was."""
         return next((name for name in self.ways if getattr(self, name)), None)
 
-    def answers(self, ids: Sequence[str], truth: NDArray[np.bool_] | None, work: Work) -> Answers:
+    def answers(self, ids: Sequence[str], truth: NDArray[np.bool_] | None, context: StepContext) -> Answers:
         """What people answered of each row: those of the table, or simulated ones.
 
         Raises `DataError` where the table cannot be used, and for simulated people where rows are not drawn.
@@ -114,29 +114,29 @@ class RowFilter(BuiltStep):
         if self.people is not None:
             from_table, stray = read_answers(Path(self.people), ids)
             if stray:
-                work.note(f"{self.people}: {stray:,} answers are about rows that are not here")
+                context.note(f"{self.people}: {stray:,} answers are about rows that are not here")
             return from_table
         if truth is None:
             raise DataError(
                 "simulated people need drawn rows, whose truth is known",
-                where=f"step {work.step}",
+                where=f"step {context.step}",
                 hint="give a table of answers with --people",
             )
         crowd = [Annotator(f"person {at + 1}", self.accuracy, self.bias) for at in range(self.simulate)]
-        votes = annotate(truth, crowd, work.rng("people")).said
+        votes = annotate(truth, crowd, context.rng("people")).said
         return Answers(tuple(person.name for person in crowd), votes, ~votes)
 
     def people_facts(
-        self, ids: Sequence[str], answers: Answers, truth: NDArray[np.bool_] | None, work: Work
+        self, ids: Sequence[str], answers: Answers, truth: NDArray[np.bool_] | None, context: StepContext
     ) -> dict[str, Any]:
         """How many answered, how they agree, and the noise of what they let in, estimated and verified.
 
         Of drawn rows also the true noise, and whether the interval of the estimate holds it.
         """
         accepted = answers.accepted(self.rule)
-        noise = label_noise(answers, self.rule, work.rng("label noise"))
+        noise = label_noise(answers, self.rule, context.rng("label noise"))
         if noise is None:
-            work.note("fewer than three people answered: their errors cannot be told from their answers")
+            context.note("fewer than three people answered: their errors cannot be told from their answers")
         votes = np.stack([answers.yes.sum(axis=0), answers.no.sum(axis=0)], axis=1)
         kappa = fleiss_kappa(votes)
         facts: dict[str, Any] = {
@@ -146,7 +146,7 @@ class RowFilter(BuiltStep):
             "fleiss_kappa": None if np.isnan(kappa) else kappa,
             "estimated": None if noise is None else noise.to_json(),
         }
-        sample = self._sample(ids, accepted.astype(np.float64), truth, work)
+        sample = self._sample(ids, accepted.astype(np.float64), truth, context)
         if sample is not None:
             inside = sample.scores > 0
             facts["verified"] = {
@@ -165,14 +165,14 @@ class RowFilter(BuiltStep):
         ids: Sequence[str],
         scores: NDArray[np.float64],
         truth: NDArray[np.bool_] | None,
-        work: Work,
+        context: StepContext,
     ) -> tuple[NDArray[np.bool_], Calibration | None]:
         """Which rows stay, and what is known of the filter; all and None where nothing was asked of it.
 
         `truth` is that of drawn rows. A threshold without verified rows is applied and not measured. Raises
         `DataError` where truth is asked of rows that are not drawn and where verified rows are not here.
         """
-        sample = self._sample(ids, scores, truth, work)
+        sample = self._sample(ids, scores, truth, context)
         if self.threshold is None and self.target_precision is None and sample is None:
             return np.ones(len(scores), dtype=bool), None
         if sample is None:
@@ -182,14 +182,14 @@ class RowFilter(BuiltStep):
         given = None if self.target_precision is not None else self.threshold
         calibration = calibrate(
             sample,
-            work.rng("halves"),
+            context.rng("halves"),
             threshold=-np.inf if given is None and self.target_precision is None else given,
             precision=self.target_precision,
             confidence=self.confidence,
             prices=Prices(self.making, self.verifying),
         )
         if calibration.threshold is None:
-            work.note(
+            context.note(
                 f"no threshold reaches a precision of {self.target_precision:g} with "
                 f"{100 * self.confidence:g} % confidence on {calibration.chosen_on:,} verified rows: "
                 "none is kept"
@@ -202,7 +202,7 @@ class RowFilter(BuiltStep):
         ids: Sequence[str],
         scores: NDArray[np.float64],
         truth: NDArray[np.bool_] | None,
-        work: Work,
+        context: StepContext,
     ) -> Verified | None:
         if self.verified is not None:
             at, right, weights = read_verified(Path(self.verified), ids)
@@ -212,10 +212,10 @@ class RowFilter(BuiltStep):
         if truth is None:
             raise DataError(
                 "only drawn rows can be verified by their scenes",
-                where=f"step {work.step}",
+                where=f"step {context.step}",
                 hint="verify some rows by hand and name the table with --verified",
             )
-        drawn = np.sort(work.rng("verified").permutation(len(scores))[: self.verify])
+        drawn = np.sort(context.rng("verified").permutation(len(scores))[: self.verify])
         return Verified(scores[drawn], truth[drawn]) if len(drawn) else None
 
 
@@ -278,12 +278,12 @@ class FilterAmbiguous(RowFilter):
         settings_by_scorer(self.scorers, self.set)
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         if self.scorers:
             return ("image", "caption", "negative_caption")
         return (self.column,) if self.column is not None else ()
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows that stay, and the others with the reason.
 
         Facts hold, of people: their number and answers, Fleiss' kappa, the estimated label noise of what is
@@ -291,47 +291,47 @@ class FilterAmbiguous(RowFilter):
         drawn rows the truth. Raises `DataError` where rows cannot be asked about, and `InputError` where
         nothing says what to filter by.
         """
-        truth = sound(rows, where=f"step {work.step}")
+        truth = sound(rows, where=f"step {context.step}")
         if self.people is not None or self.simulate:
-            return self._by_people(rows, truth, work)
+            return self._by_people(rows, truth, context)
         if not self.scorers and self.column is None:
             raise InputError(
                 "nothing to filter by",
-                where=f"step {work.step}",
+                where=f"step {context.step}",
                 allowed=" or ".join(self.ways),
             )
-        scores = self._scores(rows, work)
-        held, known = self.calibrated(rows["id"].to_pylist(), scores, truth, work)
+        scores = self._scores(rows, context)
+        held, known = self.calibrated(rows["id"].to_pylist(), scores, truth, context)
         passed, dropped = split_rows(rows, held & ~np.isnan(scores), LOW)
         facts: dict[str, Any] = {"by": list(self.scorers) or self.column, "rows": len(rows)}
         facts |= {} if known is None else {"calibration": known.to_json()}
         return Output(passed, dropped, {**facts, **truth_facts(truth, held)})
 
-    def _by_people(self, rows: pa.Table, truth: NDArray[np.bool_] | None, work: Work) -> Output:
+    def _by_people(self, rows: pa.Table, truth: NDArray[np.bool_] | None, context: StepContext) -> Output:
         ids = rows["id"].to_pylist()
-        answers = self.answers(ids, truth, work)
+        answers = self.answers(ids, truth, context)
         accepted = answers.accepted(self.rule)
         why = np.where(answers.asked, AMBIGUOUS, UNJUDGED).tolist()
         facts = {
             "by": "people" if self.people is not None else "simulated people",
             "rows": len(rows),
-            **self.people_facts(ids, answers, truth, work),
+            **self.people_facts(ids, answers, truth, context),
             **truth_facts(truth, accepted),
         }
         return Output(*split_rows(rows, accepted, why), facts)
 
-    def _scores(self, rows: pa.Table, work: Work) -> NDArray[np.float64]:
+    def _scores(self, rows: pa.Table, context: StepContext) -> NDArray[np.float64]:
         if self.column is not None:
-            return numbers_of(rows, self.column, where=f"step {work.step}")
+            return numbers_of(rows, self.column, where=f"step {context.step}")
         both = "negative_image" in rows.column_names
         names = ["image", "caption", "negative_caption", *(["negative_image"] if both else [])]
-        image, own, other, *rest = texts_and_cells(rows, names, where=f"step {work.step}")
+        image, own, other, *rest = texts_and_cells(rows, names, where=f"step {context.step}")
         margins = []
         for name, settings in settings_by_scorer(self.scorers, self.set).items():
-            scorer = work.scorer(name, settings)
+            scorer = context.scorer(name, settings)
             cells = [*image, *image, *rest[0], *rest[0]] if both else [*image, *image]
             texts = [*own, *other, *other, *own] if both else [*own, *other]
-            pairs = pair_scores(scorer, cells, texts, work).reshape(-1, 2, len(rows))
+            pairs = pair_scores(scorer, cells, texts, context).reshape(-1, 2, len(rows))
             margins.append((pairs[:, 0] - pairs[:, 1]).min(axis=0))
         if len(margins) == 1 or not len(rows):
             return margins[0]

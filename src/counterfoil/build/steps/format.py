@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterfoil.build.step import BuiltStep, Output, Work, setting, with_column
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, with_column
 from counterfoil.errors import DataError
 
 Spelling = Literal["keep", "american", "british"]
@@ -146,16 +146,16 @@ class Format(BuiltStep):
     spelling: Spelling = setting("keep", "'american', 'british', or 'keep'.")
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         return tuple(name for column in self.columns for name in (column, f"{column}_original"))
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """All rows; raises `DataError` where they have none of the columns, or one that is no text."""
         columns = [column for column in self.columns if column in rows.column_names]
         if not columns:
             raise DataError(
                 "no column to format",
-                where=f"step {work.step}",
+                where=f"step {context.step}",
                 given=rows.column_names,
                 allowed=self.columns,
             )

@@ -13,13 +13,22 @@ from counterfoil.build.imaging import (
     NOT_DRAWN,
     NOT_READ,
     UNSAFE,
+    GeneratedImage,
     ImagePipeline,
-    MadeImage,
+    ImageRequest,
     PipelineSettings,
-    WantedImage,
 )
 from counterfoil.build.rows import keep_image
-from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows, with_column
+from counterfoil.build.step import (
+    SCENE_OF,
+    BuiltStep,
+    Output,
+    StepContext,
+    setting,
+    split_rows,
+    with_column,
+    with_columns,
+)
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import Identity
@@ -34,9 +43,8 @@ if TYPE_CHECKING:
     from counterfoil.build.image_endpoint import ImageEndpoint
 
 WORLD, PIPELINE, ENDPOINT = "world", "diffusers:", "images:"
-#: The column of images that is made for a column of captions, and that of scenes for one of images.
+#: The column of images that is made for a column of captions.
 _IMAGE_OF = {"caption": "generated_image", "negative_caption": "negative_image"}
-_SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
 #: Pictures that are drawn at a time, and pixels to a side of the world's.
 _BATCH, _SIDE = 100, 96
 
@@ -112,18 +120,18 @@ class Imagine(BuiltStep):
             raise InputError("failure is of the drawn world", given=f"by '{self.by}'", allowed=WORLD)
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         target = _IMAGE_OF[self.column]
-        known = _SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
+        known = SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
         return (target, f"{target}_by", f"{target}_from", f"{target}_seed", known)
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         if self.source is None:
             return (self.column,)
-        return (self.column, _SCENE_OF[self.source] if self.by == WORLD else self.source)
+        return (self.column, SCENE_OF[self.source] if self.by == WORLD else self.source)
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows with their images, k candidates for each.
 
         Raises `DataError` where no caption can be drawn, and where candidates shall get candidates.
@@ -131,62 +139,53 @@ class Imagine(BuiltStep):
         if self.k > 1 and "of" in rows.column_names:
             raise DataError(
                 "the rows are candidates already",
-                where=f"step {work.step}",
+                where=f"step {context.step}",
                 hint="put 'choose' before, or make one image for each: k = 1",
             )
         ids, texts = rows["id"].to_pylist(), rows[self.column].to_pylist()
-        sources = [None] * len(rows) if self.source is None else self._sources(rows, work)
+        sources = [None] * len(rows) if self.source is None else self._sources(rows, context)
         requests = [
-            WantedImage(row, number, text or "", work.number("image", row, number), source)
+            ImageRequest(row, number, text or "", context.number("image", row, number), source)
             for row, text, source in zip(ids, texts, sources, strict=True)
             for number in range(self.k)
         ]
-        without_caption = [self._nothing() if not request.text.strip() else None for request in requests]
-        wanted = [request for request, blank in zip(requests, without_caption, strict=True) if blank is None]
-        painter = self._pipeline(work) if self.by.startswith(PIPELINE) else None
-        coming = iter(self._made(wanted, rows, work, painter))
-        images = [next(coming) if blank is None else blank for blank in without_caption]
+        wanted = [request for request in requests if request.text.strip()]
+        pipeline = self._pipeline(context) if self.by.startswith(PIPELINE) else None
+        if self.by == WORLD:
+            generated = iter(self._drawn(wanted, rows, context))
+        elif pipeline is None:
+            generated = iter(self._endpoint(context).images(wanted) if wanted else ())
+        else:
+            generated = iter(pipeline.images(wanted, context) if wanted else ())
+        images = [
+            next(generated) if request.text.strip() else GeneratedImage(None, self.by, NO_CAPTION)
+            for request in requests
+        ]
         if self.unsafe == "drop":
             images = [
-                replace(request, cell=None, reason=UNSAFE) if request.facts.get("unsafe") else request
-                for request in images
+                replace(image, cell=None, reason=UNSAFE) if image.facts.get("unsafe") else image
+                for image in images
             ]
         table = self._candidates(rows, requests, images)
         imagined, dropped = split_rows(
             table, [image.cell is not None for image in images], [image.reason for image in images]
         )
-        return Output(imagined, dropped, self._facts(imagined, painter))
+        return Output(imagined, dropped, self._facts(imagined, pipeline))
 
-    def _made(
-        self, requests: Sequence[WantedImage], rows: pa.Table, work: Work, painter: ImagePipeline | None
-    ) -> Sequence[MadeImage]:
-        if self.by == WORLD:
-            return self._drawn(requests, rows, work)
-        if not requests:
-            return []
-        if self._asks:
-            return self._endpoint(work).images(requests)
-        assert painter is not None
-        return painter.images(requests, work)
-
-    @property
-    def _asks(self) -> bool:
-        return self.by.startswith(ENDPOINT)
-
-    def _endpoint(self, work: Work) -> "ImageEndpoint":
+    def _endpoint(self, context: StepContext) -> "ImageEndpoint":
         """The endpoint, with the key and the pace that a chat endpoint at this address would have."""
         # Its client of HTTP is of an extra.
         from counterfoil.build.image_endpoint import ImageEndpoint, ImageSettings
 
         pace = {"concurrency": str(self.concurrency), "rpm": str(self.rpm), "retries": str(self.retries)}
-        chat = work.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", pace).endpoint
+        chat = context.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", pace).endpoint
         edits = self.source is not None
         request_settings = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price, edits)
         return chat.turned_into(
-            lambda settings, key: ImageEndpoint(settings, request_settings, work, key=key)
+            lambda settings, key: ImageEndpoint(settings, request_settings, context, key=key)
         )
 
-    def _pipeline(self, work: Work) -> ImagePipeline:
+    def _pipeline(self, context: StepContext) -> ImagePipeline:
         named = {
             name: getattr(self, name)
             for name in PipelineSettings.__dataclass_fields__
@@ -197,30 +196,27 @@ class Imagine(BuiltStep):
                 self.by.removeprefix(PIPELINE),
                 edits=self.source is not None,
                 precision=self.dtype,
-                device=work.device,
+                device=context.device,
                 **named,
             )
         )
 
-    def _nothing(self) -> MadeImage:
-        return MadeImage(None, self.by, NO_CAPTION)
-
-    def _sources(self, rows: pa.Table, work: Work) -> list[Any]:
+    def _sources(self, rows: pa.Table, context: StepContext) -> list[Any]:
         assert self.source is not None
-        column = _SCENE_OF[self.source] if self.by == WORLD else self.source
+        column = SCENE_OF[self.source] if self.by == WORLD else self.source
         cells = rows[column].to_pylist()
         lacking = [row for row, cell in zip(rows["id"].to_pylist(), cells, strict=True) if not cell]
         if lacking:
             raise DataError(
                 f"no {column} to edit",
-                where=f"step {work.step}, row '{lacking[0]}'",
+                where=f"step {context.step}, row '{lacking[0]}'",
                 given=f"{len(lacking):,} of {len(rows):,} rows without one",
                 hint="without 'source' images are drawn from captions alone",
             )
         return cells
 
     def _candidates(
-        self, rows: pa.Table, requests: Sequence[WantedImage], images: Sequence[MadeImage]
+        self, rows: pa.Table, requests: Sequence[ImageRequest], images: Sequence[GeneratedImage]
     ) -> pa.Table:
         """The rows, k times where there are several candidates, with the columns that are made."""
         target = _IMAGE_OF[self.column]
@@ -236,37 +232,35 @@ class Imagine(BuiltStep):
             f"{target}_seed": pa.array([request.seed for request in requests], pa.int64()),
         }
         if self.by == WORLD:
-            scene = _SCENE_OF[target]
+            scene = SCENE_OF[target]
             columns[scene] = pa.array([image.facts.get(scene) for image in images], pa.string())
         else:
             columns[f"{target}_unsafe"] = pa.array(
                 [image.facts.get("unsafe") for image in images], pa.bool_()
             )
-        for name, values in columns.items():
-            rows = with_column(rows, name, values)
-        return rows
+        return with_columns(rows, columns)
 
-    def _drawn(self, requests: Sequence[WantedImage], rows: pa.Table, work: Work) -> list[MadeImage]:
+    def _drawn(
+        self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext
+    ) -> list[GeneratedImage]:
         """The pictures of the world's generator, with their scenes."""
-        drawings = [
-            self._scene(drawing, context) for drawing, context in self._contexts(requests, rows, work)
-        ]
+        drawings = [self._scene(request, row) for request, row in self._source_rows(requests, rows, context)]
         if requests and all(
-            isinstance(drawing, MadeImage) and drawing.reason == NOT_READ for drawing in drawings
+            isinstance(drawing, GeneratedImage) and drawing.reason == NOT_READ for drawing in drawings
         ):
             raise DataError(
                 "the world can read none of the captions",
-                where=f"step {work.step}",
+                where=f"step {context.step}",
                 given=requests[0].text,
                 hint="it draws captions of its own kind; for others name a pipeline or an endpoint in 'by'",
             )
         scenes = [drawing for drawing in drawings if isinstance(drawing, Scene)]
-        pictures = iter(self._pictures(scenes, work))
+        pictures = iter(self._pictures(scenes, context))
         target = _IMAGE_OF[self.column]
         return [
             drawing
-            if isinstance(drawing, MadeImage)
-            else MadeImage(next(pictures), self._by, facts={_SCENE_OF[target]: drawing.to_json()})
+            if isinstance(drawing, GeneratedImage)
+            else GeneratedImage(next(pictures), self._by, facts={SCENE_OF[target]: drawing.to_json()})
             for drawing in drawings
         ]
 
@@ -275,9 +269,9 @@ class Imagine(BuiltStep):
         """What is written as the maker of pictures that are drawn."""
         return " ".join([WORLD, self.style, *([f"failure {self.failure:g}"] if self.failure else [])])
 
-    def _contexts(
-        self, requests: Sequence[WantedImage], rows: pa.Table, work: Work
-    ) -> Iterator[tuple[WantedImage, "_Context"]]:
+    def _source_rows(
+        self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext
+    ) -> Iterator[tuple[ImageRequest, "_SourceRow"]]:
         """The requests with what is known of their rows."""
         negative = self.column == "negative_caption"
         names = ("caption", "scene", "subset")
@@ -288,52 +282,52 @@ class Imagine(BuiltStep):
         }
         for request in requests:
             caption, scene, subset = (given.get(name, {}).get(request.row) for name in names)
-            where = f"step {work.step}, row '{request.row}'"
+            where = f"step {context.step}, row '{request.row}'"
             original = request.source or scene
             yield (
                 request,
-                _Context(
+                _SourceRow(
                     None if caption is None else understood(caption),
                     None if original is None else Scene.from_json(original, where=where),
                     subset or "",
-                    work.rng("image", request.row, request.number),
+                    context.rng("image", request.row, request.number),
                 ),
             )
 
-    def _scene(self, request: WantedImage, context: "_Context") -> "Scene | MadeImage":
+    def _scene(self, request: ImageRequest, source_row: "_SourceRow") -> "Scene | GeneratedImage":
         """What is drawn, or why nothing is."""
         meaning = understood(request.text)
         if meaning is None:
-            return MadeImage(None, self._by, NOT_READ)
+            return GeneratedImage(None, self._by, NOT_READ)
         imagined = imagine_caption(
             meaning,
-            context.rng,
-            unlike=context.meaning,
-            original=context.original,
+            source_row.rng,
+            unlike=source_row.meaning,
+            original=source_row.original,
             adapted=request.source is not None,
             failure=self.failure,
-            subset=context.subset,
+            subset=source_row.subset,
         )
-        return MadeImage(None, self._by, NOT_DRAWN) if imagined is None else imagined[0]
+        return GeneratedImage(None, self._by, NOT_DRAWN) if imagined is None else imagined[0]
 
-    def _pictures(self, scenes: Sequence[Scene], work: Work) -> list[str]:
+    def _pictures(self, scenes: Sequence[Scene], context: StepContext) -> list[str]:
         """The cells of drawn pictures, in order."""
         cells: dict[int, str] = {}
 
         def take(row: int, data: bytes) -> None:
-            cells[row] = keep_image(work, data)
+            cells[row] = keep_image(context, data)
 
         content = [scene.to_json() for scene in scenes]
         painter = _Painter(self.size or _SIDE, self.style)
         keys = batch_keys(content, _BATCH)
-        work.session.make(painter, content, keys, take, stage="drawing", size=_BATCH)
+        context.session.make(painter, content, keys, take, stage="drawing", size=_BATCH)
         return [cells[row] for row in range(len(scenes))]
 
-    def _facts(self, imagined: pa.Table, painter: ImagePipeline | None) -> Mapping[str, Any]:
+    def _facts(self, imagined: pa.Table, pipeline: ImagePipeline | None) -> Mapping[str, Any]:
         """How many images were made and, of those of the world, how many are right."""
         facts: dict[str, Any] = {"by": self.by, "column": self.column, "k": self.k, "images": len(imagined)}
         if self.by == WORLD:
-            scenes = imagined[_SCENE_OF[_IMAGE_OF[self.column]]].to_pylist()
+            scenes = imagined[SCENE_OF[_IMAGE_OF[self.column]]].to_pylist()
             shown = [Scene.from_json(cell) for cell in scenes]
             right = [
                 matches(caption, scene)
@@ -349,13 +343,13 @@ class Imagine(BuiltStep):
         else:
             flags = imagined[f"{_IMAGE_OF[self.column]}_unsafe"].to_pylist()
             facts["unsafe"] = sum(flag is True for flag in flags)
-            if painter is not None:
-                facts["pipeline"] = painter.identity
+            if pipeline is not None:
+                facts["pipeline"] = pipeline.identity
         return facts
 
 
 @dataclass(frozen=True, eq=False)
-class _Context:
+class _SourceRow:
     """What is known of the row of a request: what the picture must not fit, what it may be made from."""
 
     meaning: Meaning | None

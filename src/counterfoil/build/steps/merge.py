@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.build.calibration import share
-from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
 from counterfoil.build.verification import Rule, check_rule
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import Direction, gain_of
@@ -52,14 +52,14 @@ class Merge(BuiltStep):
         check_rule(self.rule)
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         return ("image", "caption")
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         return ("gain", "sources")
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """A row per pair that is right, in the order of the sources; pairs that are not, with the reason.
 
         Facts hold of every source its pairs, how many of them are right by each other source (`also_in`) and,
@@ -74,11 +74,13 @@ class Merge(BuiltStep):
             sources[_new(Path(path).stem, sources)] = self._pairs(read_table(path))
         data = None if self.data is None else Path(self.data)
         for name in self.benchmarks:
-            sources[_new(name, sources)] = _of_gallery(work.benchmark(name, data, None))
+            sources[_new(name, sources)] = _of_gallery(context.benchmark(name, data, None))
         verified = {} if self.verified is None else self._pairs(read_table(self.verified))
         pairs = list(dict.fromkeys(pair for of in [*sources.values(), verified] for pair in of))
         if not pairs:
-            raise InputError("no pairs to merge", where=f"step {work.step}", hint="name tables or benchmarks")
+            raise InputError(
+                "no pairs to merge", where=f"step {context.step}", hint="name tables or benchmarks"
+            )
         gains = np.array([[of.get(pair, np.nan) for of in sources.values()] for pair in pairs])
         truth = np.array([verified.get(pair, np.nan) for pair in pairs])
         right, known = np.nan_to_num(gains) > 0, ~np.isnan(gains)

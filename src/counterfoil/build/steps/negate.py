@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.build.making import TextRequest, chat_answers, continuer
+from counterfoil.build.generation import TextRequest, chat_answers, continuer
 from counterfoil.build.negation.checks import in_form_of, rejection
 from counterfoil.build.negation.lexicon import Lexicon, Usage
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
@@ -31,7 +31,7 @@ from counterfoil.build.negation.rules import (
     negative,
 )
 from counterfoil.build.negation.wordnet import WordNet
-from counterfoil.build.step import REASON, BuiltStep, Output, Work, setting, with_column
+from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, setting, with_columns
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.world.captions import text as spoken
 from counterfoil.world.edits import edit
@@ -129,12 +129,12 @@ class Negate(BuiltStep):
             raise InputError("otherwise", given=f"rules, by {self.by}", allowed="by lm:...", hint=hint)
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         source = "scene" if self.by == WORLD else "caption"
         return (source, "subset") if self.per_caption == "subset" else (source,)
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         columns = (
             "negative_caption",
             "negative_caption_by",
@@ -150,34 +150,33 @@ class Negate(BuiltStep):
             *(() if self.by in (RULES, WORLD) else (_ANSWER,)),
         )
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """A row per negative; raises `DataError` for a subset that is no category."""
-        wanted = self._wanted(rows, work)
+        wanted = self._wanted(rows, context)
         if self.by == WORLD:
-            negatives, maker = list(self._edited(rows, wanted, work)), WORLD
+            negatives, maker = list(self._edited(rows, wanted, context)), WORLD
         elif self.by == RULES:
             parser = load_parser(self.parser)
-            negatives, maker = self._ruled(rows, wanted, parser, work), f"rules {parser.name}"
+            negatives, maker = self._ruled(rows, wanted, parser, context), f"rules {parser.name}"
         else:
-            negatives, maker = self._written(rows, wanted, work), self.by
+            negatives, maker = self._written(rows, wanted, context), self.by
         if self.per_caption == "one":
             negatives = _first_of(negatives)
         if single := sum(row.reason == NO_OPPOSITE for row in negatives):
-            work.note(
+            context.note(
                 f"replacements left out since no caption has the opposite one: {single:,}; with balance=no "
                 "(--no-balance) they are made, and replacements have a direction"
             )
-        written = [row for row in negatives if row.text is not None]
         gone = [row for row in negatives if row.text is None]
-        output = self._table(rows, written, maker)
-        dropped = self._named(rows, gone)
+        dropped = self._table(rows, gone)
         dropped = dropped.append_column(REASON, pa.array([row.reason for row in gone], pa.string()))
         facts = {"by": maker, "categories": _counts(negatives)}
         if self.by not in (RULES, WORLD):
             facts |= {"refusals": _refusals(negatives)}
-        return Output(output, dropped, facts)
+        written = [row for row in negatives if row.text is not None]
+        return Output(self._table(rows, written, maker), dropped, facts)
 
-    def _wanted(self, rows: pa.Table, work: Work) -> list[tuple[int, str]]:
+    def _wanted(self, rows: pa.Table, context: StepContext) -> list[tuple[int, str]]:
         """Rows with the categories that are tried, in order; of `one` all, in an order that is drawn."""
         ids = rows["id"].to_pylist()
         if self.per_caption == "each":
@@ -195,22 +194,22 @@ class Negate(BuiltStep):
             return list(enumerate(subsets))
         wanted = []
         for row, name in enumerate(ids):
-            order = work.rng(name, "category").permutation(len(self.categories))
+            order = context.rng(name, "category").permutation(len(self.categories))
             several = self.by in (RULES, WORLD)
             wanted += [(row, self.categories[at]) for at in (order if several else order[:1])]
         return wanted
 
     def _ruled(
-        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], parser: Parser, work: Work
+        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], parser: Parser, context: StepContext
     ) -> list[NegativeRow]:
         """Negatives by rules; in balance and of one category, rows without one are paired in their next."""
         if not self.balance or self.per_caption != "one":
-            return list(self._by_rules(rows, wanted, parser, work))
+            return list(self._by_rules(rows, wanted, parser, context))
         negatives: list[NegativeRow] = []
         left: Sequence[int] = range(len(rows))
         for turn in range(len(self.categories)):
             part = [wanted[row * len(self.categories) + turn] for row in left]
-            ruled = list(self._by_rules(rows, part, parser, work))
+            ruled = list(self._by_rules(rows, part, parser, context))
             negatives += ruled
             left = [outcome.row for outcome in ruled if outcome.text is None]
         return sorted(negatives, key=lambda outcome: outcome.row)
@@ -220,7 +219,7 @@ class Negate(BuiltStep):
         rows: pa.Table,
         wanted: Sequence[tuple[int, str]],
         parser: Parser,
-        work: Work,
+        context: StepContext,
         draw: int | None = None,
     ) -> Iterator[NegativeRow]:
         """Negatives by rules; each `draw` of a row draws anew, and by itself, without balance."""
@@ -239,7 +238,7 @@ class Negate(BuiltStep):
             for category in {name for _, name in part if pairing and name.startswith("replace")}:
                 rows_ = [row for row, name in part if name == category and captions[row] in parses]
                 given = [parses[captions[row]] for row in rows_]
-                rng = work.rng("balance", category, *(ids[row] for row in rows_[:1]))
+                rng = context.rng("balance", category, *(ids[row] for row in rows_[:1]))
                 for row, choice in zip(rows_, balanced(given, category, lexicon, rng), strict=True):
                     paired[row, category] = choice
             for row, category in part:
@@ -247,7 +246,7 @@ class Negate(BuiltStep):
                 if parse is None:
                     yield NegativeRow(row, category, reason=_NO_CAPTION)
                 else:
-                    seed = work.number(ids[row], category, *more)
+                    seed = context.number(ids[row], category, *more)
                     outcome = paired.get((row, category))
                     if outcome is None:
                         outcome = negative(parse, category, np.random.default_rng(seed), lexicon)
@@ -257,14 +256,16 @@ class Negate(BuiltStep):
                         yield NegativeRow(row, category, reason=outcome)
                 done += 1
                 if done % 500 == 0 or done == total:
-                    work.progress("negate", done, total)
+                    context.progress("negate", done, total)
 
-    def _edited(self, rows: pa.Table, wanted: Sequence[tuple[int, str]], work: Work) -> Iterator[NegativeRow]:
+    def _edited(
+        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], context: StepContext
+    ) -> Iterator[NegativeRow]:
         """Edits of the rows' scenes, whose captions are true of one of the two scenes each."""
         ids, cells = rows["id"].to_pylist(), rows["scene"].to_pylist()
         for done, (row, category) in enumerate(wanted, start=1):
             scene = Scene.from_json(cells[row] or "", where=f"row '{ids[row]}', scene")
-            contrast = edit(scene, category, work.rng(ids[row], category))
+            contrast = edit(scene, category, context.rng(ids[row], category))
             if contrast is None:
                 yield NegativeRow(row, category, reason=_NO_ROOM)
             else:
@@ -273,13 +274,15 @@ class Negate(BuiltStep):
                     row,
                     category,
                     wrong,
-                    seed=work.number(ids[row], category),
+                    seed=context.number(ids[row], category),
                     caption=caption,
                     scene=contrast.scenes[1].to_json(),
                 )
-            work.progress("negate", done, len(wanted))
+            context.progress("negate", done, len(wanted))
 
-    def _written(self, rows: pa.Table, wanted: Sequence[tuple[int, str]], work: Work) -> list[NegativeRow]:
+    def _written(
+        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], context: StepContext
+    ) -> list[NegativeRow]:
         """What a language model answers, read and checked."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
         wordnet = None if self.wordnet is None else WordNet.loaded(self.wordnet)
@@ -292,13 +295,15 @@ class Negate(BuiltStep):
         }
         answering = self._chat if self.by.startswith("chat:") else self._local
         names = [(ids[row], category) for row, category in conversations]
-        answers = dict(zip(conversations, answering(names, list(conversations.values()), work), strict=True))
+        answers = dict(
+            zip(conversations, answering(names, list(conversations.values()), context), strict=True)
+        )
         negatives = []
         for row, category in wanted:
             if (row, category) not in answers:
                 negatives.append(NegativeRow(row, category, reason=_NO_CAPTION))
                 continue
-            (reply, refused), seed = answers[row, category], work.number(ids[row], category)
+            (reply, refused), seed = answers[row, category], context.number(ids[row], category)
             answer = ReadAnswer(reason=REFUSED) if refused else read_answer(reply)
             before = captions[row].strip()
             after = in_form_of(before, answer.caption)
@@ -306,11 +311,11 @@ class Negate(BuiltStep):
             text = None if reason else after
             negatives.append(NegativeRow(row, category, text, reason=reason, seed=seed, answer=reply))
         if self.otherwise == "rules":
-            negatives = self._chosen(negatives, rows, lexicon, work)
+            negatives = self._chosen(negatives, rows, lexicon, context)
         return negatives
 
     def _chat(
-        self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], work: Work
+        self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], context: StepContext
     ) -> list[tuple[str, bool]]:
         """The answers of an endpoint, and which are refusals; kept in the cache, else beside the build."""
         from counterfoil.scorers.chat.endpoint import ChatRequest
@@ -319,7 +324,7 @@ class Negate(BuiltStep):
             ChatRequest(
                 messages[-1:],
                 self.max_tokens,
-                seed=work.number(*name) % 2**31 if self.temperature else None,
+                seed=context.number(*name) % 2**31 if self.temperature else None,
                 schema=SCHEMA if self.answers == "schema" else None,
                 before=messages[:-1],
             )
@@ -327,7 +332,7 @@ class Negate(BuiltStep):
         ]
         settings = {"temperature": str(self.temperature), "read": "text"}
         try:
-            answers = chat_answers(self.by, settings, requests, work, stage="negate")
+            answers = chat_answers(self.by, settings, requests, context, stage="negate")
         except ModelError as error:
             if self.answers == "free" or "refuses the request" not in str(error):
                 raise
@@ -336,20 +341,20 @@ class Negate(BuiltStep):
         return answers
 
     def _local(
-        self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], work: Work
+        self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], context: StepContext
     ) -> list[tuple[str, bool]]:
         """The answers of a local model to the prompts of rows, batch by batch; finished batches are kept."""
         head = HEAD if self.answers == "schema" else ""
-        maker = continuer(self.by.partition(":")[2], work.device, self.max_tokens, self.temperature, head)
+        maker = continuer(self.by.partition(":")[2], context.device, self.max_tokens, self.temperature, head)
         requests = [
-            TextRequest("/".join(name), messages, work.number("batch", at - at % self.batch))
+            TextRequest("/".join(name), messages, context.number("batch", at - at % self.batch))
             for at, (name, messages) in enumerate(zip(names, conversations, strict=True))
         ]
-        texts = maker.texts(requests, work, stage="negate", size=self.batch)
+        texts = maker.texts(requests, context, stage="negate", size=self.batch)
         return [(with_head(text) if head else text, False) for text in texts]
 
     def _chosen(
-        self, negatives: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, work: Work
+        self, negatives: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, context: StepContext
     ) -> list[NegativeRow]:
         """The rows without a negative with that of some made by rules which the model finds likeliest."""
         from counterfoil.scorers.base import Options
@@ -363,12 +368,12 @@ class Negate(BuiltStep):
         parser = load_parser(self.parser)
         candidates: dict[tuple[int, str], dict[str, str]] = {candidate: {} for candidate in lacking}
         for draw in range(_CANDIDATES):
-            for candidate in self._by_rules(rows, lacking, parser, work, draw):
+            for candidate in self._by_rules(rows, lacking, parser, context, draw):
                 if candidate.text is not None:
                     candidates[candidate.row, candidate.category].setdefault(candidate.text, candidate.change)
         texts = list(dict.fromkeys(text for candidate in candidates.values() for text in candidate))
         named = self.by.partition(":")[2]
-        model = load_lm(named, Options(device=work.device, settings={"score": "mean"}))
+        model = load_lm(named, Options(device=context.device, settings={"score": "mean"}))
         value = dict(zip(texts, model.values(texts), strict=True))
         by = f"rules {parser.name}, chosen by {self.by}"
         chosen = []
@@ -380,38 +385,35 @@ class Negate(BuiltStep):
             chosen.append(row)
         return chosen
 
-    def _named(self, rows: pa.Table, negatives: Sequence[NegativeRow]) -> pa.Table:
-        """The rows that negatives are made of, under their new names, with categories."""
-        ids = rows["id"].to_pylist()
-        table = rows.take(pa.array([outcome.row for outcome in negatives], pa.int64()))
-        table = with_column(
-            table, "id", pa.array([f"{ids[e.row]}/{e.category}" for e in negatives], pa.string())
-        )
-        table = with_column(
-            table, "subset", pa.array([outcome.category for outcome in negatives], pa.string())
-        )
-        kinds = [outcome.category.partition("_")[0] for outcome in negatives]
-        table = with_column(table, "type", pa.array(kinds, pa.string()))
-        if self.by in (RULES, WORLD):
-            return table
-        return with_column(table, _ANSWER, pa.array([outcome.answer for outcome in negatives], pa.string()))
+    def _table(self, rows: pa.Table, negatives: Sequence[NegativeRow], by: str | None = None) -> pa.Table:
+        """The rows that negatives are made of, under their new names, with categories.
 
-    def _table(self, rows: pa.Table, negatives: Sequence[NegativeRow], maker: str) -> pa.Table:
+        Where negatives were written, `by` says who wrote them, and their columns are added.
+        """
         ids = rows["id"].to_pylist()
-        columns: dict[str, tuple[list[Any], pa.DataType]] = {
-            "negative_caption": ([outcome.text for outcome in negatives], pa.string()),
-            "negative_caption_by": ([outcome.by or maker for outcome in negatives], pa.string()),
-            "negative_caption_from": ([ids[outcome.row] for outcome in negatives], pa.string()),
-            "negative_caption_seed": ([outcome.seed for outcome in negatives], pa.int64()),
-            "change": ([outcome.change for outcome in negatives], pa.string()),
+        columns: dict[str, list[Any]] = {
+            "id": [f"{ids[negative.row]}/{negative.category}" for negative in negatives],
+            "subset": [negative.category for negative in negatives],
+            "type": [negative.category.partition("_")[0] for negative in negatives],
         }
-        if self.by == WORLD:
-            columns["caption"] = [outcome.caption for outcome in negatives], pa.string()
-            columns["negative_scene"] = [outcome.scene for outcome in negatives], pa.string()
-        table = self._named(rows, negatives)
-        for name, (values, kind) in columns.items():
-            table = with_column(table, name, pa.array(values, kind))
-        return table
+        if self.by not in (RULES, WORLD):
+            columns[_ANSWER] = [negative.answer for negative in negatives]
+        if by is not None:
+            columns |= {
+                "negative_caption": [negative.text for negative in negatives],
+                "negative_caption_by": [negative.by or by for negative in negatives],
+                "negative_caption_from": [ids[negative.row] for negative in negatives],
+                "negative_caption_seed": [negative.seed for negative in negatives],
+                "change": [negative.change for negative in negatives],
+            }
+            if self.by == WORLD:
+                columns["caption"] = [negative.caption for negative in negatives]
+                columns["negative_scene"] = [negative.scene for negative in negatives]
+        kinds = {"negative_caption_seed": pa.int64()}
+        return with_columns(
+            rows.take(pa.array([negative.row for negative in negatives], pa.int64())),
+            {name: pa.array(cells, kinds.get(name, pa.string())) for name, cells in columns.items()},
+        )
 
 
 def _first_of(negatives: Sequence[NegativeRow]) -> list[NegativeRow]:

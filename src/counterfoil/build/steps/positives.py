@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
 from counterfoil.build.rating import settings_by_scorer
-from counterfoil.build.step import REASON, BuiltStep, Output, Work, setting
+from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, setting
 from counterfoil.build.steps.assemble import pair_gallery
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.judgements import Direction
@@ -56,10 +56,10 @@ class MissingPositives(BuiltStep):
         settings_by_scorer(self.scorers, self.set)
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         return ("image", "caption")
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows, then the pairs that were judged right; what was judged wrong is dropped.
 
         Facts hold what each round proposed, cost and found, and estimates of how many right pairs there are
@@ -67,12 +67,12 @@ class MissingPositives(BuiltStep):
         there is no judge, and what loading a scorer raises.
         """
         card = Card(name="rows", title="Rows of a build", form="gallery")
-        gallery = pair_gallery(rows, card, work, source=f"step {work.step}")
+        gallery = pair_gallery(rows, card, context, source=f"step {context.step}")
         truth = self._truth(rows, gallery)
-        judge = self._judge(rows, gallery, truth, work)
+        judge = self._judge(rows, gallery, truth, context)
         models = []
         for name, settings in settings_by_scorer(self.scorers, self.set).items():
-            answers = run(gallery, work.scorer(name, settings), session=work.session)
+            answers = run(gallery, context.scorer(name, settings), session=context.session)
             models.append(of_rankings(name, gallery, answers))  # type: ignore[arg-type]
         chosen: dict[Direction, tuple[str, ...]] = {"i2t": models[0].image_ids, "t2i": models[0].caption_ids}
         tasks = Tasks()
@@ -80,12 +80,12 @@ class MissingPositives(BuiltStep):
         state = PoolingState(models, chosen, self.k, lambda judged: tasks.of(judged) * tasks.price, total)
         done: list[PoolRound] = []
         for number in range(1, self.rounds + 1):
-            work.progress("pooling", number - 1, self.rounds)
+            context.progress("pooling", number - 1, self.rounds)
             outcome = state.round(number, judge)
             if outcome is None:
                 break
             done.append(outcome)
-        work.progress("pooling", self.rounds, self.rounds)
+        context.progress("pooling", self.rounds, self.rounds)
         return self._joined(rows, gallery, state, done)
 
     def _truth(self, rows: pa.Table, gallery: Benchmark) -> NDArray[np.bool_] | None:
@@ -98,7 +98,7 @@ class MissingPositives(BuiltStep):
         return np.ascontiguousarray(true_pairs(captions, scenes).T)
 
     def _judge(
-        self, rows: pa.Table, gallery: Benchmark, truth: NDArray[np.bool_] | None, work: Work
+        self, rows: pa.Table, gallery: Benchmark, truth: NDArray[np.bool_] | None, context: StepContext
     ) -> Judge:
         image_of = {image.id: at for at, image in enumerate(gallery.images)}
         caption_of = {caption.id: at for at, caption in enumerate(gallery.captions)}
@@ -108,7 +108,7 @@ class MissingPositives(BuiltStep):
         if truth is None:
             raise DataError(
                 "the pairs that models propose have no judge",
-                where=f"step {work.step}",
+                where=f"step {context.step}",
                 hint="give a table of judgements with people = TABLE",
             )
         crowd = [Annotator(f"person {at + 1}", self.accuracy) for at in range(self.simulate)]
@@ -122,7 +122,7 @@ class MissingPositives(BuiltStep):
             # A pair that both directions propose is judged once.
             distinct, at = np.unique(np.array(places), axis=0, return_inverse=True)
             sound = truth[distinct[:, 0], distinct[:, 1]]
-            answers = annotate(sound, crowd, work.rng("people", len(distinct), int(distinct.sum())))
+            answers = annotate(sound, crowd, context.rng("people", len(distinct), int(distinct.sum())))
             votes: NDArray[np.float64] = (answers.said.mean(axis=0) > 0.5).astype(np.float64)
             return votes[at.reshape(-1)]
 

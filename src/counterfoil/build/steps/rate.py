@@ -18,7 +18,7 @@ from counterfoil.build.rating import (
     settings_by_scorer,
     texts_of,
 )
-from counterfoil.build.step import BuiltStep, Output, Work, setting, with_column
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, with_column
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import abilities, identity_of
@@ -47,7 +47,7 @@ class Rate(BuiltStep):
     def __post_init__(self) -> None:
         super().__post_init__()
         settings_by_scorer([self.scorer], self.set)
-        if {*self.makes} & {"id", "of", *CAPTION_ROLES, *IMAGE_ROLES}:
+        if {*self.produces} & {"id", "of", *CAPTION_ROLES, *IMAGE_ROLES}:
             raise InputError("name of the scores", given=self.called, allowed="another than that of a role")
 
     @property
@@ -57,21 +57,21 @@ class Rate(BuiltStep):
         return self.score or (argument if prefix == "blind" and argument else prefix).replace("-", "_")
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         return self.columns
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         return tuple(score_column(self.called, column) for column in self.columns)
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows with the columns of scores, none dropped.
 
         A scorer that learns scores `caption` and `negative_caption` of a row by what it learned from others.
         Raises what loading the scorer raises, `InputError` for one that scores no new captions, `DataError`
         where a caption, or an image that it looks at, is not at hand.
         """
-        scorer = work.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
+        scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
         if not {"learns", "embeds", "scores_pairs"}.intersection(abilities(scorer)):
             raise InputError(
                 "gives no scores of new captions",
@@ -79,9 +79,9 @@ class Rate(BuiltStep):
                 allowed="scorers of texts, dual encoders, scorers of pairs, blind:...",
             )
         texts = [texts_of(rows, column_name) for column_name in self.columns]
-        numbers = self._scored(scorer, texts, rows, work)
+        numbers = self._scored(scorer, texts, rows, context)
         facts: dict[str, Any] = {"scorer": identity_of(scorer).to_json(), "scores": {}}
-        for column, values in zip(self.makes, numbers, strict=True):
+        for column, values in zip(self.produces, numbers, strict=True):
             rows = with_column(rows, column, pa.array(values, pa.float64()))
             facts["scores"][column] = (
                 {"mean": float(values.mean()), "low": float(values.min()), "high": float(values.max())}
@@ -91,7 +91,7 @@ class Rate(BuiltStep):
         return Output(rows, facts=facts)
 
     def _scored(
-        self, scorer: Any, texts: list[list[str]], rows: pa.Table, work: Work
+        self, scorer: Any, texts: list[list[str]], rows: pa.Table, context: StepContext
     ) -> list[NDArray[np.float64]]:
         if "learns" in abilities(scorer):
             if self.columns != ("caption", "negative_caption"):
@@ -105,9 +105,9 @@ class Rate(BuiltStep):
         flat = [text for column in texts for text in column]
         if looks(scorer):
             cells = self._cells(rows)
-            scores = pair_scores(scorer, cells * len(texts), flat, work)
+            scores = pair_scores(scorer, cells * len(texts), flat, context)
         else:
-            scores = caption_scores(scorer, flat, work)
+            scores = caption_scores(scorer, flat, context)
         return list(scores.reshape(len(texts), len(rows)))
 
     def _cells(self, rows: pa.Table) -> list[str]:

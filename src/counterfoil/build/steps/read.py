@@ -10,7 +10,8 @@ import PIL.Image
 import pyarrow as pa
 
 from counterfoil.build.rows import keep_image, of_benchmark, read_rows
-from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.data.tables import EXTENSIONS
 from counterfoil.data.training_rows import IMAGE_ROLES
 from counterfoil.errors import DataError
 from counterfoil.world.captions import OPENINGS, describe, text
@@ -21,8 +22,6 @@ from counterfoil.world.scenes import one_of, sample_scene
 
 #: The source of rows that are drawn.
 WORLD = "world"
-#: Files that are read as tables, or as captions in COCO's layouts.
-_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 #: Pictures that are drawn at a time.
 _BATCH = 500
 
@@ -63,30 +62,30 @@ class ReadRows(BuiltStep):
         check_size(self.size)
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         return ("caption",)
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows of the source. Raises `DataError` where it does not exist or cannot be read."""
         if self.source == WORLD and not Path(self.source).exists():
-            return self._cut(self._drawn(work), f"drawn with seed {work.seed}", work)
+            return self._cut(self._drawn(context), f"drawn with seed {context.seed}", context)
         path = Path(self.source)
         images = None if self.images is None else Path(self.images)
         if images is not None and not images.is_dir():
             raise DataError("no such folder of images", where=images, hint="check --images")
-        if self.layout is None and path.suffix.lower() in _FILES:
-            return self._cut(read_rows(path, work), self.source, work)
+        if self.layout is None and path.suffix.lower() in EXTENSIONS:
+            return self._cut(read_rows(path, context), self.source, context)
         named = self.layout or self.source
-        read = work.benchmark(named, None if self.layout is None else path, images)
-        return self._cut(of_benchmark(read, work), self.source, work)
+        read = context.benchmark(named, None if self.layout is None else path, images)
+        return self._cut(of_benchmark(read, context), self.source, context)
 
-    def _cut(self, table: pa.Table, source: str, work: Work) -> Output:
+    def _cut(self, table: pa.Table, source: str, context: StepContext) -> Output:
         total = len(table)
         dropped = None
         if self.available:
             images = [name for name in IMAGE_ROLES if name in table.column_names]
             at_hand = [
-                all(cell and work.image(cell, missing=True).source is not None for cell in cells)
+                all(cell and context.image(cell, missing=True).source is not None for cell in cells)
                 for cells in zip(*(table[name].to_pylist() for name in images), strict=True)
             ]
             table, dropped = split_rows(table, at_hand, "image not at hand")
@@ -94,16 +93,16 @@ class ReadRows(BuiltStep):
             table = table.take(np.linspace(0, len(table) - 1, self.limit).round().astype(np.int64))
         return Output(table, dropped, {"source": source, "rows": total})
 
-    def _drawn(self, work: Work) -> pa.Table:
+    def _drawn(self, context: StepContext) -> pa.Table:
         of = "built-training" if self.training else "built"
-        rng = stream(of, work.seed, 1)
+        rng = stream(of, context.seed, 1)
         if not self.negatives and self.captions == "loose":
             scenes = [sample_scene(rng) for _ in range(self.n)]
             captions = [text(describe(scene, rng), opening=one_of(OPENINGS, rng)) for scene in scenes]
             pairs: Sequence[Contrast] = ()
             negatives: list[str] = []
         else:
-            pairs = contrasts(self.n, seed=work.seed, of=of, progress=work.progress)
+            pairs = contrasts(self.n, seed=context.seed, of=of, progress=context.progress)
             scenes = [contrast.scenes[0] for contrast in pairs]
             openings = [one_of(OPENINGS, rng) for _ in pairs]
             captions, negatives = (
@@ -113,8 +112,8 @@ class ReadRows(BuiltStep):
         cells = []
         for start in range(0, len(scenes), _BATCH):
             pictures = draw_many(scenes[start : start + _BATCH], self.size)
-            cells += [keep_image(work, encode(PIL.Image.fromarray(pixels))) for pixels in pictures]
-            work.progress("drawing", len(cells), len(scenes))
+            cells += [keep_image(context, encode(PIL.Image.fromarray(pixels))) for pixels in pictures]
+            context.progress("drawing", len(cells), len(scenes))
         columns = {
             "id": [f"row-{at:06d}" for at in range(len(scenes))],
             "image": cells,

@@ -23,12 +23,11 @@ from counterfoil.build.rating import (
     texts_of,
 )
 from counterfoil.build.refinement import BINS, EDGE_BINS, cells, filter_predictable, largest_gaps, refine
-from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
-from counterfoil.data.tables import DataTable, floats, names, read_table
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.data.tables import EXTENSIONS, DataTable, floats, names, read_table
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
 
-_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 #: What scores by scorers that know the rows alone are called.
 _OF_ROWS = ("length", "unigram", "bag_of_words", "learned")
 #: Reasons for which rows are dropped.
@@ -88,14 +87,14 @@ class Refine(BuiltStep):
         return [*self.balance, *([self.against] if self.against else []), *self.held_out]
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         named = [score for score in self.scores if not _is_file(score)]
         columns = [column for name in named for column in (name, NEGATIVE + name)]
         if self._blind:
             columns += ["caption", "negative_caption"]
         return (*columns, *([self.within] if self.within else []))
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals.
 
         Raises `DataError` where scores are missing, do not fit the rows or are no numbers, `InputError` for
@@ -115,7 +114,7 @@ class Refine(BuiltStep):
             raise InputError("a scale of no score", given=unknown[0], allowed=known or "none")
         n = len(rows)
         clusters = clusters_of(rows) if n else np.zeros(0, dtype=np.int64)
-        every = self._others(rows, clusters, work)
+        every = self._others(rows, clusters, context)
         for name in self.balance:
             if name in gaps:
                 raise InputError("two scores of one name", where="--balance", given=name)
@@ -128,22 +127,22 @@ class Refine(BuiltStep):
         facts: dict[str, Any] = {"scores": {}, "held_out": {}}
         left = scored
         if self.against is not None:
-            left, facts["against"] = self._filtered(others[self.against], scored, clusters, work)
+            left, facts["against"] = self._filtered(others[self.against], scored, clusters, context)
             reasons[np.setdiff1d(scored, left)] = PREDICTABLE
         if gaps:
-            left, facts["grid"] = self._balanced(tuple(gaps), table, left, rows, work)
+            left, facts["grid"] = self._balanced(tuple(gaps), table, left, rows, context)
             reasons[(reasons == "") & ~np.isin(np.arange(n), left)] = SURPLUS
         if len(left):
             for at, name in enumerate(gaps):
                 facts["scores"][name] = _before_and_after(table[:, at], scored, left, clusters)
             for name, gap in others.items():
-                measured = self._measured(gap, scored, left, clusters, work)
+                measured = self._measured(gap, scored, left, clusters, context)
                 (facts["against"] if name == self.against else facts["held_out"].setdefault(name, {})).update(
                     measured
                 )
                 if not measured["chance_after"]:
                     value, low, high = (100 * measured["after"][key] for key in ("value", "low", "high"))
-                    work.note(
+                    context.note(
                         f"{name} still prefers the right caption in {value:.1f} % of rows "
                         f"[{low:.1f}, {high:.1f}], and chance is 50 %"
                     )
@@ -152,10 +151,10 @@ class Refine(BuiltStep):
             facts["within"] = {str(name): [count, after[name]] for name, count in before.items()}
             for name, count in before.items():
                 if not after[name]:
-                    work.note(f"{self.within} '{name}': none of its {count:,} rows is left")
+                    context.note(f"{self.within} '{name}': none of its {count:,} rows is left")
         part = [*gaps, *([self.against] if self.against else [])]
         facts["not_ruled_out"] = statement = _not_ruled_out(part, facts["held_out"])
-        work.note(statement)
+        context.note(statement)
         refined, dropped = split_rows(rows, reasons == "", reasons.tolist())
         return Output(refined, dropped, facts)
 
@@ -194,7 +193,7 @@ class Refine(BuiltStep):
         table: NDArray[np.float64],
         left: NDArray[np.int64],
         rows: pa.Table,
-        work: Work,
+        context: StepContext,
     ) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """The rows of `left` that balance mirrored cells, and what the grid was."""
         scales = dict(zip(names, largest_gaps(table[left]), strict=True))
@@ -210,7 +209,7 @@ class Refine(BuiltStep):
             "groups": groups,
         }
         gaps = table[left]
-        mask = refine(gaps, work.rng("refine").permutation(len(left)), **how)
+        mask = refine(gaps, context.rng("refine").permutation(len(left)), **how)
         cell, side = cells(gaps, **how)
         sides = np.stack(
             [np.bincount(cell[side == sign], minlength=int(cell.max(initial=-1)) + 1) for sign in (1, -1)]
@@ -223,7 +222,9 @@ class Refine(BuiltStep):
         }
         return left[mask], facts
 
-    def _others(self, rows: pa.Table, clusters: NDArray[np.int64], work: Work) -> dict[str, BlindGaps]:
+    def _others(
+        self, rows: pa.Table, clusters: NDArray[np.int64], context: StepContext
+    ) -> dict[str, BlindGaps]:
         """The gaps of rows by each of the blind scorers that read captions."""
         named = self._blind
         if len(set(named)) < len(named):
@@ -233,18 +234,18 @@ class Refine(BuiltStep):
             return {}
         right, wrong = (texts_of(rows, column) for column in ("caption", "negative_caption"))
         return {
-            name: BlindGaps(work.scorer(name, settings), name, right, wrong, clusters, work)
+            name: BlindGaps(context.scorer(name, settings), name, right, wrong, clusters, context)
             for name, settings in settings_by_scorer(named, self.set).items()
         }
 
     def _filtered(
-        self, gap: BlindGaps, scored: NDArray[np.int64], clusters: NDArray[np.int64], work: Work
+        self, gap: BlindGaps, scored: NDArray[np.int64], clusters: NDArray[np.int64], context: StepContext
     ) -> tuple[NDArray[np.int64], dict[str, Any]]:
         done = 0
 
         def answer(rows: NDArray[np.int64]) -> NDArray[np.float64]:
             nonlocal done
-            work.progress("filtering predictable rows", done, len(scored))
+            context.progress("filtering predictable rows", done, len(scored))
             done = len(scored) - len(rows)
             return gap.of(scored[rows])
 
@@ -252,7 +253,7 @@ class Refine(BuiltStep):
             len(scored),
             answer,
             lambda rows, gaps: _interval(gaps, clusters[scored[rows]]),
-            work.rng("filter").permutation(len(scored)),
+            context.rng("filter").permutation(len(scored)),
             share=self.share,
             least=self.least,
         )
@@ -264,13 +265,13 @@ class Refine(BuiltStep):
         scored: NDArray[np.int64],
         left: NDArray[np.int64],
         clusters: NDArray[np.int64],
-        work: Work,
+        context: StepContext,
     ) -> dict[str, Any]:
         """The accuracy of a blind scorer before and after, on samples where there are more rows."""
         parts = []
         for when, rows in (("before", scored), ("after", left)):
             if len(rows) > self.sample:
-                rows = np.sort(work.rng("sample", when).choice(rows, self.sample, replace=False))
+                rows = np.sort(context.rng("sample", when).choice(rows, self.sample, replace=False))
             parts.append(blind_accuracy(gap.of(rows), clusters[rows]))
         return accuracy_facts(*parts)
 
@@ -313,7 +314,7 @@ def _interval(gaps: NDArray[np.float64], clusters: NDArray[np.int64]) -> tuple[f
 
 
 def _is_file(name: str) -> bool:
-    return Path(name).suffix.lower() in _FILES
+    return Path(name).suffix.lower() in EXTENSIONS
 
 
 def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.build.step import Step
+from counterfoil.errors import InputError
 from counterfoil.inputs.fields import made_of
 from counterfoil.registry import Registry, resolve
 
@@ -28,7 +29,12 @@ class StepEntry:
     def step(self, settings: Mapping[str, Any], *, where: object) -> Step:
         """The step with these settings, as `made_of` makes it."""
         instance = made_of(self.kind, settings, where=where)
-        assert isinstance(instance, Step)
+        if not isinstance(instance, Step):
+            raise InputError(
+                f"is no step: {self.target}",
+                where=where,
+                allowed="name, version, requires, produces (once called reads and makes), run",
+            )
         return instance
 
 

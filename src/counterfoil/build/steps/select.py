@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.build.rating import numbers_of
-from counterfoil.build.step import BuiltStep, Output, Work, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
 from counterfoil.errors import InputError
 
 #: Reasons for which rows are dropped.
@@ -43,10 +43,10 @@ class Select(BuiltStep):
             raise InputError("no column to select by", allowed="by, minus")
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         return (*self.by, *self.minus, *([self.category] if self.category else []))
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The share of the rows of each category, rounded up; of equal sums those of lesser ids.
 
         Rows without a number in some column are dropped before shares are taken. Facts hold for each category
