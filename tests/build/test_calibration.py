@@ -102,7 +102,7 @@ def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
     # Rows near the threshold are drawn four times as often, and weigh a quarter.
     chance = np.where(np.abs(scores - threshold) < 0.5, 0.012, 0.003)
     inside = {name: [0, 0] for name in (*truth, "area")}
-    for seed in range(400):
+    for seed in range(150):
         rng = np.random.default_rng(seed)
         plain = rng.integers(0, len(scores), 200)
         drawn = np.flatnonzero(rng.random(len(scores)) < chance)
@@ -118,9 +118,9 @@ def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
                 inside[name][at] += part.low <= value <= part.high
             whole = auroc(sample)
             inside["area"][at] += whole.low <= area <= whole.high
-    # 400 repetitions know 95 % to 1.1 points.
+    # 150 repetitions know 95 % to 1.8 points.
     for name, counts in inside.items():
-        assert min(counts) / 400 > 0.92, (name, counts)
+        assert min(counts) / 150 > 0.9, (name, counts)
 
 
 def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen() -> None:
@@ -129,7 +129,7 @@ def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen(
     order = np.argsort(-scores)
     precision = np.cumsum(right[order]) / np.arange(1, len(right) + 1)
     missed = naive = given = 0
-    for seed in range(300):
+    for seed in range(120):
         drawn = np.random.default_rng(seed).integers(0, len(scores), 400)
         sample = Verified(scores[drawn], right[drawn])
 
@@ -144,10 +144,10 @@ def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen(
         seen = np.cumsum(sample.right[ranked]) / np.arange(1, 401)
         peeked = float(sample.scores[ranked][np.flatnonzero(seen >= 0.85)[-1]])
         naive += true(peeked) < 0.85
-    assert given > 250
-    assert missed / 300 <= 0.05
+    assert given > 100
+    assert missed / 120 <= 0.05
     # The lowest threshold that looks good enough on the sample is not good enough far more often.
-    assert naive / 300 > 0.3
+    assert naive / 120 > 0.3
 
 
 def test_a_target_that_is_not_to_be_had() -> None:
@@ -167,11 +167,11 @@ def test_weighted_targets_are_kept_too() -> None:
     scores, right = rows(40_000, np.random.default_rng(8), apart=1.6)
     chance = np.where(scores > 1.5, 0.004, 0.016)
     missed = 0
-    for seed in range(200):
+    for seed in range(100):
         drawn = np.flatnonzero(np.random.default_rng(seed).random(len(scores)) < chance)
         found = certified(Verified(scores[drawn], right[drawn], 1 / chance[drawn]), 0.8)
         missed += found is not None and right[scores >= found].mean() < 0.8
-    assert missed / 200 <= 0.06
+    assert missed / 100 <= 0.06
 
 
 def test_cost_by_hand() -> None:

@@ -185,11 +185,9 @@ def test_simulated_people_choose(drawn) -> None:
         ({"threshold": 0.5}, "one of scores"),
         ({"column": "a", "threshold": 0.5, "target_precision": 0.9}, "one of them"),
         ({"column": "a", "target_precision": 0.9}, "needs verified rows"),
-        ({"column": "a", "target_precision": 1.5, "verify": 5}, "between 0 and 1"),
         ({"column": "a", "verify": 5, "verified": "x"}, "one of them"),
         ({"image": "caption"}, "image"),
         ({"scorer": "a", "set": ("b",)}, "KEY=VALUE"),
-        ({"column": "a", "making": -1.0}, "making; given: -1.0"),
     ],
 )
 def test_settings_that_do_not_go_together(settings: dict, message: str) -> None:
@@ -290,7 +288,6 @@ def test_scorers_of_an_ensemble_have_settings_of_their_own(drawn, questions: pa.
         ({"set": ("end=in",)}, "a scorer that is not named; given: end=in; allowed: none"),
         ({"simulate": 3, "people": "a.csv"}, "several ways"),
         ({"simulate": 3, "threshold": 0.5}, "one of scores"),
-        ({"simulate": -1}, "0 or more"),
         ({"simulate": 3, "accuracy": 0.9, "bias": 0.3}, "chances are out of range"),
     ],
 )

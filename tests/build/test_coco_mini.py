@@ -86,7 +86,7 @@ def test_captions_of_photographs_get_negatives_by_rules(
         assert len(folder.dropped()) == sum(record.dropped.values())
 
 
-@pytest.mark.parametrize("name", ["trohn-img", "pac"])
+@pytest.mark.parametrize("name", ["trohn-img", pytest.param("pac", marks=pytest.mark.slow)])
 def test_photographs_get_made_images_beside_them(
     name: str, quiet: StepContext, shared_data: Path, pipelines: Path, captioner: Path
 ) -> None:

@@ -42,7 +42,7 @@ def work(folder: Path, notes: list[str] | None = None) -> StepContext:
     def scorer(name, settings):
         # Waits of milliseconds.
         return catalog.scorer(
-            name, Options(settings={"wait": "0.002", "timeout": "0.5", **settings}, api_key=KEY)
+            name, Options(settings={"wait": "0.002", "timeout": "20", **settings}, api_key=KEY)
         )
 
     session = Session(note=[].append if notes is None else notes.append)

@@ -60,8 +60,9 @@ def change_a_byte(model: Path) -> None:
     os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns + 1_000_000))
 
 
-@pytest.mark.parametrize("step", NAMING)
-@pytest.mark.parametrize("place", ["absolute", "relative"])
+@pytest.mark.parametrize(
+    ("step", "place"), [*((step, "absolute") for step in NAMING), ("negate", "relative")]
+)
 def test_a_step_is_run_again_where_one_byte_of_a_model_changed(
     step: str, place: str, model: Path, tmp_path: Path
 ) -> None:

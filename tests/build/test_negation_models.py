@@ -256,28 +256,6 @@ def test_an_endpoint_is_asked_once_and_its_answers_are_kept(
         wrong.run(rows(), endpoint_work(tmp_path / "wrong"))
 
 
-@pytest.mark.parametrize(
-    ("category", "after", "reason"),
-    [
-        ("replace_obj", "A wet cat on the mat.", ""),
-        ("replace_obj", "A wet dog on the mat", "no change"),
-        ("replace_obj", "Is a wet dog on the mat?", "a question"),
-        ("replace_obj", "The wet dog on a mat.", "no change"),
-        ("replace_obj", "A wet puppy on the mat.", "same meaning"),
-        ("replace_obj", "A dry cat on the rug.", "more than one change"),
-        ("replace_rel", "A wet dog next to the mat.", ""),
-        ("replace_att", "A wet dog on the mat " + "in the rain " * 5 + ".", "too long"),
-        ("swap_obj", "A wet mat on the dog.", ""),
-        ("swap_obj", "A wet mat on the cat.", "other words than the caption's"),
-        ("add_att", "A wet brown dog on the mat.", ""),
-        ("add_obj", "A wet dog and a cat on the mat.", ""),
-        ("add_obj", "A dog and a cat on the mat.", "more than one change"),
-    ],
-)
-def test_what_is_checked(category: str, after: str, reason: str) -> None:
-    assert rejection("A wet dog on the mat.", after, category, Lexicon()) == reason
-
-
 @pytest.mark.parametrize("answer", ["a cat on a mat", "A cat on a mat."])
 def test_an_answer_gets_the_form_of_its_caption_and_is_not_dropped_for_it(
     server: chat_server.Server, tmp_path: Path, answer: str
@@ -335,11 +313,23 @@ def test_published_negatives_pass_and_spoilt_ones_do_not(shared_data: Path) -> N
         ("A wet dog on a mat.", "A dog on a mat.", "replace_att", "words taken away"),
         ("A dog on a mat.", "A picture of a cat on a mat.", "replace_obj", "about the picture"),
         ("A young man with a dog.", "A young woman with a dog.", "replace_rel", "of another category"),
+        ("A wet dog on the mat.", "after", "category", "reason"),
+        ("A wet dog on the mat.", "A wet cat on the mat.", "replace_obj", ""),
+        ("A wet dog on the mat.", "A wet dog on the mat", "replace_obj", "no change"),
+        ("A wet dog on the mat.", "Is a wet dog on the mat?", "replace_obj", "a question"),
+        ("A wet dog on the mat.", "The wet dog on a mat.", "replace_obj", "no change"),
+        ("A wet dog on the mat.", "A wet puppy on the mat.", "replace_obj", "same meaning"),
+        ("A wet dog on the mat.", "A dry cat on the rug.", "replace_obj", "more than one change"),
+        ("A wet dog on the mat.", "A wet dog next to the mat.", "replace_rel", ""),
+        ("A wet dog on the mat.", "A wet dog on the mat" + " in the rain" * 5, "replace_att", "too long"),
+        ("A wet dog on the mat.", "A wet mat on the dog.", "swap_obj", ""),
+        ("A wet dog on the mat.", "A wet mat on the cat.", "swap_obj", "other words than the caption's"),
+        ("A wet dog on the mat.", "A wet brown dog on the mat.", "add_att", ""),
+        ("A wet dog on the mat.", "A wet dog and a cat on the mat.", "add_obj", ""),
+        ("A wet dog on the mat.", "A dog and a cat on the mat.", "add_obj", "more than one change"),
     ],
 )  # fmt: skip
-def test_agreement_is_no_change_and_deletions_are(
-    before: str, after: str, category: str, reason: str
-) -> None:
+def test_what_is_a_negative_of_its_category(before: str, after: str, category: str, reason: str) -> None:
     assert rejection(before, after, category, Lexicon()) == reason
 
 

@@ -82,9 +82,6 @@ def test_people_of_a_table_judge_by_the_captions_texts(work: StepContext, rows, 
 def test_pairs_without_a_judge_are_refused(work: StepContext, rows) -> None:
     with pytest.raises(CounterfoilError, match="the pairs that models propose have no judge"):
         run_step(MissingPositives(), rows.drop_columns(["scene"]), replace(work, step="positives"))
-    for wrong in ({"k": 0}, {"rounds": 0}, {"scorers": ()}, {"accuracy": 2.0}):
-        with pytest.raises(CounterfoilError):
-            MissingPositives(**wrong)  # type: ignore[arg-type]
 
 
 def test_the_recipe_assembles_a_gallery_of_many_right_answers(work: StepContext) -> None:

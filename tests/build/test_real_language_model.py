@@ -51,13 +51,6 @@ def endpoint_work(folder: Path) -> StepContext:
     return StepContext(folder, step="negate", scorer=scorer)
 
 
-def test_a_small_model_is_held_to_the_form_by_a_server(shared_data: Path, tmp_path: Path) -> None:
-    with small_model.serving() as url:
-        step = Negate(by=f"chat:{url}#smol", per_caption="subset", max_tokens=48)
-        found = step.run(captions(shared_data, 1)[::3], endpoint_work(tmp_path))
-    assert readable(found) == 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("answers", "least"), [("schema", 0.95), ("free", 0.7)])
 def test_nearly_all_answers_of_a_small_model_can_be_read(

@@ -200,11 +200,8 @@ def test_rows_shared_with_other_sets_and_splits_are_dropped(work: StepContext, t
 
 def test_settings_that_mean_nothing_are_refused() -> None:
     for name, settings, match in [
-        ("select", {"share": 0}, "share"),
         ("select", {"by": []}, "no column to select by"),
-        ("dedup", {"near": 1.0}, "near"),
         ("dedup", {"fields": []}, "fields; given"),
-        ("clean", {"near": 0}, "near"),
         ("clean", {"fields": ["image"]}, "fields; given: image"),
     ]:
         with pytest.raises(InputError, match=match) as error:

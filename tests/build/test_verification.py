@@ -80,8 +80,8 @@ def covered(crowd: tuple[Annotator, ...], rule: str, repetitions: int) -> float:
 
 
 def test_label_noise_covers_the_truth() -> None:
-    # 40 repetitions know 95 % to 3.4 points.
-    assert covered(CROWD, "majority", 40) > 0.85
+    # 20 repetitions know 95 % to 4.9 points.
+    assert covered(CROWD, "majority", 20) > 0.8
 
 
 @pytest.mark.slow

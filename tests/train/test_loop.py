@@ -264,12 +264,6 @@ def test_what_cannot_be_asked_for_is_said_in_a_line(options, said: str) -> None:
         fit(thumbnails.thumb(), Coco(batch_size=4, select="last"), thumbnails.rows(8), **options)
 
 
-def test_a_measure_that_is_not_measured_cannot_decide() -> None:
-    recipe = Coco(batch_size=4, epochs=1, select="rsum-of-all")
-    with pytest.raises(InputError, match="given: rsum-of-all; allowed: accuracy, loss, last"):
-        fit(thumbnails.thumb(), recipe, thumbnails.rows(8), validation=thumbnails.rows(8), device="cpu")
-
-
 def test_columns_that_a_recipe_needs_must_be_there() -> None:
     with pytest.raises(InputError, match="the training data have no column 'negative_image'"):
         fit(thumbnails.thumb(), NegativePairs(batch_size=4), thumbnails.rows(8), device="cpu")

@@ -8,15 +8,16 @@
 A folder without a manifest is unfinished. Equal rows, settings and seed give equal bytes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import Field
 
 from counterfoil.build.step import Output, Step, settings_of
 from counterfoil.data.tables import EXTENSIONS
@@ -29,45 +30,35 @@ ROWS, DROPPED, MANIFEST = "rows.parquet", "dropped.parquet", "manifest.json"
 _FORMAT = "counterfoil step"
 
 
-class _StepManifest(Stored):
+class StepRecord(Stored):
+    """What the manifest of a finished step says.
+
+    `label` is its place and name ("3-imagine"), which the folder is called. `dropped` is the number of rows
+    by reason, `made` the columns that it added, `files` the digests of the files that its settings name,
+    `others` of those that it wrote, `tables` of its tables, and `waits` what the build waits for.
+    """
+
+    label: str = ""
     format: str
     step: str
     version: int
     settings: dict[str, Any]
-    files: dict[str, str]
+    files: dict[str, str] = Field(repr=False)
     seed: int
     rows_from: str
     rows_in: int
     rows_out: int
     made: list[str]
     dropped: dict[str, int]
-    facts: dict[str, Any]
-    tables: dict[str, str]
-    others: dict[str, str]
+    facts: dict[str, Any] = Field(repr=False)
+    tables: dict[str, str] = Field(repr=False)
+    others: dict[str, str] = Field(repr=False)
     waits: str
 
-
-@dataclass(frozen=True)
-class StepRecord:
-    """What is known of a finished step without its tables.
-
-    `label` is its place and name ("3-imagine"), `dropped` the number of rows by reason, `made` the columns
-    that it added, `files` the digests of the files that its settings name, `waits` what the build waits for,
-    `rows` the digest of its rows.
-    """
-
-    label: str
-    step: str
-    settings: Mapping[str, Any]
-    seed: int
-    rows_in: int
-    rows_out: int
-    made: tuple[str, ...]
-    dropped: Mapping[str, int]
-    facts: Mapping[str, Any] = field(repr=False)
-    files: Mapping[str, str] = field(repr=False)
-    waits: str
-    rows: str = field(repr=False)
+    @property
+    def rows(self) -> str:
+        """The digest of its rows."""
+        return self.tables[ROWS]
 
     @property
     def is_empty(self) -> bool:
@@ -104,7 +95,7 @@ class StepFolder:
     def is_finished(self) -> bool:
         """Whether a step's manifest is there."""
         try:
-            return read_model(self.folder / MANIFEST, _StepManifest).format == _FORMAT
+            return self.record().format == _FORMAT
         except DataError:
             return False
 
@@ -118,34 +109,22 @@ class StepFolder:
 
     def record(self) -> StepRecord:
         """What the manifest says; raises `DataError` where there is none, or it is damaged."""
-        held = read_model(self.folder / MANIFEST, _StepManifest)
-        return StepRecord(
-            self.label,
-            held.step,
-            held.settings,
-            held.seed,
-            held.rows_in,
-            held.rows_out,
-            tuple(held.made),
-            held.dropped,
-            held.facts,
-            held.files,
-            held.waits,
-            held.tables[ROWS],
-        )
+        record = read_model(self.folder / MANIFEST, StepRecord)
+        return record.model_copy(update={"label": self.label})
 
     def finished(self, step: Step, *, seed: int, rows_from: str) -> StepRecord | None:
         """The record where this very step was finished on these rows and its tables are whole, else None."""
         try:
-            held = read_model(self.folder / MANIFEST, _StepManifest)
-            whole = all(digest_file(self.folder / name) == its for name, its in held.tables.items())
-            whole = whole and all(digest_file(self._build / name) == its for name, its in held.others.items())
+            record = self.record()
+            digests = [(self.folder / name, digest) for name, digest in record.tables.items()]
+            digests += [(self._build / name, digest) for name, digest in record.others.items()]
+            if any(digest_file(path) != digest for path, digest in digests):
+                return None
         except (DataError, OSError):
             return None
-        key = {"step": held.step, "version": held.version, "settings": held.settings, "files": held.files}
-        wanted = _key(step)
-        same = digest_value(key) == digest_value(wanted) and held.seed == seed and held.rows_from == rows_from
-        return self.record() if whole and same else None
+        key = _key(step)
+        same = digest_value({name: getattr(record, name) for name in key}) == digest_value(key)
+        return record if same and (record.seed, record.rows_from) == (seed, rows_from) else None
 
     def save(self, step: Step, rows: pa.Table, output: Output, *, seed: int, rows_from: str) -> StepRecord:
         """Write the tables, then the manifest; a stop in between leaves an unfinished folder."""

@@ -3,13 +3,13 @@
 The order of rows and batches is a function of the recipe and the number of rows.
 """
 
-import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
-from queue import Empty, Full, Queue
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -300,8 +300,8 @@ class Feed:
     caption_roles: Sequence[str] = ("caption",)
     variation: Variation = UNVARIED
     seed: int = 0
-    #: What is done to a batch where it is prepared: pinned for a GPU, say.
-    finish: Callable[[Batch], Batch] = lambda batch: batch
+    #: Whether batches are pinned where they are prepared, to be copied to a GPU while it computes.
+    pin: bool = False
     #: Whether batches are prepared ahead, in a thread. Where the processor is busy with the step anyway and
     #: pictures are in memory, there is nothing to be gained, and handing over costs more than preparing.
     works_ahead: bool = True
@@ -314,9 +314,10 @@ class Feed:
     def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
         with closing(self.pictures.batches(_Lookup(self, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
-                yield self.finish(
-                    Batch(part.epoch, part.rows, self.backbone.pixels(pixels), self._words(part))
-                )
+                tensors = self.backbone.pixels(pixels), self._words(part)
+                if self.pin:
+                    tensors = tensors[0].pin_memory(), tensors[1].pin_memory()
+                yield Batch(part.epoch, part.rows, *tensors)
 
     def _words(self, part: BatchPart) -> Tensor:
         positions = self._positions(self.caption_roles, part)
@@ -368,52 +369,16 @@ def ahead(source: Generator[_Item, None, None], *, depth: int) -> Generator[_Ite
     What `source` raises is raised in its place. Stopping early (`close`) stops the thread and closes
     `source`.
     """
-    ready: Queue[tuple[str, object]] = Queue(maxsize=depth)
-    stopped = threading.Event()
-
-    def put(kind: str, item: object) -> bool:
-        while not stopped.is_set():
-            try:
-                ready.put((kind, item), timeout=0.2)
-            except Full:
-                continue
-            return True
-        return False
-
-    def work() -> None:
+    end: Any = object()
+    with closing(source):
+        pool = ThreadPoolExecutor(1, thread_name_prefix="batches ahead")
         try:
-            with closing(source):
-                for item in source:
-                    if not put("item", item):
-                        return
-            put("end", None)
-        # Any exception is raised where the next item is awaited.
-        except BaseException as error:
-            put("error", error)
-
-    thread = threading.Thread(target=work, name="batches ahead", daemon=True)
-    thread.start()
-    try:
-        yield from _items(ready)
-    finally:
-        stopped.set()
-        while True:
-            try:
-                ready.get_nowait()
-            except Empty:
-                break
-        thread.join()
-
-
-def _items(ready: "Queue[tuple[str, object]]") -> Iterator:  # type: ignore[type-arg]
-    while True:
-        kind, item = ready.get()
-        if kind == "end":
-            return
-        if kind == "error":
-            assert isinstance(item, BaseException)
-            raise item
-        yield item
+            ready = deque(pool.submit(next, source, end) for _ in range(depth))
+            while (item := ready.popleft().result()) is not end:
+                ready.append(pool.submit(next, source, end))
+                yield item
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def dataloaders(
@@ -456,23 +421,11 @@ def dataloaders(
         say_unreadable(data.images, lost, int(gone.sum()), note, preparation=backbone.preparation)
         rows = rows[~gone]
     tokens = TokenTable(data.captions, backbone.tokens)
-    finish = _pinned if pin else _as_is
     chosen = data.select(rows)
     feeds = []
     for aim, variation in zip(aims, variations, strict=True):
         pictures = shared[variation.of_pictures]
         works_ahead = pin or not pictures.in_memory
         roles_of = (aim.images, aim.texts)
-        feeds.append(
-            Feed(chosen, backbone, pictures, tokens, *roles_of, variation, seed, finish, works_ahead)
-        )
+        feeds.append(Feed(chosen, backbone, pictures, tokens, *roles_of, variation, seed, pin, works_ahead))
     return feeds, rows
-
-
-def _pinned(batch: Batch) -> Batch:
-    """A batch that can be copied to a GPU while it computes."""
-    return batch._replace(pixels=batch.pixels.pin_memory(), tokens=batch.tokens.pin_memory())
-
-
-def _as_is(batch: Batch) -> Batch:
-    return batch

@@ -118,7 +118,10 @@ def fit(
     # The state of this training in the folder, if there is one to go on from.
     resume = saving.resume
     same, state = training_state.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
-    now = TrainState() if state is None else TrainState(**state["standing"])
+    now = TrainState()
+    if state is not None:
+        with training_state.fitting(out):
+            now = TrainState.restored(state["standing"])
 
     # The rows whose pictures can be read, and their augmentation in each stage.
     ready = partial(dataloaders, backbone=backbone, aims=aims, workers=workers, seed=recipe.seed)
