@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from counterfoil.build.refinement import refine
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Step, Work
+from counterfoil.build.step import Step, StepContext
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.engine.session import Session
 from counterfoil.scorers.base import Options
@@ -124,7 +124,7 @@ def main() -> None:
     print(f"{'(start)':8}{'':12}{len(rows):12,}{'':19}{_peak():10.2f}", flush=True)
     clock, spent = perf_counter(), process_time()
     with tempfile.TemporaryDirectory() as folder:
-        work = Work(
+        work = StepContext(
             Path(folder),
             session=Session(note=lambda text: None),
             scorer=lambda name, settings: load_blind(name.removeprefix("blind:"), Options()),

@@ -19,7 +19,7 @@ from time import perf_counter
 
 from counterfoil.build.recipe import read_recipe
 from counterfoil.build.run import run_recipe
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import load
 from counterfoil.engine.run import run
@@ -97,7 +97,7 @@ def build_fidelity(folder: Path, plan: Plan, *, rows: int) -> FidelityStudy:
     for name in TUNED:
         workshop.tuned(name, 0)
     recipe = read_recipe("bivlc", settings={"read.n": str(rows)}, seed=1)
-    made = run_recipe(recipe, Work(folder / "build", session=Session(note=lambda text: None)))
+    made = run_recipe(recipe, StepContext(folder / "build", session=Session(note=lambda text: None)))
     assert made.benchmark is not None
     both = painted(quads(plan.questions, size=_SIDE, lazy=True)), load(made.benchmark, verify=False)
     drawn, built = ({name: _group(each, workshop.place(name, 0)) for name in NETWORKS} for each in both)

@@ -16,8 +16,8 @@ import torch
 
 from counterfoil.scorers import registry
 from counterfoil.scorers.networks import Network
+from counterfoil.train.gradients import blocks, recomputed
 from counterfoil.train.optim import count
-from counterfoil.train.recomputation import blocks, recomputed
 
 ARCHITECTURE = "ViT-B-32"
 ITEMS = 2

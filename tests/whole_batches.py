@@ -20,11 +20,10 @@ from torch import Tensor
 import thumbnails
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
 from counterfoil.train.dataloaders import Batch
-from counterfoil.train.gradients import WrappedNetwork, chunks, gather, gradients
+from counterfoil.train.gradients import WrappedNetwork, chunks, gather, gradients, recomputed
 from counterfoil.train.objectives import Objective, objective, with_heads
 from counterfoil.train.optim import parameter_groups
 from counterfoil.train.recipes import RECIPES, Recipe, read
-from counterfoil.train.recomputation import recomputed
 
 ROWS = 12
 #: Spreads wide enough for what is drawn to matter, a KL term that can be seen, a margin that is met.

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from counterfoil import catalog
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
+def work(tmp_path: Path) -> StepContext:
     """A work in an empty folder, with benchmarks by name."""
-    return Work(
+    return StepContext(
         tmp_path / "build",
         benchmark=lambda name, data, images: catalog.benchmark(name, data=data, images=images, counts=False),
         scorer=lambda name, settings: catalog.scorer(name),

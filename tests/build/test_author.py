@@ -6,7 +6,7 @@ from pathlib import Path
 
 from counterfoil.build.recipe import read_recipe
 from counterfoil.build.run import run_recipe
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 
 
 def _recipe(source: Path, **settings: str):
@@ -14,7 +14,9 @@ def _recipe(source: Path, **settings: str):
     return read_recipe("winoground", settings={"read.source": str(source), **text})
 
 
-def test_a_build_waits_for_the_sheet_and_goes_on_with_the_filled_one(work: Work, tmp_path: Path) -> None:
+def test_a_build_waits_for_the_sheet_and_goes_on_with_the_filled_one(
+    work: StepContext, tmp_path: Path
+) -> None:
     source, filled = tmp_path / "captions.csv", tmp_path / "filled.csv"
     work = replace(work, session=replace(work.session, note=lambda text: None))
     source.write_text("caption\nA black cat sits on a red chair.\n")
@@ -50,7 +52,7 @@ def test_a_build_waits_for_the_sheet_and_goes_on_with_the_filled_one(work: Work,
     assert build.records[-1].facts["form"] == "quad"
 
 
-def test_drawn_rows_get_their_images_and_wait_for_no_one(work: Work) -> None:
+def test_drawn_rows_get_their_images_and_wait_for_no_one(work: StepContext) -> None:
     settings = {"read.n": "14", "read.size": "32", "imagine.size": "32"}
     build = run_recipe(read_recipe("winoground", settings=settings), work)
     assert not build.waits

@@ -8,11 +8,11 @@ import pytest
 from counterfoil.build.calibration import (
     Prices,
     Verified,
+    auroc,
     calibrate,
     certified,
     curve,
     quality,
-    roc,
     share,
 )
 from counterfoil.errors import InputError, ScoreError
@@ -53,7 +53,7 @@ def test_what_is_not_defined_is_no_number() -> None:
     assert (found.precision.low, found.precision.high) == (0.0, 1.0)
     assert found.to_json()["precision"] == [None, 0.0, 1.0]
     assert found.kept.value == 0.0
-    assert np.isnan(roc(sample).area.value)
+    assert np.isnan(auroc(sample).value)
     assert certified(sample, 0.9) is None
 
 
@@ -69,7 +69,7 @@ def test_weights_are_copies_of_rows() -> None:
             a, b = getattr(one, name), getattr(many, name)
             assert a.value == pytest.approx(b.value)
             assert a.high - a.low > b.high - b.low
-    assert roc(thin).area.value == pytest.approx(roc(copied).area.value)
+    assert auroc(thin).value == pytest.approx(auroc(copied).value)
     assert quality(Verified(scores, right, np.full(90, 7.0)), 0.5).precision.low == pytest.approx(
         quality(Verified(scores, right), 0.5).precision.low
     )
@@ -78,14 +78,9 @@ def test_weights_are_copies_of_rows() -> None:
 def test_the_area_is_the_share_of_pairs_in_order() -> None:
     scores, right = rows(60, np.random.default_rng(3), steps=2)
     pairs = [(a, b) for a in scores[right] for b in scores[~right]]
-    found = roc(Verified(scores, right))
-    assert found.area.value == pytest.approx(np.mean([(a > b) + (a == b) / 2 for a, b in pairs]))
-    for level, wrong, kept in zip(
-        sorted(set(scores), reverse=True), found.wrong_kept[1:], found.right_kept[1:], strict=True
-    ):
-        assert wrong == pytest.approx((scores[~right] >= level).mean())
-        assert kept == pytest.approx((scores[right] >= level).mean())
-    assert roc(Verified(np.array([0.0, 1.0]), np.array([False, True]))).area.value == 1.0
+    found = auroc(Verified(scores, right))
+    assert found.value == pytest.approx(np.mean([(a > b) + (a == b) / 2 for a, b in pairs]))
+    assert auroc(Verified(np.array([0.0, 1.0]), np.array([False, True]))).value == 1.0
 
 
 def test_curve_goes_from_all_to_least() -> None:
@@ -103,11 +98,11 @@ def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
     threshold = 1.0
     kept = scores >= threshold
     truth = {"precision": right[kept].mean(), "recall": kept[right].mean(), "kept": kept.mean()}
-    area = roc(Verified(scores, right)).area.value
+    area = auroc(Verified(scores, right)).value
     # Rows near the threshold are drawn four times as often, and weigh a quarter.
     chance = np.where(np.abs(scores - threshold) < 0.5, 0.012, 0.003)
     inside = {name: [0, 0] for name in (*truth, "area")}
-    for seed in range(400):
+    for seed in range(150):
         rng = np.random.default_rng(seed)
         plain = rng.integers(0, len(scores), 200)
         drawn = np.flatnonzero(rng.random(len(scores)) < chance)
@@ -121,11 +116,11 @@ def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
             for name, value in truth.items():
                 part = getattr(found, name)
                 inside[name][at] += part.low <= value <= part.high
-            whole = roc(sample).area
+            whole = auroc(sample)
             inside["area"][at] += whole.low <= area <= whole.high
-    # 400 repetitions know 95 % to 1.1 points.
+    # 150 repetitions know 95 % to 1.8 points.
     for name, counts in inside.items():
-        assert min(counts) / 400 > 0.92, (name, counts)
+        assert min(counts) / 150 > 0.9, (name, counts)
 
 
 def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen() -> None:
@@ -134,7 +129,7 @@ def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen(
     order = np.argsort(-scores)
     precision = np.cumsum(right[order]) / np.arange(1, len(right) + 1)
     missed = naive = given = 0
-    for seed in range(300):
+    for seed in range(120):
         drawn = np.random.default_rng(seed).integers(0, len(scores), 400)
         sample = Verified(scores[drawn], right[drawn])
 
@@ -149,10 +144,10 @@ def test_a_certified_threshold_misses_its_precision_seldom_though_it_was_chosen(
         seen = np.cumsum(sample.right[ranked]) / np.arange(1, 401)
         peeked = float(sample.scores[ranked][np.flatnonzero(seen >= 0.85)[-1]])
         naive += true(peeked) < 0.85
-    assert given > 250
-    assert missed / 300 <= 0.05
+    assert given > 100
+    assert missed / 120 <= 0.05
     # The lowest threshold that looks good enough on the sample is not good enough far more often.
-    assert naive / 300 > 0.3
+    assert naive / 120 > 0.3
 
 
 def test_a_target_that_is_not_to_be_had() -> None:
@@ -172,11 +167,11 @@ def test_weighted_targets_are_kept_too() -> None:
     scores, right = rows(40_000, np.random.default_rng(8), apart=1.6)
     chance = np.where(scores > 1.5, 0.004, 0.016)
     missed = 0
-    for seed in range(200):
+    for seed in range(100):
         drawn = np.flatnonzero(np.random.default_rng(seed).random(len(scores)) < chance)
         found = certified(Verified(scores[drawn], right[drawn], 1 / chance[drawn]), 0.8)
         missed += found is not None and right[scores >= found].mean() < 0.8
-    assert missed / 200 <= 0.06
+    assert missed / 100 <= 0.06
 
 
 def test_cost_by_hand() -> None:

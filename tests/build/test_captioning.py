@@ -14,7 +14,7 @@ import chat_server
 from counterfoil import catalog
 from counterfoil.build.recipe import read_recipe
 from counterfoil.build.run import run_recipe, run_step
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.build.steps.caption import EMPTY, NO_IMAGE, NOTHING_ELSE, REFUSED, WriteCaptions
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.engine.session import Session
@@ -39,7 +39,7 @@ def captioner(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 
 @pytest.fixture
-def pictures(tmp_path: Path, work: Work) -> tuple[pa.Table, Work]:
+def pictures(tmp_path: Path, work: StepContext) -> tuple[pa.Table, StepContext]:
     """Six rows of four pictures of noise, and one without a picture."""
     folder = tmp_path / "photos"
     folder.mkdir()
@@ -52,7 +52,7 @@ def pictures(tmp_path: Path, work: Work) -> tuple[pa.Table, Work]:
     return rows, replace(work, photos=folder, step="2-caption")
 
 
-def test_the_world_says_something_else_that_is_true(work: Work) -> None:
+def test_the_world_says_something_else_that_is_true(work: StepContext) -> None:
     drawn = ReadRows(n=140, size=32, negatives=False).run(NOTHING, work).kept
     found = run_step(WriteCaptions(), drawn, replace(work, step="2-caption"))
     rows = found.kept.to_pylist()
@@ -68,7 +68,7 @@ def test_the_world_says_something_else_that_is_true(work: Work) -> None:
     assert part.kept == found.kept.slice(70, 7)
 
 
-def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work: Work) -> None:
+def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work: StepContext) -> None:
     ring = Scene((Thing("ring", "large", "plain", "red", 0.5, 0.5),))
     rows = pa.table(
         {
@@ -88,7 +88,7 @@ def test_scenes_that_are_missing_or_say_nothing_else_are_dropped(work: Work) -> 
 @pytest.mark.models
 @pytest.mark.parametrize("name", ["blip", "vision-encoder-decoder", "idefics3"])
 def test_a_model_writes_one_caption_for_each_image(
-    name: str, captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
+    name: str, captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
 ) -> None:
     from counterfoil.scorers.generative.writing import load_writer
 
@@ -117,7 +117,7 @@ def test_a_model_writes_one_caption_for_each_image(
 
 @pytest.mark.models
 def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(
-    captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
+    captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
 ) -> None:
     import torch
     import transformers
@@ -142,10 +142,19 @@ def test_beams_and_the_beginning_of_a_caption_are_those_of_the_library(
 
 @pytest.mark.models
 @pytest.mark.parametrize(
-    "name", ["git", "paligemma", "qwen2-vl", "llava-onevision", "gemma3", "internvl", "idefics3"]
+    "name",
+    [
+        "git",
+        "qwen2-vl",
+        "idefics3",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("paligemma", "llava-onevision", "gemma3", "internvl")
+        ),
+    ],
 )
 def test_images_together_get_the_captions_that_they_get_alone(
-    name: str, captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
+    name: str, captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
 ) -> None:
     from counterfoil.scorers.generative.writing import load_writer
 
@@ -160,7 +169,7 @@ def test_images_together_get_the_captions_that_they_get_alone(
 
 @pytest.mark.models
 def test_words_are_drawn_with_the_seed_that_is_written_down(
-    captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
+    captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
 ) -> None:
     from counterfoil.scorers.generative.writing import load_writer
 
@@ -183,7 +192,7 @@ def test_words_are_drawn_with_the_seed_that_is_written_down(
 @pytest.mark.models
 def test_a_step_that_is_stopped_after_any_batch_goes_on_to_identical_bytes(
     captioner: Callable[[str], Path],
-    work: Work,
+    work: StepContext,
     digests: Callable[[Path], dict[str, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -222,7 +231,7 @@ def test_a_step_that_is_stopped_after_any_batch_goes_on_to_identical_bytes(
     assert digests(part) == digests(whole.folder)
 
 
-def test_an_endpoint_sees_each_image_once(pictures: tuple[pa.Table, Work]) -> None:
+def test_an_endpoint_sees_each_image_once(pictures: tuple[pa.Table, StepContext]) -> None:
     pytest.importorskip("httpx2")
     rows, work = pictures
 
@@ -264,8 +273,6 @@ def test_an_endpoint_sees_each_image_once(pictures: tuple[pa.Table, Work]) -> No
         ({"by": "blip"}, "no writer of captions; given: blip; allowed: world"),
         ({"by": "captioner:"}, "no writer of captions"),
         ({"beams": 2, "temperature": 0.5}, "draws nothing; given: 2 beams at temperature 0.5"),
-        ({"temperature": 3.0}, "temperature; given: 3.0; allowed: 0 to 2"),
-        ({"batch": 0}, "batch; given: 0; allowed: 1 or more"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings: dict[str, object], message: str) -> None:
@@ -275,7 +282,7 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, object], messag
 
 @pytest.mark.models
 def test_a_model_that_sees_nothing_and_an_image_that_is_missing_are_named(
-    tmp_path: Path, captioner: Callable[[str], Path], pictures: tuple[pa.Table, Work]
+    tmp_path: Path, captioner: Callable[[str], Path], pictures: tuple[pa.Table, StepContext]
 ) -> None:
     import transformers
 
@@ -289,7 +296,7 @@ def test_a_model_that_sees_nothing_and_an_image_that_is_missing_are_named(
         run_step(WriteCaptions(by=f"captioner:{captioner('blip')}"), gone, work)
 
 
-def test_a_training_set_of_the_recipe_is_what_pac_learns_from(work: Work) -> None:
+def test_a_training_set_of_the_recipe_is_what_pac_learns_from(work: StepContext) -> None:
     from counterfoil.data.training_files import read as read_training
 
     recipe = read_recipe("pac", settings={"read.n": "20", "read.size": "32", "imagine.size": "32"})

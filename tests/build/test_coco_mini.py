@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.build.recipe import read_recipe
 from counterfoil.build.run import Build, run_recipe
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from made_once import made_once
 
 pytest.importorskip("diffusers")
@@ -30,11 +30,11 @@ def captioner(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def quiet(work: Work) -> Work:
+def quiet(work: StepContext) -> StepContext:
     return replace(work, session=replace(work.session, note=lambda text: None))
 
 
-def _built(name: str, work: Work, settings: dict[str, object]) -> Build:
+def _built(name: str, work: StepContext, settings: dict[str, object]) -> Build:
     return run_recipe(read_recipe(name, settings={key: str(its) for key, its in settings.items()}), work)
 
 
@@ -55,7 +55,7 @@ def _imagined(pipelines: Path) -> dict[str, object]:
 
 
 def test_bivlc_on_the_sugarcrepe_questions_whose_photographs_are_at_hand(
-    quiet: Work, shared_data: Path, pipelines: Path
+    quiet: StepContext, shared_data: Path, pipelines: Path
 ) -> None:
     settings = _photographs(shared_data) | _imagined(pipelines)
     settings |= {"read.source": shared_data / "sugarcrepe", "imagine.unet": pipelines / "dpo", "imagine.k": 2}
@@ -69,7 +69,9 @@ def test_bivlc_on_the_sugarcrepe_questions_whose_photographs_are_at_hand(
 
 
 @pytest.mark.parametrize("name", ["sugarcrepe", "trohn-text"])
-def test_captions_of_photographs_get_negatives_by_rules(name: str, quiet: Work, shared_data: Path) -> None:
+def test_captions_of_photographs_get_negatives_by_rules(
+    name: str, quiet: StepContext, shared_data: Path
+) -> None:
     settings = _photographs(shared_data) | {"read.limit": 60}
     build = _built(name, quiet, settings)
     rows = build.folders[-1].rows().to_pylist()
@@ -84,9 +86,9 @@ def test_captions_of_photographs_get_negatives_by_rules(name: str, quiet: Work, 
         assert len(folder.dropped()) == sum(record.dropped.values())
 
 
-@pytest.mark.parametrize("name", ["trohn-img", "pac"])
+@pytest.mark.parametrize("name", ["trohn-img", pytest.param("pac", marks=pytest.mark.slow)])
 def test_photographs_get_made_images_beside_them(
-    name: str, quiet: Work, shared_data: Path, pipelines: Path, captioner: Path
+    name: str, quiet: StepContext, shared_data: Path, pipelines: Path, captioner: Path
 ) -> None:
     settings = _photographs(shared_data) | _imagined(pipelines)
     if name == "pac":

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from counterfoil.build import Work
+from counterfoil.build import StepContext
 from counterfoil.build.steps.format import Format, uniform
 from counterfoil.errors import CounterfoilError
 
@@ -67,18 +67,18 @@ def test_originals_and_counts_are_kept(tmp_path: Path) -> None:
     rows = pa.table(
         {"id": ["a", "b"], "caption": ["a dog", "A cat."], "negative_caption": ["a cat", "A dog"]}
     )
-    once = Format().run(rows, Work(tmp_path))
+    once = Format().run(rows, StepContext(tmp_path))
     assert once.kept["caption"].to_pylist() == ["A dog.", "A cat."]
     assert once.kept["caption_original"].to_pylist() == ["a dog", "A cat."]
     assert once.facts["changed"]["negative_caption"]["final stop"] == 2
-    twice = Format().run(once.kept, Work(tmp_path))
+    twice = Format().run(once.kept, StepContext(tmp_path))
     assert twice.kept == once.kept
 
 
 def test_bad_input(tmp_path: Path) -> None:
     with pytest.raises(CounterfoilError, match="no column to format"):
-        Format(columns=("title",)).run(pa.table({"id": ["a"], "caption": ["x"]}), Work(tmp_path))
+        Format(columns=("title",)).run(pa.table({"id": ["a"], "caption": ["x"]}), StepContext(tmp_path))
     with pytest.raises(CounterfoilError, match="captions are no text"):
-        Format().run(pa.table({"id": ["a"], "caption": [1]}), Work(tmp_path))
-    with pytest.raises(CounterfoilError, match="no columns"):
+        Format().run(pa.table({"id": ["a"], "caption": [1]}), StepContext(tmp_path))
+    with pytest.raises(CounterfoilError, match="columns; given"):
         Format(columns=())

@@ -19,7 +19,7 @@ import image_server
 from chat_server import KEY
 from counterfoil import catalog
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Output, Work
+from counterfoil.build.step import Output, StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.data.records import PixelSource
 from counterfoil.engine.session import Session
@@ -38,15 +38,15 @@ def server():
         yield found
 
 
-def work(folder: Path, notes: list[str] | None = None) -> Work:
+def work(folder: Path, notes: list[str] | None = None) -> StepContext:
     def scorer(name, settings):
         # Waits of milliseconds.
         return catalog.scorer(
-            name, Options(settings={"wait": "0.002", "timeout": "0.5", **settings}, api_key=KEY)
+            name, Options(settings={"wait": "0.002", "timeout": "20", **settings}, api_key=KEY)
         )
 
     session = Session(note=[].append if notes is None else notes.append)
-    return Work(folder, step="2-imagine", scorer=scorer, session=session)
+    return StepContext(folder, step="2-imagine", scorer=scorer, session=session)
 
 
 def step(server, **more) -> Imagine:

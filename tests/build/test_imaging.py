@@ -11,9 +11,9 @@ import PIL.Image
 import pyarrow as pa
 import pytest
 
-from counterfoil.build.imaging import ImagePipeline, PipelineSettings, WantedImage
+from counterfoil.build.imaging import ImagePipeline, ImageRequest, PipelineSettings
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.build.steps.imagine import Imagine
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError, ModelError, StorageError
@@ -36,9 +36,9 @@ def place(tmp_path_factory) -> Path:
 TEXTS = ("a red cat on a mat", "two dogs", "a bowl of soup", "a tall tree", "a blue bus")
 
 
-def wanted(n: int = 5, k: int = 1, source: str | None = None) -> list[WantedImage]:
+def wanted(n: int = 5, k: int = 1, source: str | None = None) -> list[ImageRequest]:
     return [
-        WantedImage(f"row-{row}", number, TEXTS[row], 1000 * row + number, source)
+        ImageRequest(f"row-{row}", number, TEXTS[row], 1000 * row + number, source)
         for row in range(n)
         for number in range(k)
     ]
@@ -54,11 +54,11 @@ def pipeline(asked: PipelineSettings) -> ImagePipeline:
     return ImagePipeline(asked)
 
 
-def pixels(work: Work, made) -> list[np.ndarray]:
+def pixels(work: StepContext, made) -> list[np.ndarray]:
     return [np.asarray(PIL.Image.open(work.images / each.cell)) for each in made]
 
 
-def files(work: Work) -> Mapping[str, bytes]:
+def files(work: StepContext) -> Mapping[str, bytes]:
     return {path.name: path.read_bytes() for path in work.images.iterdir()}
 
 
@@ -67,7 +67,7 @@ def test_every_image_is_what_the_pipeline_draws_by_itself(place, tmp_path, name)
     """One prompt, one generator, one call of the library: whatever is drawn beside it, up to rounding."""
     import warnings
 
-    work = Work(tmp_path)
+    work = StepContext(tmp_path)
     made = pipeline(settings(place, name, guidance=5.0, suffix=", 4k", batch=2)).images(wanted(), work)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -91,7 +91,7 @@ def test_every_image_is_what_the_pipeline_draws_by_itself(place, tmp_path, name)
 
 
 def test_images_carry_what_they_were_made_with(place, tmp_path):
-    work = Work(tmp_path)
+    work = StepContext(tmp_path)
     drawing = pipeline(settings(place, "sdxl", scheduler="DDIMScheduler", saved=16))
     (made,) = drawing.images(wanted(1), work)
     with PIL.Image.open(work.images / made.cell) as picture:
@@ -109,7 +109,7 @@ def test_images_carry_what_they_were_made_with(place, tmp_path):
 
 
 def test_a_unet_of_another_folder_takes_the_place_of_the_pipelines(place, tmp_path):
-    work = Work(tmp_path)
+    work = StepContext(tmp_path)
     own, other, direct = (
         pipeline(settings(place, "sdxl", unet=unet, batch=2))
         for unet in (None, str(place / "dpo"), str(place / "dpo" / "unet"))
@@ -124,7 +124,7 @@ def test_a_unet_of_another_folder_takes_the_place_of_the_pipelines(place, tmp_pa
 
 @pytest.mark.parametrize("name", ["sd", "sdxl"])
 def test_edits_start_from_their_source(place, tmp_path, name):
-    work = Work(tmp_path, photos=tmp_path)
+    work = StepContext(tmp_path, photos=tmp_path)
     shade = np.linspace(0, 255, 40 * 56).reshape(40, 56).astype(np.uint8)
     PIL.Image.fromarray(np.dstack([shade, 255 - shade, shade])).save(tmp_path / "one.png")
     PIL.Image.fromarray(np.dstack([255 - shade.T, shade.T, shade.T])).save(tmp_path / "two.png")
@@ -149,7 +149,7 @@ def test_a_stopped_build_draws_what_lacks_and_ends_in_the_same_bytes(place, tmp_
             raise StopError
 
     asked = settings(place, "sdxl", batch=2)
-    whole, broken = Work(tmp_path / "a"), Work(tmp_path / "b")
+    whole, broken = StepContext(tmp_path / "a"), StepContext(tmp_path / "b")
     made = pipeline(asked).images(wanted(), whole)
     with pytest.raises(StopError):
         pipeline(asked).images(wanted(), replace(broken, session=Session(progress=stop)))
@@ -173,7 +173,7 @@ def test_a_full_disk_leaves_nothing_half_written(place, tmp_path, monkeypatch):
     import errno
     import os
 
-    work = Work(tmp_path)
+    work = StepContext(tmp_path)
     sync = os.fsync
     written = iter(range(100))
 
@@ -203,20 +203,21 @@ def test_the_filter_of_a_pipeline_is_heard(place, tmp_path):
     save_file(weights, folder / "safety_checker" / "model.safetensors", metadata={"format": "pt"})
     rows = pa.table({"id": ["a", "b"], "negative_caption": list(TEXTS[:2])})
     step = Imagine(by=f"diffusers:{folder}", steps=1, size=32, k=2)
-    output = run_step(step, rows, Work(tmp_path, step="2-imagine", device="cpu"))
+    output = run_step(step, rows, StepContext(tmp_path, step="2-imagine", device="cpu"))
     assert output.kept["negative_image_unsafe"].to_pylist() == [True] * 4
     assert output.facts["unsafe"] == 4
     assert output.facts["pipeline"]["filter"] == "safety_checker"
     dropping = replace(step, unsafe="drop")
     with pytest.raises(InputError, match="no row is left; given: 4 flagged as unsafe"):
-        run_step(dropping, rows, Work(tmp_path, step="2-imagine", device="cpu"))
+        run_step(dropping, rows, StepContext(tmp_path, step="2-imagine", device="cpu"))
 
 
 def test_the_step_makes_candidates(place, tmp_path):
     rows = pa.table({"id": ["a", "b"], "caption": list(TEXTS[:2]), "image": ["x.png", "y.png"]})
     step = Imagine(by=f"diffusers:{place / 'sdxl'}", column="caption", steps=1, size=32, k=2)
     first, again = (
-        run_step(step, rows, Work(tmp_path / at, seed=3, step="2-imagine", device="cpu")) for at in "ab"
+        run_step(step, rows, StepContext(tmp_path / at, seed=3, step="2-imagine", device="cpu"))
+        for at in "ab"
     )
     assert first.kept.equals(again.kept)
     assert first.facts == again.facts
@@ -224,13 +225,13 @@ def test_the_step_makes_candidates(place, tmp_path):
     assert (row["id"], row["of"], row["generated_image_from"]) == ("b#1", "b", "b")
     assert row["generated_image_unsafe"] is None
     assert len({*first.kept["generated_image"].to_pylist()}) == 4
-    other = run_step(step, rows, Work(tmp_path / "c", seed=4, step="2-imagine", device="cpu"))
+    other = run_step(step, rows, StepContext(tmp_path / "c", seed=4, step="2-imagine", device="cpu"))
     assert not {*other.kept["generated_image"].to_pylist()} & {*first.kept["generated_image"].to_pylist()}
 
 
 def test_captions_that_are_cut_are_counted(place, tmp_path):
     notes = []
-    work = Work(tmp_path, session=Session(note=notes.append))
+    work = StepContext(tmp_path, session=Session(note=notes.append))
     long = replace(wanted(1)[0], text="a cat " * 60)
     pipeline(settings(place, "sd", guidance=5.0, suffix=", 4k", batch=2)).images([long, *wanted(1)], work)
     assert notes == [
@@ -267,7 +268,7 @@ def test_a_revision_of_the_hub_is_read_off_where_files_lie(place, tmp_path):
 def test_what_cannot_be_drawn_with_is_one_line(place, tmp_path, name, more, message):
     more = {key: str(place / value) if key == "unet" else value for key, value in more.items()}
     with pytest.raises(InputError, match=message) as error:
-        pipeline(settings(place, name, **more)).images(wanted(1), Work(tmp_path))
+        pipeline(settings(place, name, **more)).images(wanted(1), StepContext(tmp_path))
     assert "\n" not in str(error.value)
     assert not (tmp_path / "images").exists()
 
@@ -278,7 +279,7 @@ def test_broken_weights_are_one_line(place, tmp_path):
     weights = folder / "vae" / "diffusion_pytorch_model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(ModelError, match="the pipeline cannot be loaded") as error:
-        pipeline(settings(tmp_path, "sdxl")).images(wanted(1), Work(tmp_path))
+        pipeline(settings(tmp_path, "sdxl")).images(wanted(1), StepContext(tmp_path))
     assert "\n" not in str(error.value)
 
 
@@ -292,4 +293,4 @@ def test_an_editing_pipeline_needs_images(place, tmp_path):
     (folder / "model_index.json").write_text(json.dumps(index))
     asked = settings(tmp_path, "edit", size=None)
     with pytest.raises(ModelError, match=r"edits images, and none are given; .*source = image"):
-        pipeline(asked).images(wanted(1), Work(tmp_path))
+        pipeline(asked).images(wanted(1), StepContext(tmp_path))

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 from counterfoil import catalog
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.build.steps.merge import OUTVOTED, WRONG, Merge
 from counterfoil.errors import CounterfoilError
 
 ECCV = Path(__file__).parents[2] / "../shared/data/eccv"
 
 
-def work(folder: Path) -> Work:
-    return Work(
+def work(folder: Path) -> StepContext:
+    return StepContext(
         folder,
         step="merge",
         benchmark=lambda name, data, images: catalog.benchmark(name, data=data, images=images, counts=False),

@@ -8,7 +8,7 @@ import pytest
 
 from counterfoil.build.recipe import BuildRecipe, read_recipe
 from counterfoil.build.run import run_recipe, run_step
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.build.steps.positives import MissingPositives
 from counterfoil.build.steps.read import ReadRows
 from counterfoil.data.folder import load
@@ -20,7 +20,7 @@ N = 24
 
 
 @pytest.fixture
-def rows(work: Work):
+def rows(work: StepContext):
     read = ReadRows(n=N, size=32, negatives=False, captions="loose")
     return run_recipe(BuildRecipe("r", "R", "", 0, (read,)), work).folders[0].rows()
 
@@ -37,7 +37,7 @@ def _pairs(table) -> set[tuple[str, str]]:
     return set(zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True))
 
 
-def test_with_everything_judged_all_right_pairs_are_rows(work: Work, rows) -> None:
+def test_with_everything_judged_all_right_pairs_are_rows(work: StepContext, rows) -> None:
     output = run_step(MissingPositives(k=N, rounds=1), rows, replace(work, step="positives"))
     assert _pairs(output.kept) == _truth(rows)
     assert len(output.kept) == len(_truth(rows)) > N
@@ -51,7 +51,7 @@ def test_with_everything_judged_all_right_pairs_are_rows(work: Work, rows) -> No
     assert all(row["scene"] == scene_of[row["image"]] for row in output.kept.to_pylist())
 
 
-def test_rounds_cost_and_find_what_their_facts_say(work: Work, rows) -> None:
+def test_rounds_cost_and_find_what_their_facts_say(work: StepContext, rows) -> None:
     output = run_step(MissingPositives(k=2, rounds=3), rows, replace(work, step="positives"))
     rounds, curve = output.facts["rounds"], output.facts["cost curve"]
     assert [each["total"] for each in rounds] == [len(_truth(rows))] * 3
@@ -64,7 +64,7 @@ def test_rounds_cost_and_find_what_their_facts_say(work: Work, rows) -> None:
     assert again.kept.equals(output.kept)
 
 
-def test_people_of_a_table_judge_by_the_captions_texts(work: Work, rows, tmp_path: Path) -> None:
+def test_people_of_a_table_judge_by_the_captions_texts(work: StepContext, rows, tmp_path: Path) -> None:
     truth = _truth(rows)
     images, texts = rows["image"].to_pylist(), rows["caption"].to_pylist()
     lines = [
@@ -79,15 +79,12 @@ def test_people_of_a_table_judge_by_the_captions_texts(work: Work, rows, tmp_pat
     assert _pairs(output.kept) == truth
 
 
-def test_pairs_without_a_judge_are_refused(work: Work, rows) -> None:
+def test_pairs_without_a_judge_are_refused(work: StepContext, rows) -> None:
     with pytest.raises(CounterfoilError, match="the pairs that models propose have no judge"):
         run_step(MissingPositives(), rows.drop_columns(["scene"]), replace(work, step="positives"))
-    for wrong in ({"k": 0}, {"rounds": 0}, {"scorers": ()}, {"accuracy": 2.0}):
-        with pytest.raises(CounterfoilError):
-            MissingPositives(**wrong)  # type: ignore[arg-type]
 
 
-def test_the_recipe_assembles_a_gallery_of_many_right_answers(work: Work) -> None:
+def test_the_recipe_assembles_a_gallery_of_many_right_answers(work: StepContext) -> None:
     settings = {"read.n": str(N), "read.size": "32", "positives.k": str(N), "positives.simulate": "0"}
     build = run_recipe(read_recipe("eccv", settings=settings), work)
     gallery = load(work.folder)

@@ -9,7 +9,7 @@ import pytest
 
 import small_model
 from counterfoil import catalog
-from counterfoil.build import Work
+from counterfoil.build import StepContext
 from counterfoil.build.negation.rules import SUGAR_CREPE
 from counterfoil.build.step import Output
 from counterfoil.build.steps.negate import Negate
@@ -44,18 +44,11 @@ def readable(found: Output) -> float:
 PATIENT = {"concurrency": "1", "timeout": "900"}
 
 
-def endpoint_work(folder: Path) -> Work:
+def endpoint_work(folder: Path) -> StepContext:
     def scorer(name: str, settings: Any) -> Any:
         return catalog.scorer(name, Options(settings={**settings, **PATIENT}))
 
-    return Work(folder, step="negate", scorer=scorer)
-
-
-def test_a_small_model_is_held_to_the_form_by_a_server(shared_data: Path, tmp_path: Path) -> None:
-    with small_model.serving() as url:
-        step = Negate(by=f"chat:{url}#smol", per_caption="subset", max_tokens=48)
-        found = step.run(captions(shared_data, 1)[::3], endpoint_work(tmp_path))
-    assert readable(found) == 1
+    return StepContext(folder, step="negate", scorer=scorer)
 
 
 @pytest.mark.slow
@@ -75,7 +68,7 @@ def test_a_small_model_within_this_process(
     folder = made_once(tmp_path_factory, "smollm2", small_model.convert)
     rows = captions(shared_data, 4)
     step = Negate(by=f"lm:{folder}", per_caption="subset", otherwise="rules", batch=4)
-    found = step.run(rows, Work(tmp_path, step="negate"))
+    found = step.run(rows, StepContext(tmp_path, step="negate"))
     assert readable(found) >= 0.95
     makers = set(found.kept["negative_caption_by"].to_pylist())
     assert any("chosen by lm:" in maker for maker in makers)

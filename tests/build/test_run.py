@@ -14,7 +14,7 @@ import pytest
 from counterfoil import catalog
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.run import check_images, run_recipe
-from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.build.step import Output, StepContext, split_rows, with_column
 from counterfoil.build.steps.assemble import Assemble
 from counterfoil.build.steps.caption import WriteCaptions
 from counterfoil.build.steps.choose import Choose
@@ -33,10 +33,10 @@ class KeepShort:
     version: ClassVar[int] = 1
     words: int = field(default=8, metadata={"help": "Words."})
     ran: ClassVar[list[str]] = []
-    reads = ("caption",)
-    makes = ("words",)
+    requires = ("caption",)
+    produces = ("words",)
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, work: StepContext) -> Output:
         self.ran.append(work.step)
         lengths = np.array([len(text.split()) for text in rows["caption"].to_pylist()])
         rows = with_column(rows, "words", pa.array(lengths))
@@ -53,7 +53,7 @@ def _fresh() -> None:
     KeepShort.ran.clear()
 
 
-def test_every_row_goes_on_or_is_dropped_with_a_reason(work: Work) -> None:
+def test_every_row_goes_on_or_is_dropped_with_a_reason(work: StepContext) -> None:
     build = run_recipe(_recipe(KeepShort()), work)
     first, second = build.folders
     rows, kept, dropped = first.rows(), second.rows(), second.dropped()
@@ -63,11 +63,13 @@ def test_every_row_goes_on_or_is_dropped_with_a_reason(work: Work) -> None:
     assert dropped["reason"].to_pylist() == [f"{n} words" for n in lengths]
     assert build.records[1].dropped == {f"{n} words": lengths.count(n) for n in set(lengths)}
     assert list(build.records[1].dropped.values()) == sorted(build.records[1].dropped.values(), reverse=True)
-    assert build.records[1].made == ("words",)
+    assert build.records[1].made == ["words"]
     assert (build.records[1].rows_in, build.records[1].rows_out) == (21, len(kept))
 
 
-def test_images_that_a_later_step_opens_are_looked_for_before_the_first(work: Work, tmp_path: Path) -> None:
+def test_images_that_a_later_step_opens_are_looked_for_before_the_first(
+    work: StepContext, tmp_path: Path
+) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "rows.csv").write_text("image,caption\na.jpg,a cat\nb.jpg,a dog\n")
     (tmp_path / "photos" / "a.jpg").write_bytes(b"never opened")
@@ -83,7 +85,7 @@ def test_images_that_a_later_step_opens_are_looked_for_before_the_first(work: Wo
     assert KeepShort.ran == ["2-keep-short"]
 
 
-def test_rows_that_name_no_image_are_found_before_the_first_step(work: Work, tmp_path: Path) -> None:
+def test_rows_that_name_no_image_are_found_before_the_first_step(work: StepContext, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("id,image,caption,negative_caption\na,a.jpg,x y,y x\nb,,x z,z x\n")
     recipe = _recipe(KeepShort(), Assemble())
     read = ReadRows(source=str(tmp_path / "rows.csv"))
@@ -97,7 +99,7 @@ def test_rows_that_name_no_image_are_found_before_the_first_step(work: Work, tmp
     check_images(pa.table({"id": ["a"], "image": [None]}), (WriteCaptions(by="chat:u#m"), Assemble()), work)
 
 
-def test_finished_steps_are_not_run_again_and_changed_ones_are(work: Work, digests) -> None:
+def test_finished_steps_are_not_run_again_and_changed_ones_are(work: StepContext, digests) -> None:
     recipe = _recipe(KeepShort(), replace(KeepShort(), words=7))
     run_recipe(recipe, work)
     assert KeepShort.ran == ["2-keep-short", "3-keep-short"]
@@ -114,7 +116,7 @@ def test_finished_steps_are_not_run_again_and_changed_ones_are(work: Work, diges
 
 
 @pytest.mark.parametrize("what", ["rows.parquet", "manifest.json"])
-def test_a_step_with_damaged_or_missing_files_is_run_again(work: Work, digests, what: str) -> None:
+def test_a_step_with_damaged_or_missing_files_is_run_again(work: StepContext, digests, what: str) -> None:
     run_recipe(_recipe(KeepShort()), work)
     before = digests(work.folder)
     file = work.folder / "steps" / "2-keep-short" / what
@@ -128,7 +130,9 @@ def test_a_step_with_damaged_or_missing_files_is_run_again(work: Work, digests, 
     assert digests(work.folder) == before
 
 
-def test_a_step_whose_image_is_gone_makes_it_again_and_no_other_step_is_run(work: Work, digests) -> None:
+def test_a_step_whose_image_is_gone_makes_it_again_and_no_other_step_is_run(
+    work: StepContext, digests
+) -> None:
     recipe = _recipe(KeepShort(), Imagine(size=32), replace(KeepShort(), words=9))
     ran: list[str] = []
     note = lambda label, rows: ran.append(label)  # noqa: E731
@@ -143,7 +147,7 @@ def test_a_step_whose_image_is_gone_makes_it_again_and_no_other_step_is_run(work
         assert digests(work.folder) == before
 
 
-def test_a_shorter_recipe_leaves_nothing_of_a_longer_one(work: Work, digests, tmp_path: Path) -> None:
+def test_a_shorter_recipe_leaves_nothing_of_a_longer_one(work: StepContext, digests, tmp_path: Path) -> None:
     run_recipe(_recipe(KeepShort()), work)
     (work.folder / "images" / f"{0:032x}.png").write_bytes(b"x")
     mine = [work.folder / "images" / "mine.png", work.folder / "steps" / "9-mine" / "thesis.tex"]
@@ -159,29 +163,6 @@ def test_a_shorter_recipe_leaves_nothing_of_a_longer_one(work: Work, digests, tm
     other = replace(work, folder=tmp_path / "other")
     run_recipe(short, other)
     assert digests(work.folder) == digests(other.folder)
-
-
-def test_random_numbers_depend_on_seed_step_and_names_alone(work: Work) -> None:
-    at = replace(work, seed=3, step="2-a")
-    first = at.rng("row 1").random(3)
-    at.rng("row 2").random(100)
-    assert np.array_equal(at.rng("row 1").random(3), first)
-    for other in (replace(at, seed=4), replace(at, step="3-a")):
-        assert not np.array_equal(other.rng("row 1").random(3), first)
-    assert not np.array_equal(at.rng("row", 1).random(3), first)
-
-
-def test_rows_of_the_world_are_true_and_their_negatives_are_not(work: Work) -> None:
-    from counterfoil.world.scenes import Scene
-    from counterfoil.world.truth import matches
-
-    rows = run_recipe(_recipe(), work).folders[0].rows().to_pylist()
-    assert len(rows) == 21
-    for row in rows:
-        scene = Scene.from_json(row["scene"])
-        assert matches(row["caption"], scene)
-        assert not matches(row["negative_caption"], scene)
-        assert (work.images / row["image"]).is_file()
 
 
 RECIPE = """
@@ -248,7 +229,9 @@ def test_a_step_for_the_world_is_left_out_elsewhere_unless_a_setting_of_it_is_gi
     assert "filter" in [step.name for step in asked.steps]
 
 
-def test_an_impossible_order_is_found_before_any_step_but_the_first_runs(work: Work, tmp_path: Path) -> None:
+def test_an_impossible_order_is_found_before_any_step_but_the_first_runs(
+    work: StepContext, tmp_path: Path
+) -> None:
     table = tmp_path / "rows.csv"
     table.write_text("image,caption\na.png,a cat\n")
     from counterfoil.build.steps.assemble import Assemble
@@ -268,7 +251,7 @@ def test_shipped_recipes_are_read_and_begin_in_the_world(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl", "parquet", "coco", "listed"])
-def test_rows_are_read_from_every_layout(work: Work, tmp_path: Path, kind: str) -> None:
+def test_rows_are_read_from_every_layout(work: StepContext, tmp_path: Path, kind: str) -> None:
     rows = [
         {"filename": "a.png", "caption": "a cat", "negative_caption": "a dog", "vera": 0.25},
         {"filename": "b.png", "caption": "two cats", "negative_caption": "two dogs", "vera": 0.5},
@@ -306,14 +289,16 @@ def test_rows_are_read_from_every_layout(work: Work, tmp_path: Path, kind: str) 
         ("id,image,caption\nx,a.png,a cat\nx,b.png,a dog\n", "ids are not unique"),
     ],
 )
-def test_tables_that_are_no_rows_are_refused(work: Work, tmp_path: Path, text: str, error: str) -> None:
+def test_tables_that_are_no_rows_are_refused(
+    work: StepContext, tmp_path: Path, text: str, error: str
+) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(text)
     with pytest.raises(CounterfoilError, match=error):
         run_recipe(BuildRecipe("m", "M", "", 0, (ReadRows(source=str(path)),)), work)
 
 
-def test_a_limit_is_spread_over_the_source(work: Work) -> None:
+def test_a_limit_is_spread_over_the_source(work: StepContext) -> None:
     whole = run_recipe(_recipe(), work).folders[0].rows()
     part = replace(_recipe(), steps=(ReadRows(n=21, size=32, limit=3),))
     cut = run_recipe(part, work).folders[0].rows()
@@ -332,3 +317,40 @@ def test_a_step_that_is_registered_has_a_recipe_and_a_command(tmp_path: Path) ->
         assert read_recipe(path).steps[-1].words == 3  # type: ignore[attr-defined]
     finally:
         STEPS._known.pop("keep-short")
+
+
+@pytest.mark.parametrize(
+    ("step", "settings", "message"),
+    [
+        ("imagine", {"k": 0}, "k; given: 0; allowed: 1 or more"),
+        ("caption", {"temperature": 3}, r"temperature; given: 3\.0; allowed: 0 to 2"),
+        ("select", {"share": 0}, r"share; given: 0\.0; allowed: above 0, at most 1"),
+        ("dedup", {"near": 1}, r"near; given: 1\.0; allowed: between 0 and 1"),
+        ("choose", {"making": -1}, r"making; given: -1\.0; allowed: 0 or more"),
+        ("positives", {"accuracy": 2}, r"accuracy; given: 2\.0; allowed: 0 to 1"),
+        ("positives", {"scorers": []}, "scorers; given: .*allowed: one or more"),
+        ("refine", {"bins": 20_000}, "bins; given: 20000; allowed: 1 to 10,000"),
+    ],
+)
+def test_a_setting_outside_its_range_is_named(step: str, settings: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=f"recipe: {message}"):
+        STEPS[step].step(settings, where="recipe")
+
+
+@dataclass(frozen=True)
+class OldStep:
+    """A step of another package that calls its columns as they were called before."""
+
+    name: ClassVar[str] = "old"
+    version: ClassVar[int] = 1
+    reads: ClassVar[tuple[str, ...]] = ()
+    makes: ClassVar[tuple[str, ...]] = ()
+
+    def run(self, rows: pa.Table, work: StepContext) -> Output:
+        return Output(rows)
+
+
+def test_a_class_that_is_no_step_is_named() -> None:
+    entry = StepEntry("old", "old", "an example", f"{__name__}:OldStep")
+    with pytest.raises(InputError, match=r"is no step: .*once called reads and makes"):
+        entry.step({}, where="recipe")

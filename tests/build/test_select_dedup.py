@@ -10,10 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from counterfoil.build.near_duplicates import bands_of, first_of_alike, near_duplicates, shingle_hashes
 from counterfoil.build.run import run_step
-from counterfoil.build.step import Work
-from counterfoil.build.steps.duplicates import Clean, Dedup
+from counterfoil.build.step import StepContext
+from counterfoil.build.steps.duplicates import (
+    Clean,
+    Dedup,
+    bands_of,
+    first_of_alike,
+    near_duplicates,
+    shingle_hashes,
+)
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.build.steps.select import Select
 from counterfoil.data.caption_files import read_texts
@@ -22,15 +28,15 @@ from counterfoil.evaluation.duplicates import near_pairs, normal, shingles
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
-    return Work(tmp_path, step="1-step")
+def work(tmp_path: Path) -> StepContext:
+    return StepContext(tmp_path, step="1-step")
 
 
 def ids(table: pa.Table) -> list[str]:
     return table["id"].to_pylist()
 
 
-def test_the_best_share_of_every_category_is_kept(work: Work) -> None:
+def test_the_best_share_of_every_category_is_kept(work: StepContext) -> None:
     rng = np.random.default_rng(0)
     n = 700
     numbers = {name: np.round(rng.normal(size=n), 1) for name in ("vera", "cola", "less")}
@@ -111,7 +117,7 @@ def rows_of(texts: list[str], **more: list[object]) -> pa.Table:
     return pa.table({**table, "negative_caption": texts, **more})
 
 
-def test_of_equal_and_similar_captions_one_is_kept(work: Work) -> None:
+def test_of_equal_and_similar_captions_one_is_kept(work: StepContext) -> None:
     texts = [
         "A red cat sits on the mat near the old door.",
         "a red cat  sits on the mat near the old door",
@@ -148,7 +154,7 @@ def test_of_equal_and_similar_captions_one_is_kept(work: Work) -> None:
         run_step(Dedup(fields=("score",)), rows, work)
 
 
-def test_near_duplicates_of_many_captions_leave_no_pair(work: Work, shared_data: Path) -> None:
+def test_near_duplicates_of_many_captions_leave_no_pair(work: StepContext, shared_data: Path) -> None:
     held = json.loads((shared_data / "sugarcrepe" / "swap_att.json").read_text())
     rows = rows_of([row["negative_caption"] for row in held.values()] * 2)
     output = run_step(Dedup(near=0.6), rows, work)
@@ -160,7 +166,7 @@ def test_near_duplicates_of_many_captions_leave_no_pair(work: Work, shared_data:
     assert set(stands.values()) <= set(ids(output.kept))
 
 
-def test_rows_shared_with_other_sets_and_splits_are_dropped(work: Work, tmp_path: Path) -> None:
+def test_rows_shared_with_other_sets_and_splits_are_dropped(work: StepContext, tmp_path: Path) -> None:
     texts = ["Is it a dog?", "a dog runs", "a blue bus waits at the long station", "one", "two.", "three"]
     images = ["x/1.jpg", "2.jpg", "3.jpg", "COCO_val2014_000000000042.jpg", "5.jpg", "6.jpg"]
     captions = ["c0", "c1", "c2", "c3", "c4", "c4"]
@@ -194,12 +200,9 @@ def test_rows_shared_with_other_sets_and_splits_are_dropped(work: Work, tmp_path
 
 def test_settings_that_mean_nothing_are_refused() -> None:
     for name, settings, match in [
-        ("select", {"share": 0}, "share"),
         ("select", {"by": []}, "no column to select by"),
-        ("dedup", {"near": 1.0}, "near"),
-        ("dedup", {"fields": []}, "no columns to compare"),
-        ("clean", {"near": 0}, "near"),
-        ("clean", {"fields": ["image"]}, "columns of captions"),
+        ("dedup", {"fields": []}, "fields; given"),
+        ("clean", {"fields": ["image"]}, "fields; given: image"),
     ]:
         with pytest.raises(InputError, match=match) as error:
             STEPS[name].step(settings, where="recipe")

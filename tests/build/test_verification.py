@@ -80,8 +80,8 @@ def covered(crowd: tuple[Annotator, ...], rule: str, repetitions: int) -> float:
 
 
 def test_label_noise_covers_the_truth() -> None:
-    # 40 repetitions know 95 % to 3.4 points.
-    assert covered(CROWD, "majority", 40) > 0.85
+    # 20 repetitions know 95 % to 4.9 points.
+    assert covered(CROWD, "majority", 20) > 0.8
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_what_people_do_not_tell() -> None:
     assert label_noise(Answers(("a", "b"), said, ~said), "majority", np.random.default_rng(0)) is None
     nothing = Answers(("a", "b", "c"), np.zeros((3, 9), bool), np.ones((3, 9), bool))
     found = label_noise(nothing, "majority", np.random.default_rng(0))
-    assert found.kept == 0
+    assert found.rows_kept == 0
     assert found.to_json()["label_noise"] == [None, 0.0, 1.0]
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.catalog import benchmark_card
 from counterfoil.data import folder as benchmarks
 from counterfoil.data.image_files import image_path, outside_allowed
@@ -111,14 +111,14 @@ def test_training(home: Path) -> None:
 
 def test_rows_of_a_build(home: Path) -> None:
     images = home / "work" / "images"
-    work = Work(home / "build", seed=0, photos=images)
+    work = StepContext(home / "build", seed=0, photos=images)
     for cell in (*INSIDE, str(images / "a.png")):
         assert work.image(cell).decode().size == (8, 8)
     for cell in _outside(home)[:-1]:
         with pytest.raises(DataError, match="an image outside of"):
             work.image(cell, missing=True)
     with pytest.raises(DataError, match="an image outside of"):
-        Work(home / "build", seed=0).image(str(home / ".ssh" / "id_rsa"))
+        StepContext(home / "build", seed=0).image(str(home / ".ssh" / "id_rsa"))
 
 
 def test_a_link_in_a_benchmark_folder(home: Path) -> None:

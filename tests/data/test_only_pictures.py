@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from counterfoil.build.rows import read_rows
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.catalog import benchmark_card
 from counterfoil.data import folder as benchmarks
 from counterfoil.data.publishing.tables import image_cell
@@ -55,7 +55,7 @@ def test_rows_of_a_build(secret: Path, tmp_path: Path) -> None:
     table = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"image": [secret.read_bytes()], "caption": ["a cat"]}), table)
     with pytest.raises(DataError, match="an image of the rows: not an image file"):
-        read_rows(table, Work(tmp_path / "build", seed=0))
+        read_rows(table, StepContext(tmp_path / "build", seed=0))
     assert not (tmp_path / "build").exists()
 
 

@@ -301,7 +301,7 @@ def main(folder: str) -> None:
     import pyarrow as pa
 
     from counterfoil.build.run import run_step
-    from counterfoil.build.step import Work
+    from counterfoil.build.step import StepContext
     from counterfoil.build.steps.rate import Rate
     from counterfoil.build.steps.read import ReadRows
 
@@ -317,7 +317,7 @@ def main(folder: str) -> None:
         found["measured"][name] = bool((run(world, scorer, session=shared).values == alone.values).all())
 
     def rated(session: Session, folder: Path) -> Any:
-        work = Work(
+        work = StepContext(
             folder, step="1-rate", scorer=lambda name, settings: catalog.scorer(name), session=session
         )
         rows = ReadRows(n=9, size=32).run(pa.table({"id": pa.array([], pa.string())}), work).kept

@@ -22,9 +22,9 @@ def test_parts_are_distributed_as_torchvisions() -> None:
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     rng, blank = np.random.default_rng(0), torch.zeros(3, 80, 120)
-    ours = np.array([crop(120, 80, rng=rng) for _ in range(4000)], dtype=float)
+    ours = np.array([crop(120, 80, rng=rng) for _ in range(2000)], dtype=float)
     theirs = np.array(
-        [transforms.RandomResizedCrop.get_params(blank, [0.08, 1], [3 / 4, 4 / 3]) for _ in range(4000)],
+        [transforms.RandomResizedCrop.get_params(blank, [0.08, 1], [3 / 4, 4 / 3]) for _ in range(2000)],
         float,
     )
     # (top, left, height, width) there.
@@ -34,9 +34,9 @@ def test_parts_are_distributed_as_torchvisions() -> None:
         (*theirs.T, theirs[:, 2] * theirs[:, 3]),
         strict=True,
     ):
-        spread = np.hypot(a.std(), b.std()) / np.sqrt(4000)
+        spread = np.hypot(a.std(), b.std()) / np.sqrt(2000)
         assert abs(a.mean() - b.mean()) < 4 * spread
-        assert abs(a.std() / b.std() - 1) < 0.08
+        assert abs(a.std() / b.std() - 1) < 0.1
 
 
 def test_a_key_decides_everything() -> None:
@@ -68,7 +68,7 @@ def test_patches_are_distributed_as_torchvisions() -> None:
     transforms = pytest.importorskip("torchvision.transforms")
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
-    rng, blank, n = np.random.default_rng(0), torch.zeros(3, 80, 120), 4000
+    rng, blank, n = np.random.default_rng(0), torch.zeros(3, 80, 120), 2000
     drawn = [erased(120, 80, rng=rng) for _ in range(n)]
     ours = np.array([box for box in drawn if box is not None], dtype=float)
     limits = {"scale": (0.02, 1 / 3), "ratio": (0.3, 1 / 0.3)}
@@ -84,7 +84,7 @@ def test_patches_are_distributed_as_torchvisions() -> None:
         strict=True,
     ):
         assert abs(a.mean() - b.mean()) < 4 * np.hypot(a.std(), b.std()) / np.sqrt(n)
-        assert abs(a.std() / b.std() - 1) < 0.08
+        assert abs(a.std() / b.std() - 1) < 0.1
 
 
 def test_a_patch_of_some_pictures_is_erased_and_the_rest_left_alone() -> None:

@@ -13,11 +13,14 @@ import thumbnails  # noqa: E402
 from counterfoil.data.records import FileSource, Image  # noqa: E402
 from counterfoil.data.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
-from counterfoil.train.batches import Course, in_order, order, steps_per_epoch  # noqa: E402
-from counterfoil.train.dataloaders import (  # noqa: E402
+from counterfoil.train.dataloaders import (  # noqa: E402  # noqa: E402
+    Course,
     Feed,
     TokenTable,
     ahead,
+    in_order,
+    order,
+    steps_per_epoch,
 )
 from counterfoil.train.images import (  # noqa: E402
     UNVARIED,
@@ -40,7 +43,7 @@ def feed(
         np.unique(np.concatenate([data.rows[role] for role in roles])),
         backbone.preparation,
         workers=workers,
-        kept=kept,
+        memory=kept,
         varies=variation.of_pictures,
     )
     captions = [role for role in data.rows if "caption" in role]
@@ -152,10 +155,6 @@ def test_varied_pictures_and_captions_depend_on_seed_epoch_and_row_alone() -> No
     assert sum(map(len, fewer)) < 2 * sum(len(plain[row][1]) for row in range(12))
 
 
-def test_in_order_keeps_the_last_smaller_batch() -> None:
-    assert [part.rows.tolist() for part in in_order(7, 3)] == [[0, 1, 2], [3, 4, 5], [6]]
-
-
 def test_an_unreadable_image_is_raised_in_its_turn_by_name(tmp_path) -> None:
     (tmp_path / "broken.jpg").write_bytes(b"no picture")
     data = thumbnails.rows(8)
@@ -180,11 +179,11 @@ def test_ahead_is_ahead_and_no_more_than_asked() -> None:
     stream = ahead(source(), depth=3)
     assert next(stream) == 0
     until = time.monotonic() + 60
-    while len(made) < 5 and time.monotonic() < until:
+    while len(made) < 4 and time.monotonic() < until:
         time.sleep(0.01)
     time.sleep(0.05)
-    # One was taken, three are ready, and one waits for a place.
-    assert len(made) == 5
+    # One was taken, and three are ready.
+    assert len(made) == 4
     assert list(stream) == list(range(1, 20))
 
 

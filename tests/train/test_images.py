@@ -29,7 +29,9 @@ def image(name: str, value: int, *, size: tuple[int, int] = (9, 7), cut: bool = 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept: int, workers: int) -> None:
     images = [image(f"{i}.png", 10 * i, cut=i in (0, 4)) for i in range(8)]
-    pictures = ImageStore(images, np.arange(1, 8), thumbnails.Shrunk(), kept=kept, skip=True, workers=workers)
+    pictures = ImageStore(
+        images, np.arange(1, 8), thumbnails.Shrunk(), memory=kept, skip=True, workers=workers
+    )
     # The first is not used, so it is not opened.
     assert pictures.unreadable == (4,)
     assert pictures.in_memory == (kept > 0)
@@ -78,6 +80,6 @@ def test_pictures_of_different_shapes_are_streamed() -> None:
 def test_they_are_kept_only_where_all_of_them_fit() -> None:
     images = [image(str(i), i) for i in range(4)]
     size = 3 * thumbnails.SIZE**2
-    assert ImageStore(images, np.arange(4), thumbnails.Shrunk(), kept=4 * size).in_memory
-    assert not ImageStore(images, np.arange(4), thumbnails.Shrunk(), kept=4 * size - 1).in_memory
-    assert ImageStore(images, np.arange(3), thumbnails.Shrunk(), kept=4 * size - 1).in_memory
+    assert ImageStore(images, np.arange(4), thumbnails.Shrunk(), memory=4 * size).in_memory
+    assert not ImageStore(images, np.arange(4), thumbnails.Shrunk(), memory=4 * size - 1).in_memory
+    assert ImageStore(images, np.arange(3), thumbnails.Shrunk(), memory=4 * size - 1).in_memory

@@ -21,7 +21,7 @@ from counterfoil.data.training_rows import TrainingSet  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.scorers import checkpoint  # noqa: E402
 from counterfoil.train import loop  # noqa: E402
-from counterfoil.train.batches import order  # noqa: E402
+from counterfoil.train.dataloaders import order  # noqa: E402
 from counterfoil.train.gradients import Computing  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import objective  # noqa: E402
@@ -262,12 +262,6 @@ def test_an_unreadable_image_stops_or_is_skipped(tmp_path: Path) -> None:
 def test_what_cannot_be_asked_for_is_said_in_a_line(options, said: str) -> None:
     with pytest.raises(InputError, match=said):
         fit(thumbnails.thumb(), Coco(batch_size=4, select="last"), thumbnails.rows(8), **options)
-
-
-def test_a_measure_that_is_not_measured_cannot_decide() -> None:
-    recipe = Coco(batch_size=4, epochs=1, select="rsum-of-all")
-    with pytest.raises(InputError, match="given: rsum-of-all; allowed: accuracy, loss, last"):
-        fit(thumbnails.thumb(), recipe, thumbnails.rows(8), validation=thumbnails.rows(8), device="cpu")
 
 
 def test_columns_that_a_recipe_needs_must_be_there() -> None:

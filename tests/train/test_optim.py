@@ -8,7 +8,7 @@ from torch import nn  # noqa: E402
 
 from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.scorers.networks import Network  # noqa: E402
-from counterfoil.train.optim import count, decays, optimiser, parameter_groups, trained_parameters  # noqa: E402
+from counterfoil.train.optim import decays, optimiser, parameter_groups, trained_parameters  # noqa: E402
 from counterfoil.train.recipes import RECIPES, Recipe  # noqa: E402
 
 pytestmark = pytest.mark.models
@@ -116,7 +116,3 @@ def test_one_step_of_adamw_is_the_one_of_the_book() -> None:
     moved = 0.1 * 3 / (3 + recipe.eps)
     assert network.proj.detach().numpy() == pytest.approx(2 * (1 - 0.1 * 0.5) - moved, abs=1e-6)
     assert network.logit_scale.item() == pytest.approx(2 - moved, abs=1e-6)
-
-
-def test_counting() -> None:
-    assert count([nn.Parameter(torch.zeros(2, 3)), nn.Parameter(torch.zeros(5))]) == 11

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.train.recipes import RECIPES, Recipe, read, read_file
+from counterfoil.train.recipes import RECIPES, read, read_file
 from counterfoil.train.recipes.reading import parsed
 
 
@@ -190,11 +190,6 @@ def test_values_as_they_are_typed(key: str, text: str, value: object) -> None:
 def test_typing_errors_are_one_line(key: str, text: str) -> None:
     with pytest.raises(InputError, match=r"^--set"):
         parsed(type(RECIPES["pcme"]), key, text, where="--set")
-
-
-def test_a_recipe_made_in_python_is_checked_too() -> None:
-    with pytest.raises(InputError, match="recipe mine: warmup is out of range; given: -1"):
-        Recipe("mine", warmup=-1)
 
 
 def test_a_recipe_is_plain_values() -> None:

@@ -18,6 +18,7 @@ from counterfoil.scorers import (  # noqa: E402
     registry,
 )
 from counterfoil.scorers.networks import Backbone  # noqa: E402
+from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import with_heads  # noqa: E402
 from counterfoil.train.optim import trained_parameters as trained_of  # noqa: E402
@@ -112,6 +113,16 @@ def test_every_recipe_trains_small_networks(name: str, library: str, photographs
     (tmp_path / "start").mkdir()
     backbone = LIBRARIES[library](tmp_path / "start", full=False)
     trains(backbone, few_steps(name, 6), photographs, tmp_path / "ckpt")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_detectors_train(library: str, photographs, tmp_path: Path) -> None:
+    (tmp_path / "start").mkdir()
+    recipe = replace(RECIPES["detector"], batch_size=4, epochs=2)
+    backbone = LIBRARIES[library](tmp_path / "start", full=False)
+    fitted = detectors.fit(backbone, recipe, photographs, out=tmp_path / "ckpt", device="cpu")
+    assert [len(fitted.history[side]) for side in ("image", "caption")] == [1, 2]
+    assert checkpoint.facts(tmp_path / "ckpt")["recipe"]["name"] == "detector"
 
 
 @pytest.mark.slow

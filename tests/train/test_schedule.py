@@ -38,10 +38,6 @@ def test_a_cosine_by_epochs_is_torchs_cosine_annealing() -> None:
         theirs.step()
 
 
-def test_a_constant_one_rises_and_stays() -> None:
-    assert rates(Recipe("mine", lr=1.0, schedule="constant", warmup=4), 7) == [0.25, 0.5, 0.75, 1, 1, 1, 1]
-
-
 def test_a_training_shorter_than_its_warm_up_only_rises() -> None:
     assert rates(Recipe("mine", lr=1.0, warmup=4), 3) == [0.25, 0.5, 0.75]
     assert rates(Recipe("mine", lr=1.0, warmup=4), 4) == [0.25, 0.5, 0.75, 1]

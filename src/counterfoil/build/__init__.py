@@ -5,6 +5,6 @@ with a reason for each, and facts such as counts and curves. A **recipe** is a l
 is a folder in which every step's rows are kept, so that a build that was stopped goes on where it was.
 """
 
-from counterfoil.build.step import Output, Step, Work
+from counterfoil.build.step import Output, Step, StepContext
 
-__all__ = ["Output", "Step", "Work"]
+__all__ = ["Output", "Step", "StepContext"]

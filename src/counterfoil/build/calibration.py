@@ -31,8 +31,6 @@ from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.statements import placements
 from counterfoil.stats.intervals import normal_quantile, wilson_score
 
-#: Thresholds of a curve, at most.
-POINTS = 100
 #: Starts of `certified`, each with its part of the error that is allowed.
 STARTS = 4
 
@@ -102,14 +100,8 @@ class Quality:
         return {"threshold": self.threshold if np.isfinite(self.threshold) else None, **shares}
 
 
-def share(
-    chosen: Bool[ndarray, "n"],
-    among: Bool[ndarray, "n"],
-    weights: Float[ndarray, "n"],
-    *,
-    level: float = 0.95,
-) -> Share:
-    """The share of the weight of the rows `among` that is of `chosen` rows, with Wilson's interval.
+def share(chosen: Bool[ndarray, "n"], among: Bool[ndarray, "n"], weights: Float[ndarray, "n"]) -> Share:
+    """The share of the weight of the rows `among` that is of `chosen` rows, with Wilson's 95 % interval.
 
     For equal weights Wilson's own; else for the number of rows of equal weight that would vary as much, at
     most Kish's effective size. NaN in [0, 1] where no row is among.
@@ -127,11 +119,11 @@ def share(
     kish = total**2 / square.sum()
     spread = ((1 - value) ** 2 * square[inside].sum() + value**2 * square[~inside].sum()) / total**2
     size = min(kish, value * (1 - value) / spread) if spread > 0 else kish
-    low, high = wilson_score(np.array([value]), np.array([size]), np.array([normal_quantile(level)]))
+    low, high = wilson_score(np.array([value]), np.array([size]), np.array([normal_quantile(0.95)]))
     return Share(value, float(low[0]), float(high[0]))
 
 
-def quality(sample: Verified, threshold: float, *, level: float = 0.95) -> Quality:
+def quality(sample: Verified, threshold: float) -> Quality:
     """Precision, recall and share of rows kept of the filter `score >= threshold`.
 
     Precision is NaN where nothing is kept, recall where nothing is right.
@@ -141,16 +133,16 @@ def quality(sample: Verified, threshold: float, *, level: float = 0.95) -> Quali
     >>> found.precision.value, found.recall.value, found.kept.value
     (0.5, 0.5, 0.5)
     """
-    kept, every = sample.scores >= threshold, np.ones(len(sample), dtype=bool)
+    mask, every = sample.scores >= threshold, np.ones(len(sample), dtype=bool)
     return Quality(
         float(threshold),
-        share(sample.right, kept, sample.weight, level=level),
-        share(kept, sample.right, sample.weight, level=level),
-        share(kept, every, sample.weight, level=level),
+        share(sample.right, mask, sample.weight),
+        share(mask, sample.right, sample.weight),
+        share(mask, every, sample.weight),
     )
 
 
-def curve(sample: Verified, *, points: int = POINTS, level: float = 0.95) -> tuple[Quality, ...]:
+def curve(sample: Verified, *, points: int = 25) -> tuple[Quality, ...]:
     """The quality at up to so many thresholds, from that which keeps all to that which keeps least.
 
     The precision-recall curve. Thresholds are scores of the sample, evenly spaced by rank; intervals are of
@@ -162,39 +154,27 @@ def curve(sample: Verified, *, points: int = POINTS, level: float = 0.95) -> tup
     """
     levels = np.unique(sample.scores)
     at = np.unique(np.linspace(0, len(levels) - 1, min(points, len(levels))).round().astype(np.int64))
-    return tuple(quality(sample, float(each), level=level) for each in levels[at])
+    return tuple(quality(sample, float(threshold)) for threshold in levels[at])
 
 
-@dataclass(frozen=True, eq=False)
-class Roc:
-    """Rates of wrong and of right rows kept, from the threshold that keeps none on, and the area under them.
+def auroc(sample: Verified) -> Share:
+    """The area under the receiver operating characteristic, with DeLong's variance as Wilson's interval.
 
-    The area is the chance that a right row scores above a wrong one, a tie counting one half: 0.5 is no
-    knowledge, NaN where all rows are right or all wrong.
+    It is the chance that a right row scores above a wrong one, a tie counting one half: 0.5 is no knowledge,
+    NaN where all rows are right or all wrong.
+
+    >>> auroc(Verified(np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True]))).value
+    0.875
     """
-
-    wrong_kept: NDArray[np.float64]
-    right_kept: NDArray[np.float64]
-    area: Share
-
-
-def roc(sample: Verified, *, level: float = 0.95) -> Roc:
-    """The receiver operating characteristic of a filter, its area and DeLong's variance as Wilson's interval.
-
-    >>> found = roc(Verified(np.array([0.1, 0.4, 0.4, 0.9]), np.array([False, True, False, True])))
-    >>> found.wrong_kept.tolist(), found.right_kept.tolist(), found.area.value
-    ([0.0, 0.0, 0.5, 1.0], [0.0, 0.5, 1.0, 1.0], 0.875)
-    """
+    if sample.right.all() or not sample.right.any():
+        return Share(float("nan"), 0.0, 1.0)
     _, codes = np.unique(-sample.scores, return_inverse=True)
     codes = codes.reshape(-1)
     sides = []
     for side in (~sample.right, sample.right):
         mass = np.bincount(codes, weights=np.where(side, sample.weight, 0.0))
-        total = mass.sum()
-        sides.append(np.append(0.0, np.cumsum(mass) / total if total else np.full(len(mass), np.nan)))
+        sides.append(np.append(0.0, np.cumsum(mass) / mass.sum()))
     wrong, right = sides
-    if sample.right.all() or not sample.right.any():
-        return Roc(wrong, right, Share(float("nan"), 0.0, 1.0))
     area = float((np.diff(wrong) * (right[1:] + right[:-1]) / 2).sum())
     places, variance = _placements(sample), 0.0
     for side in (sample.right, ~sample.right):
@@ -204,15 +184,15 @@ def roc(sample: Verified, *, level: float = 0.95) -> Roc:
         variance += spread * n / max(n - 1, 1)
     fewest = float(min(sample.right.sum(), (~sample.right).sum()))
     size = area * (1 - area) / variance if variance > 0 else fewest
-    low, high = wilson_score(np.array([area]), np.array([size]), np.array([normal_quantile(level)]))
-    return Roc(wrong, right, Share(area, float(low[0]), float(high[0])))
+    low, high = wilson_score(np.array([area]), np.array([size]), np.array([normal_quantile(0.95)]))
+    return Share(area, float(low[0]), float(high[0]))
 
 
 def _placements(sample: Verified) -> NDArray[np.float64]:
     """The share of the weight of the other truth that each row is on the right side of; a tie is one half."""
     if sample.weights is None:
         return placements(sample.scores, sample.right)
-    found = np.empty(len(sample))
+    shares = np.empty(len(sample))
     for side, sign in ((sample.right, 1.0), (~sample.right, -1.0)):
         order = np.argsort(sign * sample.scores[~side], kind="stable")
         others = (sign * sample.scores[~side])[order]
@@ -220,21 +200,19 @@ def _placements(sample: Verified) -> NDArray[np.float64]:
         below, upto = (
             np.searchsorted(others, sign * sample.scores[side], side=at) for at in ("left", "right")
         )
-        found[side] = (mass[below] + mass[upto]) / 2 / mass[-1]
-    return found
+        shares[side] = (mass[below] + mass[upto]) / 2 / mass[-1]
+    return shares
 
 
-def certified(
-    sample: Verified, precision: float, *, confidence: float = 0.95, starts: int = STARTS
-) -> float | None:
+def certified(sample: Verified, precision: float, *, confidence: float = 0.95) -> float | None:
     """The lowest threshold at which the filter's precision is at least the target, with this confidence.
 
-    Thresholds are tested from the strictest down, from `starts` places of the ranking that do not depend on
-    truth, each start at 1/starts of the error allowed, and each until the first that fails. The chance that
+    Thresholds are tested from the strictest down, from four places of the ranking that do not depend on
+    truth, each start at a quarter of the error allowed, and each until the first that fails. The chance that
     what comes back has a precision below the target is at most 1 - confidence, however the threshold was
     chosen among all: exact for equal weights (binomial), approximate for others (normal, at the effective
     size). None where no threshold passes: the sample is too small or the scores do not tell. Raises
-    `InputError` for a target outside (0, 1), a confidence outside (0, 1) and fewer than one start.
+    `InputError` for a target outside (0, 1), and a confidence outside (0, 1).
 
     >>> rng = np.random.default_rng(0)
     >>> right = rng.random(600) < 0.5
@@ -246,18 +224,16 @@ def certified(
     for name, given in (("precision", precision), ("confidence", confidence)):
         if not 0 < given < 1:
             raise InputError(f"a {name} to reach", given=given, allowed="above 0 and below 1")
-    if starts < 1:
-        raise InputError("places to start from", given=starts, allowed="1 or more")
     order = np.argsort(-sample.scores, kind="stable")
     scores = sample.scores[order]
     # Rows of one score are kept together: only the last of them is a threshold.
     last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
-    error = (1 - confidence) / starts
+    error = (1 - confidence) / STARTS
     chances = _chances(sample.take(order), last, precision)
     # Fewer rows than these reach no significance even where all are right.
     fewest = ceil(log(error) / log(precision))
     lowest: int | None = None
-    for start in np.geomspace(min(fewest, len(scores)), len(scores), starts + 1)[:-1].tolist():
+    for start in np.geomspace(min(fewest, len(scores)), len(scores), STARTS + 1)[:-1].tolist():
         at = int(np.searchsorted(last, ceil(start) - 1))
         failed = np.flatnonzero(chances[at:] > error)
         passed = at + (int(failed[0]) if len(failed) else len(last) - at) - 1
@@ -328,7 +304,7 @@ class Calibration:
             "wrong_before": self.wrong.to_json(),
             "area": self.area.to_json(),
             "quality": None if self.quality is None else self.quality.to_json(),
-            "curve": [each.to_json() for each in self.points],
+            "curve": [point.to_json() for point in self.points],
             "per_1000_rows": self.expected(1000),
         }
 
@@ -340,13 +316,13 @@ class Calibration:
         """
         if self.quality is None:
             return {"kept": 0.0, "right_kept": 0.0, "right_lost": None, "price_per_right": None}
-        kept = rows * self.quality.kept.value
-        right = kept * self.quality.precision.value if kept else 0.0
+        rows_kept = rows * self.quality.kept.value
+        right = rows_kept * self.quality.precision.value if rows_kept else 0.0
         recall = self.quality.recall.value
         sample = self.reported_on + (self.chosen_on if self.target is not None else 0)
         price = rows * self.prices.making + sample * self.prices.verifying
         return {
-            "kept": kept,
+            "kept": rows_kept,
             "right_kept": right,
             "right_lost": None if np.isnan(recall) or not recall else right * (1 - recall) / recall,
             "price_per_right": price / right if right else None,
@@ -394,8 +370,8 @@ def calibrate(
         precision,
         confidence,
         None if threshold is None else quality(here, threshold),
-        roc(here).area,
-        curve(here, points=25),
+        auroc(here),
+        curve(here),
         chosen_on,
         len(here),
         share(~here.right, every, here.weight),

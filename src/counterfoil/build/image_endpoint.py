@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 import httpx2
 import PIL.Image
 
-from counterfoil.build.imaging import MadeImage, WantedImage, facts_of, png
-from counterfoil.build.step import Work
+from counterfoil.build.imaging import GeneratedImage, ImageRequest, facts_of, png
+from counterfoil.build.step import StepContext
 from counterfoil.data.records import decode
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import CounterfoilError, DataError
@@ -64,61 +64,68 @@ class ImageSettings:
     edits: bool = False
 
 
-class ImageEndpoint(Client[WantedImage, ImageAnswer]):
-    """An image endpoint with its images in the build's folder of images, and its notes in `work.keep`."""
+class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
+    """An image endpoint with its images in the build's folder of images, and its notes in `context.keep`."""
 
     kind, path, what = "images", "images/generations", "image"
 
-    def __init__(self, settings: ClientSettings, asked: ImageSettings, work: Work, *, key: str = "") -> None:
+    def __init__(
+        self,
+        settings: ClientSettings,
+        request_settings: ImageSettings,
+        context: StepContext,
+        *,
+        key: str = "",
+    ) -> None:
         super().__init__(settings, key=key)
-        self.asked, self._work = asked, work
-        if asked.edits:
+        self.asked, self._work = request_settings, context
+        if request_settings.edits:
             self.path = "images/edits"
-        self._wanted: dict[str, WantedImage] = {}
+        self._wanted: dict[str, ImageRequest] = {}
 
-    def images(self, wanted: Sequence[WantedImage]) -> list[MadeImage]:
+    def images(self, wanted: Sequence[ImageRequest]) -> list[GeneratedImage]:
         """An image for each that is wanted, in order; one without where the endpoint declines.
 
         Raises `ModelError` where the endpoint cannot be reached, refuses the key, model or request, or
         answers with no image after all tries; images that are there by then stay.
         """
-        made: dict[int, MadeImage] = {}
+        image_of_row: dict[int, GeneratedImage] = {}
 
         def take(row: int, data: bytes) -> None:
             name, _, image = data.partition(b"\n")
             if not name:
-                made[row] = MadeImage(None, self.by, REFUSED)
+                image_of_row[row] = GeneratedImage(None, self.by, REFUSED)
                 return
             place = self._work.images / name.decode()
             if not place.is_file():
                 write_bytes(place, image)
-            made[row] = MadeImage(place.name, self.by)
+            image_of_row[row] = GeneratedImage(place.name, self.by)
 
         self._work.session.make(
             self,
             wanted,
-            batch_keys([self.payload(each)[1] for each in wanted], self.settings.concurrency),
+            batch_keys([self.payload(request)[1] for request in wanted], self.settings.concurrency),
             take,
             stage="asking for images",
             size=self.settings.concurrency,
             here=True,
         )
-        used, refused = self.spent, sum(each.cell is None for each in made.values())
+        used, refused = self.spent, sum(request.cell is None for request in image_of_row.values())
         cost = f"; cost {self.asked.price * used.requests:,.4f} at most" if self.asked.price else ""
         self._work.note(
             f"{used.requests:,} requests ({used.retried:,} of them again), {used.kept:,} answers from "
             f"before; {refused:,} refused{cost}"
         )
-        return [made[row] for row in range(len(wanted))]
+        return [image_of_row[row] for row in range(len(wanted))]
 
     @property
     def identity(self) -> Identity:
         """Of the address and the model; a request says the rest."""
         return Identity(self.by, revision="1", options={"edits": self.asked.edits})
 
-    def make(self, batches: Sequence[Sequence[WantedImage]]) -> Iterator[list[bytes]]:
+    def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
         """The name of each image, a line feed, and its file; nothing but that where the endpoint declines."""
-        answers = self.ask([each for batch in batches for each in batch])
+        answers = self.ask([request for batch in batches for request in batch])
         for batch in batches:
             # The batch first: where it ends, no answer of the next one is taken.
             yield [self._packed(answer.cell) for _, answer in zip(batch, answers, strict=False)]
@@ -136,7 +143,7 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
         """Always."""
         return True
 
-    def payload(self, request: WantedImage) -> tuple[Callable[[], Body], str]:
+    def payload(self, request: ImageRequest) -> tuple[Callable[[], Body], str]:
         """The body of a request; its digest tells apart images of one text by their seeds."""
         body: dict[str, Any] = {
             "model": self.settings.model,
@@ -167,16 +174,16 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
 
     def read(self, body: Any) -> ImageAnswer:
         """The first image of an answer; raises `ValueError` and the like where there is none."""
-        found = body["data"][0]
+        entry = body["data"][0]
         facts = {
-            "revised_prompt": found.get("revised_prompt"),
+            "revised_prompt": entry.get("revised_prompt"),
             "created": body.get("created"),
             "model": str(body.get("model") or self.settings.model),
             "usage": body.get("usage"),
         }
-        address = found.get("url")
-        if found.get("b64_json"):
-            return ImageAnswer(data=_image(base64.b64decode(found["b64_json"], validate=True)), facts=facts)
+        address = entry.get("url")
+        if entry.get("b64_json"):
+            return ImageAnswer(data=_image(base64.b64decode(entry["b64_json"], validate=True)), facts=facts)
         if address.startswith("data:"):
             inside = address.partition("base64,")[2]
             return ImageAnswer(data=_image(base64.b64decode(inside, validate=True)), facts=facts)
@@ -191,20 +198,20 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
     def known(self, key: str) -> ImageAnswer | None:
         """The image in the folder, one whose address was noted, or what was declined before."""
         cell = f"{key}.png"
-        found = None
+        answer = None
         if facts_of(self._work.images / cell) is not None:
-            found = ImageAnswer(cell=cell)
+            answer = ImageAnswer(cell=cell)
         elif (noted := self._noted(key)) is not None:
             if "refused" in noted:
-                found = ImageAnswer(refused=str(noted["refused"]))
+                answer = ImageAnswer(refused=str(noted["refused"]))
             else:
                 data = self._fetched(str(noted["address"]), again=True)
                 if data is not None:
-                    found = self._written(key, data, noted["facts"])
-        if found is not None:
+                    answer = self._written(key, data, noted["facts"])
+        if answer is not None:
             with self._lock:
                 self.spent.kept += 1
-        return found
+        return answer
 
     def keep(self, key: str, answer: ImageAnswer) -> ImageAnswer:
         """The answer with its image in a file; what was declined is noted."""

@@ -21,8 +21,8 @@ from typing import Any
 import PIL.Image
 from PIL.PngImagePlugin import PngInfo
 
-from counterfoil.build.making import elsewhere
-from counterfoil.build.step import Work
+from counterfoil.build.generation import elsewhere
+from counterfoil.build.step import StepContext
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import InputError, MissingExtraError, ModelError, UnknownNameError
 from counterfoil.inputs.pictures import open_picture
@@ -45,7 +45,7 @@ _REVISION = 1
 
 
 @dataclass(frozen=True)
-class WantedImage:
+class ImageRequest:
     """One image that is asked for: the `number`-th for a row, `text` what it shall show, `seed` its chance.
 
     `source` is the cell of the image that is edited, None where it is drawn from the text alone.
@@ -59,7 +59,7 @@ class WantedImage:
 
 
 @dataclass(frozen=True)
-class MadeImage:
+class GeneratedImage:
     """What came of a request: the `cell` that names the image, or the `reason` for which there is none.
 
     `by` says who made it, `facts` are columns of their own, such as whether a filter calls it unsafe.
@@ -112,7 +112,7 @@ class ImagePipeline:
     def __init__(self, settings: PipelineSettings) -> None:
         self.settings = settings
 
-    def images(self, wanted: Sequence[WantedImage], work: Work) -> list[MadeImage]:
+    def images(self, wanted: Sequence[ImageRequest], context: StepContext) -> list[GeneratedImage]:
         """An image for each that is wanted, in order.
 
         Raises `ModelError` where there is no such pipeline or it cannot do what is asked, `StorageError`
@@ -120,26 +120,28 @@ class ImagePipeline:
         """
         # Edits are drawn one by one: their sources differ in size, and batches of them have had artefacts.
         size = 1 if self.settings.edits else self.settings.batch
-        self._note_long(wanted, work)
-        cells = [self._cell(each, work) for each in wanted]
+        self._note_long(wanted, context)
+        cells = [self._cell(request, context) for request in wanted]
         unsafe: dict[int, Any] = {}
 
         def take(row: int, data: bytes) -> None:
-            place = work.images / cells[row]
+            place = context.images / cells[row]
             if not place.is_file():
                 write_bytes(place, data)
             unsafe[row] = _facts_in(data).get("unsafe")
 
-        drawing = _Drawing(self, work)
-        remember_source(drawing, partial(_drawing, self.settings, elsewhere(work)))
-        work.session.make(drawing, wanted, batch_keys(cells, size), take, stage="drawing", size=size)
-        return [MadeImage(cell, self.by, facts={"unsafe": unsafe[row]}) for row, cell in enumerate(cells)]
+        drawing = _Drawing(self, context)
+        remember_source(drawing, partial(_drawing, self.settings, elsewhere(context)))
+        context.session.make(drawing, wanted, batch_keys(cells, size), take, stage="drawing", size=size)
+        return [
+            GeneratedImage(cell, self.by, facts={"unsafe": unsafe[row]}) for row, cell in enumerate(cells)
+        ]
 
-    def drawn(self, batch: Sequence[WantedImage], work: Work) -> list[bytes]:
+    def drawn(self, batch: Sequence[ImageRequest], context: StepContext) -> list[bytes]:
         """The files of one batch: those that are there, else all of them drawn."""
-        places = [work.images / self._cell(each, work) for each in batch]
+        places = [context.images / self._cell(request, context) for request in batch]
         if None in [facts_of(place) for place in places]:
-            return self._draw(batch, work)
+            return self._draw(batch, context)
         return [place.read_bytes() for place in places]
 
     @cached_property
@@ -152,24 +154,22 @@ class ImagePipeline:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """All that decides what is drawn besides text, seed and source; the same on every machine."""
-        pipe, asked = self._pipe, self.settings
+        pipe, settings = self._pipe, self.settings
         config = {key: value for key, value in dict(pipe.scheduler.config).items() if key[:1] != "_"}
         return {
             "pipeline": type(pipe).__name__,
-            "name": asked.name,
-            "unet": asked.unet,
+            "name": settings.name,
+            "unet": settings.unet,
             "weights": digest_value(
                 {name: digest_tensors(part.state_dict()) for name, part in _parts(pipe).items()}
             ),
             "revision": _revision_of(pipe),
             "scheduler": type(pipe.scheduler).__name__,
             "scheduler_config": json.loads(json.dumps(config, default=str)),
-            "steps": asked.steps,
-            "guidance": asked.guidance,
-            "strength": asked.strength,
-            "suffix": asked.suffix,
-            "size": asked.size,
-            "saved": asked.saved,
+            **{
+                name: getattr(settings, name)
+                for name in ("steps", "guidance", "strength", "suffix", "size", "saved")
+            },
             "precision": self._precision,
             "watermark": "invisible-watermark" if getattr(pipe, "watermark", None) is not None else None,
             "filter": "safety_checker" if getattr(pipe, "safety_checker", None) is not None else None,
@@ -188,46 +188,46 @@ class ImagePipeline:
     @cached_property
     def _pipe(self) -> Any:
         """The pipeline, ready to draw."""
-        library, asked = _library(), self.settings
-        options = Options(device=asked.device, precision=self._precision)
-        dtype = precision_of(options, self._device, where=asked.where)
-        name, revision = _place_of(asked.name, asked.where)
+        library, settings = _library(), self.settings
+        options = Options(device=settings.device, precision=self._precision)
+        dtype = precision_of(options, self._device, where=settings.where)
+        name, revision = _place_of(settings.name, settings.where)
         more: dict[str, Any] = {"torch_dtype": dtype, "low_cpu_mem_usage": False}
         with _quiet(library):
-            if asked.unet is not None:
-                more["unet"] = _unet(library, asked, dtype)
-            kind = library.AutoPipelineForImage2Image if asked.edits else library.DiffusionPipeline
-            pipe = _loaded(kind, library, asked, name, revision, more)
-            if asked.unet is not None and getattr(pipe, "unet", None) is not more["unet"]:
+            if settings.unet is not None:
+                more["unet"] = _unet(library, settings, dtype)
+            kind = library.AutoPipelineForImage2Image if settings.edits else library.DiffusionPipeline
+            pipe = _loaded(kind, library, settings, name, revision, more)
+            if settings.unet is not None and getattr(pipe, "unet", None) is not more["unet"]:
                 raise ModelError(
-                    "the pipeline draws with no UNet", where=asked.where, given=type(pipe).__name__
+                    "the pipeline draws with no UNet", where=settings.where, given=type(pipe).__name__
                 )
-            if asked.scheduler is not None:
-                pipe.scheduler = _scheduler(library, pipe, asked)
+            if settings.scheduler is not None:
+                pipe.scheduler = _scheduler(library, pipe, settings)
             pipe = pipe.to(self._device)
             pipe.set_progress_bar_config(disable=True)
-        _check_call(pipe, asked)
+        _check_call(pipe, settings)
         return pipe
 
-    def _cell(self, wanted: WantedImage, work: Work) -> str:
-        source = None if wanted.source is None else digest(work.image(wanted.source).read())
-        asked = {"text": wanted.text, "seed": wanted.seed, "number": wanted.number, "source": source}
-        return digest_value({**self.identity, **asked}) + ".png"
+    def _cell(self, wanted: ImageRequest, context: StepContext) -> str:
+        source = None if wanted.source is None else digest(context.image(wanted.source).read())
+        request = {"text": wanted.text, "seed": wanted.seed, "number": wanted.number, "source": source}
+        return digest_value({**self.identity, **request}) + ".png"
 
-    def _draw(self, batch: Sequence[WantedImage], work: Work) -> list[bytes]:
+    def _draw(self, batch: Sequence[ImageRequest], context: StepContext) -> list[bytes]:
         """The images of one batch as files, which carry the facts of each."""
         import torch
 
-        pipe, asked, library = self._pipe, self.settings, _library()
+        pipe, settings, library = self._pipe, self.settings, _library()
         given: dict[str, Any] = {
-            "prompt": [each.text + asked.suffix for each in batch],
-            "generator": [torch.Generator("cpu").manual_seed(each.seed) for each in batch],
-            **_call_settings(asked),
+            "prompt": [request.text + settings.suffix for request in batch],
+            "generator": [torch.Generator("cpu").manual_seed(request.seed) for request in batch],
+            **_call_settings(settings),
         }
-        if asked.edits:
-            given["image"] = [self._source(each, work) for each in batch]
-        elif asked.size is not None:
-            given |= {"height": asked.size, "width": asked.size}
+        if settings.edits:
+            given["image"] = [self._source(request, context) for request in batch]
+        elif settings.size is not None:
+            given |= {"height": settings.size, "width": settings.size}
         try:
             with _quiet(library), torch.inference_mode():
                 drawn = pipe(**given)
@@ -235,48 +235,48 @@ class ImagePipeline:
             out = "out of memory" in str(error).lower()
             raise ModelError(
                 "the pipeline failed",
-                where=f"{asked.where}, row '{batch[0].row}'",
+                where=f"{settings.where}, row '{batch[0].row}'",
                 given=f"{type(error).__name__}: {error}",
                 hint="draw fewer at a time with batch, or smaller ones" if out else None,
             ) from None
         unsafe = getattr(drawn, "nsfw_content_detected", None) or [None] * len(batch)
         files = []
-        for each, picture, flag in zip(batch, drawn.images, unsafe, strict=True):
+        for request, picture, flag in zip(batch, drawn.images, unsafe, strict=True):
             facts = {
                 **self.identity,
-                "text": each.text,
-                "seed": each.seed,
-                "source": each.source,
+                "text": request.text,
+                "seed": request.seed,
+                "source": request.source,
                 "unsafe": None if flag is None else bool(flag),
                 "device": _device_name(self._device),
                 "batch": len(batch),
                 "libraries": {"diffusers": library.__version__, "torch": str(torch.__version__)},
             }
-            if asked.saved is not None:
-                picture = picture.resize((asked.saved, asked.saved), PIL.Image.Resampling.BICUBIC)
+            if settings.saved is not None:
+                picture = picture.resize((settings.saved, settings.saved), PIL.Image.Resampling.BICUBIC)
             files.append(png(picture, facts))
         return files
 
-    def _source(self, wanted: WantedImage, work: Work) -> PIL.Image.Image:
+    def _source(self, wanted: ImageRequest, context: StepContext) -> PIL.Image.Image:
         assert wanted.source is not None
-        picture = work.image(wanted.source).decode()
+        picture = context.image(wanted.source).decode()
         if self.settings.size is not None:
             side = self.settings.size
             picture = picture.resize((side, side), PIL.Image.Resampling.BICUBIC)
         return picture
 
-    def _note_long(self, wanted: Sequence[WantedImage], work: Work) -> None:
+    def _note_long(self, wanted: Sequence[ImageRequest], context: StepContext) -> None:
         """Note how many captions are cut by a text encoder; their ends, suffix included, are not drawn."""
         tokenizer = getattr(self._pipe, "tokenizer", None)
         most = getattr(tokenizer, "model_max_length", None)
         # T5's length is set by the pipeline, and transformers writes "unlimited" as a huge number.
         if tokenizer is None or getattr(self._pipe, "tokenizer_3", None) or not most or most > 1000:
             return
-        texts = {each.text for each in wanted}
+        texts = {request.text for request in wanted}
         with _quiet(_library()):
             long = sum(len(tokenizer(text + self.settings.suffix)["input_ids"]) > most for text in texts)
         if long:
-            work.note(
+            context.note(
                 f"{long:,} of {len(texts):,} captions are longer with the suffix than the {most} tokens that "
                 "the pipeline reads; what is beyond is not drawn"
             )
@@ -287,7 +287,7 @@ class _Drawing:
     """A pipeline as a maker, and the folders of the build that it draws for."""
 
     pipeline: ImagePipeline
-    work: Work
+    context: StepContext
 
     @cached_property
     def identity(self) -> Identity:
@@ -295,14 +295,14 @@ class _Drawing:
         known = self.pipeline.identity
         return Identity(self.pipeline.settings.where, weights=known["weights"], options=known)
 
-    def make(self, batches: Sequence[Sequence[WantedImage]]) -> Iterator[list[bytes]]:
+    def make(self, batches: Sequence[Sequence[ImageRequest]]) -> Iterator[list[bytes]]:
         """The files of each batch."""
         for batch in batches:
-            yield self.pipeline.drawn(batch, self.work)
+            yield self.pipeline.drawn(batch, self.context)
 
 
-def _drawing(settings: PipelineSettings, work: Work) -> _Drawing:
-    return _Drawing(ImagePipeline(settings), work)
+def _drawing(settings: PipelineSettings, context: StepContext) -> _Drawing:
+    return _Drawing(ImagePipeline(settings), context)
 
 
 def _library() -> Any:
@@ -356,13 +356,13 @@ def _place_of(argument: str, where: str, *, unet: bool = False) -> tuple[str, st
 def _loaded(
     kind: Any,
     library: Any,
-    asked: PipelineSettings,
+    settings: PipelineSettings,
     name: str,
     revision: str | None,
     more: Mapping[str, Any],
 ) -> Any:
     """The pipeline; one that edits by a class of its own where diffusers lists no editor of its family."""
-    fixed = {"revision": revision, "variant": asked.variant, "local_files_only": Path(name).is_dir()}
+    fixed = {"revision": revision, "variant": settings.variant, "local_files_only": Path(name).is_dir()}
     try:
         try:
             return kind.from_pretrained(name, **fixed, **more)
@@ -371,14 +371,14 @@ def _loaded(
                 raise
             return library.DiffusionPipeline.from_pretrained(name, **fixed, **more)
     except Exception as error:
-        raise _explained(error, asked.where, "pipeline", name) from None
+        raise _explained(error, settings.where, "pipeline", name) from None
 
 
-def _unet(library: Any, asked: PipelineSettings, dtype: Any) -> Any:
+def _unet(library: Any, settings: PipelineSettings, dtype: Any) -> Any:
     """The UNet that takes the place of the pipeline's: of a folder or name, or its subfolder `unet`."""
-    assert asked.unet is not None
-    where = f"{asked.where}, unet {asked.unet}"
-    name, revision = _place_of(asked.unet, where, unet=True)
+    assert settings.unet is not None
+    where = f"{settings.where}, unet {settings.unet}"
+    name, revision = _place_of(settings.unet, where, unet=True)
     local = Path(name).is_dir()
     folders = ("unet",) if local and (Path(name) / "unet").is_dir() else (None,) if local else ("unet", None)
     for folder in folders:
@@ -407,43 +407,43 @@ def _explained(error: Exception, where: str, what: str, name: str) -> ModelError
     return ModelError(f"the {what} cannot be loaded: {' '.join(str(error).split())[:240]}", where=where)
 
 
-def _scheduler(library: Any, pipe: Any, asked: PipelineSettings) -> Any:
+def _scheduler(library: Any, pipe: Any, settings: PipelineSettings) -> Any:
     allowed = sorted({kind.__name__ for kind in pipe.scheduler.compatibles} | {type(pipe.scheduler).__name__})
-    if asked.scheduler not in allowed:
-        raise UnknownNameError("scheduler", str(asked.scheduler), allowed, where=asked.where)
-    return getattr(library, str(asked.scheduler)).from_config(pipe.scheduler.config)
+    if settings.scheduler not in allowed:
+        raise UnknownNameError("scheduler", str(settings.scheduler), allowed, where=settings.where)
+    return getattr(library, str(settings.scheduler)).from_config(pipe.scheduler.config)
 
 
-def _call_settings(asked: PipelineSettings) -> dict[str, Any]:
+def _call_settings(settings: PipelineSettings) -> dict[str, Any]:
     """The settings that are given, by the names that pipelines call them."""
     named = {
-        "num_inference_steps": asked.steps,
-        "guidance_scale": asked.guidance,
-        "strength": asked.strength,
+        "num_inference_steps": settings.steps,
+        "guidance_scale": settings.guidance,
+        "strength": settings.strength,
     }
     return {name: value for name, value in named.items() if value is not None}
 
 
-def _check_call(pipe: Any, asked: PipelineSettings) -> None:
+def _check_call(pipe: Any, settings: PipelineSettings) -> None:
     """Raise `ModelError` where a pipeline takes no text, no source, or not what is set."""
     taken = inspect.signature(pipe.__call__).parameters
     if "prompt" not in taken or "generator" not in taken:
-        raise ModelError("the pipeline draws no text", where=asked.where, given=type(pipe).__name__)
+        raise ModelError("the pipeline draws no text", where=settings.where, given=type(pipe).__name__)
     needs = "image" in taken and taken["image"].default is inspect.Parameter.empty
-    if asked.edits and "image" not in taken:
-        raise ModelError("the pipeline edits no images", where=asked.where, given=type(pipe).__name__)
-    if not asked.edits and (needs or type(pipe).__name__.endswith(("Img2ImgPipeline", "InpaintPipeline"))):
+    if settings.edits and "image" not in taken:
+        raise ModelError("the pipeline edits no images", where=settings.where, given=type(pipe).__name__)
+    if not settings.edits and (needs or type(pipe).__name__.endswith(("Img2ImgPipeline", "InpaintPipeline"))):
         raise ModelError(
             "the pipeline edits images, and none are given",
-            where=asked.where,
+            where=settings.where,
             given=type(pipe).__name__,
             hint="name the column of the images to edit: source = image",
         )
-    sizes = {"height": asked.size} if asked.size is not None and not asked.edits else {}
-    unknown = [name for name in {**_call_settings(asked), **sizes} if name not in taken]
+    sizes = {"height": settings.size} if settings.size is not None and not settings.edits else {}
+    unknown = [name for name in {**_call_settings(settings), **sizes} if name not in taken]
     if unknown:
         raise InputError(
-            f"the pipeline has no setting {unknown[0]}", where=asked.where, given=type(pipe).__name__
+            f"the pipeline has no setting {unknown[0]}", where=settings.where, given=type(pipe).__name__
         )
 
 
@@ -455,9 +455,9 @@ def _parts(pipe: Any) -> dict[str, Any]:
 def _revision_of(pipe: Any) -> str | None:
     """The revision of the hub that a pipeline came from, by where its parts lie; None for a plain folder."""
     for part in _parts(pipe).values():
-        found = re.search(r"snapshots[/\\]([0-9a-f]{40})", str(getattr(part, "name_or_path", "")))
-        if found:
-            return found.group(1)
+        revision = re.search(r"snapshots[/\\]([0-9a-f]{40})", str(getattr(part, "name_or_path", "")))
+        if revision:
+            return revision.group(1)
     return None
 
 

@@ -68,21 +68,25 @@ class PoolingState:
         lists: dict[Direction, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]] = {}
         for way, names in self.chosen.items():
             width = len(self.models[0].ids(way)[1])
-            judged = self._judged(way)
+            _, query, item = self._rows(way)
+            judged = query * width + item
             # What was judged of a query may all stand before the next items of a list.
             most = int(np.bincount(judged // width, minlength=1).max(initial=0))
-            tops = [self._top(each, way, names, self.k + most) for each in self.models]
+            tops = [
+                top_lists(model, way, names, min(model.depth[way], len(model.ids(way)[1]), self.k + most))
+                for model in self.models
+            ]
             pools[way], depths = unjudged(tops, judged, self.k, width)
             lists[way] = tops, depths
-        if not any(len(each.query) for each in pools.values()):
+        if not any(len(model.query) for model in pools.values()):
             return None
         table = pool_table(
             pools,
-            models=[each.name for each in self.models],
+            models=[model.name for model in self.models],
             queries=self.chosen,
             images=self.models[0].image_ids,
             captions=self.models[0].caption_ids,
-            texts=next((each.texts for each in self.models if each.texts is not None), None),
+            texts=next((model.texts for model in self.models if model.texts is not None), None),
         )
         codes = np.concatenate([self._codes(way, pools[way].query, pools[way].item) for way in pools])
         gains = np.asarray(judge(table), dtype=np.float64)
@@ -110,8 +114,8 @@ class PoolingState:
             judged=int(answered.sum()),
             right=int((gains[first] > 0).sum()),
             by_model={
-                each.name: _counts(codes[own[:, at]], gains[own[:, at]])
-                for at, each in enumerate(self.models)
+                model.name: _counts(codes[own[:, at]], gains[own[:, at]])
+                for at, model in enumerate(self.models)
             },
             all_judged=self.answered,
             all_right=int(right.sum()),
@@ -123,11 +127,6 @@ class PoolingState:
     def table(self) -> pa.Table:
         """All judgements, with the round of each."""
         return pa.concat_tables(self.tables, promote_options="default")
-
-    @staticmethod
-    def _top(model: ModelLists, way: Direction, names: Sequence[str], wanted: int) -> NDArray[np.int64]:
-        """A model's list down to a place, or as far as it goes."""
-        return top_lists(model, way, names, min(model.depth[way], len(model.ids(way)[1]), wanted))
 
     def _codes(self, way: Direction, query: NDArray[np.int64], item: NDArray[np.int64]) -> NDArray[np.int64]:
         """Pairs of positions among the chosen queries and all items, as image * captions + caption."""
@@ -145,10 +144,6 @@ class PoolingState:
         query = np.array([number.get(name, -1) for name in ids], dtype=np.int64)[asking]
         some = np.flatnonzero(query >= 0)
         return some, query[some], item[some]
-
-    def _judged(self, way: Direction) -> NDArray[np.int64]:
-        _, query, item = self._rows(way)
-        return query * len(self.models[0].ids(way)[1]) + item
 
     def _find(
         self, lists: Mapping[Direction, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]]

@@ -17,7 +17,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.build.refinement import accuracies
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.data.contrasts import Contrasts
 from counterfoil.data.records import Caption, Image, caption_key, image_key
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
@@ -71,31 +71,31 @@ def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
     return same[coded.indices.to_numpy(zero_copy_only=False)]
 
 
-def caption_scores(scorer: Any, texts: Sequence[str], work: Work) -> Float[ndarray, "rows"]:
+def caption_scores(scorer: Any, texts: Sequence[str], context: StepContext) -> Float[ndarray, "rows"]:
     """One score per text by a scorer that opens no images, each distinct text once and through the cache.
 
     Raises `InputError` for scorers that score no new captions, `ScoreError` for numbers that are not finite.
     """
     captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
     everything = np.arange(len(captions)), np.zeros(len(captions), dtype=np.int64)
-    return score_items(scorer, (_NO_IMAGE,), ("none",), captions, everything, session=work.session)
+    return score_items(scorer, (_NO_IMAGE,), ("none",), captions, everything, session=context.session)
 
 
 def pair_scores(
-    scorer: Any, images: Sequence[str], texts: Sequence[str], work: Work
+    scorer: Any, images: Sequence[str], texts: Sequence[str], context: StepContext
 ) -> Float[ndarray, "rows"]:
     """One score per image (a cell of the rows) and text, each distinct pair once and through the cache.
 
     Raises `DataError` where an image is not at hand, and what `caption_scores` raises.
     """
     cells = dict.fromkeys(images)
-    shown = tuple(work.image(cell) for cell in cells)
+    shown = tuple(context.image(cell) for cell in cells)
     number = dict(zip(cells, range(len(cells)), strict=True))
     captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
     places = np.array([number[cell] for cell in images], dtype=np.int64)
-    keys = work.session.keys(shown)
+    keys = context.session.keys(shown)
     return score_items(
-        scorer, shown, keys, captions, (np.arange(len(captions)), places), session=work.session
+        scorer, shown, keys, captions, (np.arange(len(captions)), places), session=context.session
     )
 
 
@@ -107,13 +107,13 @@ def learned_scores(
     A row is answered by what was learned from rows that share neither its cluster nor one of its captions.
     """
     n = len(right)
-    asked = Contrasts(
+    pairs = Contrasts(
         [text for pair in zip(right, wrong, strict=True) for text in pair],
         np.repeat(np.arange(n), 2),
         np.tile([1.0, 0.0], n),
         np.unique(clusters, return_inverse=True)[1].reshape(-1),
     )
-    scores = scorer.answer(asked)
+    scores = scorer.answer(pairs)
     return scores[::2], scores[1::2]
 
 
@@ -130,7 +130,7 @@ class BlindGaps:
     right: Sequence[str]
     wrong: Sequence[str]
     clusters: NDArray[np.int64]
-    work: Work
+    context: StepContext
 
     def __post_init__(self) -> None:
         if looks(self.scorer) or not {"learns", "scores_pairs"}.intersection(abilities(self.scorer)):
@@ -155,10 +155,10 @@ class BlindGaps:
 
     @cached_property
     def _fixed(self) -> NDArray[np.float64]:
-        scores = caption_scores(self.scorer, [*self.right, *self.wrong], self.work)
+        scores = caption_scores(self.scorer, [*self.right, *self.wrong], self.context)
         n = len(self.right)
-        found: NDArray[np.float64] = scores[:n] - scores[n:]
-        return found
+        gaps: NDArray[np.float64] = scores[:n] - scores[n:]
+        return gaps
 
 
 def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"]) -> Estimate:
@@ -173,9 +173,9 @@ def blind_accuracy(gaps: Float[ndarray, "rows"], clusters: Int[ndarray, "rows"])
     """
     if not len(gaps):
         raise InputError("no rows to measure a blind scorer on")
-    found = spread(accuracies(gaps)[:, None], clusters)
-    (low,), (high,), (effective,) = (*found.wilson(0.95), found.effective())
-    return Estimate(float(found.value[0]), float(low), float(high), len(gaps), 0.5, float(effective))
+    estimate = spread(accuracies(gaps)[:, None], clusters)
+    (low,), (high,), (effective,) = (*estimate.wilson(0.95), estimate.effective())
+    return Estimate(float(estimate.value[0]), float(low), float(high), len(gaps), 0.5, float(effective))
 
 
 def accuracy_facts(before: Estimate, after: Estimate) -> dict[str, Any]:
@@ -201,7 +201,7 @@ def score_pairs_of(rows: pa.Table) -> Mapping[str, tuple[str, str]]:
         for name in rows.column_names
         if name in names
         and NEGATIVE + name in names
-        and all(_numeric(rows.schema.field(each).type) for each in (name, NEGATIVE + name))
+        and all(_numeric(rows.schema.field(column).type) for column in (name, NEGATIVE + name))
     }
 
 
@@ -225,5 +225,29 @@ def numbers_of(rows: pa.Table, column: str, *, where: object) -> NDArray[np.floa
         raise DataError(
             f"column '{column}' holds no numbers", where=where, given=str(rows.schema.field(column).type)
         )
-    found = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
-    return np.where(np.isfinite(found), found, np.nan)
+    numbers = pc.cast(rows[column], pa.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def settings_by_scorer(names: Sequence[str], given: Sequence[str]) -> dict[str, dict[str, str]]:
+    """What is set of each scorer: `KEY=VALUE` of all that are named, `KIND.KEY=VALUE` of those of one kind.
+
+    Raises `InputError` for what is no such pair, and for a kind that no scorer is of.
+
+    >>> settings_by_scorer(["lm:gpt2", "blind:length"], ["lm.end=in"])
+    {'lm:gpt2': {'end': 'in'}, 'blind:length': {}}
+    """
+    by_scorer: dict[str, dict[str, str]] = {name: {} for name in names}
+    for pair in given:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise InputError(
+                "setting of the scorer", given=pair, allowed="KEY=VALUE, or KIND.KEY=VALUE of one of several"
+            )
+        kind, dot, own = key.partition(".")
+        chosen = [name for name in names if not dot or name.partition(":")[0] == kind]
+        if not chosen:
+            raise InputError("a setting of a scorer that is not named", given=pair, allowed=names or "none")
+        for name in chosen:
+            by_scorer[name][own if dot else key] = value
+    return by_scorer

@@ -57,16 +57,16 @@ class BuildRecipe:
         """
         there = {"id", *columns}
         for label, step in zip(self.labels[1:], self.steps[1:], strict=True):
-            lacking = [name for name in step.reads if name not in there]
+            lacking = [name for name in step.requires if name not in there]
             if lacking:
-                later = next((one for one in self.steps if lacking[0] in one.makes), None)
+                later = next((one for one in self.steps if lacking[0] in one.produces), None)
                 raise InputError(
                     f"step {label} reads '{lacking[0]}', which no step before it makes",
                     where=f"recipe {self.name}",
                     given=", ".join(sorted(there)),
                     hint=f"put '{later.name}' before it" if later else f"read rows that have '{lacking[0]}'",
                 )
-            there.update(step.makes)
+            there.update(step.produces)
 
 
 def shipped() -> list[str]:
@@ -76,7 +76,7 @@ def shipped() -> list[str]:
     True
     """
     folder = files("counterfoil.build").joinpath("recipes")
-    return sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml"))
+    return sorted(file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml"))
 
 
 def read_recipe(
@@ -102,7 +102,7 @@ def read_recipe(
     if unknown:
         raise DataError("unknown key", where=where, given=unknown[0], allowed=_KEYS)
     steps = values.get("steps")
-    if not isinstance(steps, list) or not steps or not all(isinstance(each, dict) for each in steps):
+    if not isinstance(steps, list) or not steps or not all(isinstance(step, dict) for step in steps):
         raise DataError("no steps", where=where, allowed='[[steps]] with do = "STEP", one after the other')
     number = values.get("seed", 0) if seed is None else seed
     if not isinstance(number, int) or isinstance(number, bool):
@@ -119,8 +119,8 @@ def read_recipe(
 
 def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where: str) -> tuple[Step, ...]:
     names: list[str] = []
-    for number, each in enumerate(listed, start=1):
-        named = each.get("do")
+    for number, table in enumerate(listed, start=1):
+        named = table.get("do")
         if not isinstance(named, str):
             raise DataError("a step without a name", where=f"{where}, step {number}", allowed='do = "STEP"')
         STEPS.find(named, where=f"{where}, step {number}")
@@ -140,23 +140,23 @@ def _steps(listed: Sequence[dict[str, Any]], settings: dict[str, str], *, where:
                 allowed=[f"{name}.KEY=VALUE" for name in dict.fromkeys(names)],
             )
         changed.setdefault(step, {})[field] = text
-    made: list[Step] = []
+    built: list[Step] = []
     drawn = False
-    for number, (name, each) in enumerate(zip(names, listed, strict=True), start=1):
+    for number, (name, table) in enumerate(zip(names, listed, strict=True), start=1):
         entry = STEPS[name]
         place = f"{where}, step {number} ({name})"
-        kept = {key: value for key, value in each.items() if key not in ("do", ONLY, WORLD)}
+        given = {key: value for key, value in table.items() if key not in ("do", ONLY, WORLD)}
         own = {key: from_text(entry.kind, key, text) for key, text in changed.get(name, {}).items()}
         if number == 1:
-            drawn = {**kept, **own}.get("source", WORLD) == WORLD
-        world = each.get(WORLD, {})
+            drawn = {**given, **own}.get("source", WORLD) == WORLD
+        world = table.get(WORLD, {})
         if not isinstance(world, dict):
             raise DataError(f"'{WORLD}' is no table", where=place, given=world, allowed=f"[steps.{WORLD}]")
-        only = each.get(ONLY, WORLD)
+        only = table.get(ONLY, WORLD)
         if only != WORLD:
             allowed = f'{ONLY} = "{WORLD}"'
             raise DataError(f"unknown value of '{ONLY}'", where=place, given=only, allowed=allowed)
-        one = entry.step({**kept, **(world if drawn else {}), **own}, where=place)
-        if drawn or ONLY not in each or own:
-            made.append(one)
-    return tuple(made)
+        one = entry.step({**given, **(world if drawn else {}), **own}, where=place)
+        if drawn or ONLY not in table or own:
+            built.append(one)
+    return tuple(built)

@@ -135,10 +135,10 @@ def refine(
     by_cell = order[np.argsort(number[order], kind="stable")]
     starts = np.cumsum(counts) - counts
     rank = np.arange(n) - np.repeat(starts, counts)
-    kept = np.empty(n, dtype=bool)
-    kept[by_cell] = rank < np.repeat(np.repeat(least, 2), counts)
-    kept[side == 0] = True
-    return kept
+    mask = np.empty(n, dtype=bool)
+    mask[by_cell] = rank < np.repeat(np.repeat(least, 2), counts)
+    mask[side == 0] = True
+    return mask
 
 
 def largest_gaps(gaps: Float[ndarray, "n d"]) -> tuple[float, ...]:
@@ -222,9 +222,9 @@ def filter_predictable(
         away = away[gaps[away] > 0]
         done.append(FilterRound(len(rows), accuracy, low, high, len(away)))
         rows = np.delete(rows, away)
-    kept = np.zeros(n, dtype=bool)
-    kept[rows] = True
-    return kept, tuple(done)
+    mask = np.zeros(n, dtype=bool)
+    mask[rows] = True
+    return mask, tuple(done)
 
 
 def _check(gaps: ndarray, scales: Sequence[float], bins: int, edge_bins: int) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.caption_files import read_candidates
 from counterfoil.data.readers.own import ALIASES, named
@@ -29,7 +29,7 @@ TEXTS = ("id", "of", "subset", "type", "subtype", *CAPTION_ROLES, *IMAGE_ROLES)
 _ENDINGS = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"GIF8": ".gif", b"RIFF": ".webp"}
 
 
-def keep_image(work: Work, data: bytes) -> str:
+def keep_image(context: StepContext, data: bytes) -> str:
     """Write the encoded bytes of an image into the build's folder of images; the cell that names them.
 
     Raises `DataError` for bytes that are no picture.
@@ -37,13 +37,13 @@ def keep_image(work: Work, data: bytes) -> str:
     decode(data, where="an image of the rows")
     ending = next((ending for magic, ending in _ENDINGS.items() if data.startswith(magic)), "")
     name = digest(data) + ending
-    place = work.images / name
+    place = context.images / name
     if not place.is_file() or place.stat().st_size != len(data):
         write_bytes(place, data)
     return name
 
 
-def read_rows(path: Path, work: Work) -> pa.Table:
+def read_rows(path: Path, context: StepContext) -> pa.Table:
     """The rows of a table (CSV, TSV, JSON, JSON Lines, Parquet) or of a file of captions in COCO's layouts.
 
     Raises `DataError` naming the file for what cannot be read, holds no captions or no rows.
@@ -54,7 +54,7 @@ def read_rows(path: Path, work: Work) -> pa.Table:
             held = pq.read_table(path)
         except (OSError, pa.ArrowInvalid) as error:
             raise DataError("is no Parquet file", where=path, given=str(error)) from error
-        return _finished(_images_kept(_renamed(held, str(path)), work), str(path))
+        return _finished(_images_kept(_renamed(held, str(path)), context), str(path))
     if path.suffix.lower() == ".json":
         try:
             return _finished(_arrow(read_table(path)), str(path))
@@ -63,7 +63,7 @@ def read_rows(path: Path, work: Work) -> pa.Table:
     return _finished(_arrow(read_table(path)), str(path))
 
 
-def of_benchmark(benchmark: Benchmark, work: Work) -> pa.Table:
+def of_benchmark(benchmark: Benchmark, context: StepContext) -> pa.Table:
     """A row per right and wrong caption of a question, with its image, and with groupings.
 
     Of quads also the negative image; of galleries a row per caption with the image it was written for. Rows
@@ -76,7 +76,7 @@ def of_benchmark(benchmark: Benchmark, work: Work) -> pa.Table:
     for role in IMAGE_ROLES:
         for at in dict.fromkeys(roles[role].tolist()) if role in roles else ():
             if at not in named:
-                named[at] = _cell(benchmark.images[at], work)
+                named[at] = _cell(benchmark.images[at], context)
     columns: dict[str, list[Any]] = {
         role: [named[at] if role in IMAGE_ROLES else texts[at] for at in positions.tolist()]
         for role, positions in roles.items()
@@ -96,15 +96,15 @@ def of_benchmark(benchmark: Benchmark, work: Work) -> pa.Table:
     return _finished(pa.table({"id": ids, **columns, **labels}), benchmark.name)
 
 
-def _cell(image: Image, work: Work) -> str:
+def _cell(image: Image, context: StepContext) -> str:
     """How a row names an image: by its place in the user's folder, else by a copy in the build's."""
     if image.source is None:
         return image.id
-    if isinstance(image.source, FileSource) and work.photos is not None and image.crop is None:
-        path, folder = image.source.path.resolve(), work.photos.resolve()
+    if isinstance(image.source, FileSource) and context.photos is not None and image.crop is None:
+        path, folder = image.source.path.resolve(), context.photos.resolve()
         if path.is_relative_to(folder):
             return path.relative_to(folder).as_posix()
-    return keep_image(work, image.read())
+    return keep_image(context, image.read())
 
 
 def _renamed(table: pa.Table, source: str) -> pa.Table:
@@ -135,7 +135,7 @@ def _column(name: str, cells: Sequence[Any], table: DataTable) -> pa.Array:
         ) from error
 
 
-def _images_kept(table: pa.Table, work: Work) -> pa.Table:
+def _images_kept(table: pa.Table, context: StepContext) -> pa.Table:
     """Images that lie in the cells are written into the build's folder; cells name them."""
     for name in set(IMAGE_ROLES) & set(table.column_names):
         kind = table.schema.field(name).type
@@ -145,7 +145,7 @@ def _images_kept(table: pa.Table, work: Work) -> pa.Table:
                 held = row.as_py()
                 data = held.get("bytes") if isinstance(held, dict) else held
                 path = held.get("path") if isinstance(held, dict) else None
-                cells.append(keep_image(work, data) if data else path)
+                cells.append(keep_image(context, data) if data else path)
             table = table.set_column(table.column_names.index(name), name, pa.array(cells, pa.string()))
     return table
 

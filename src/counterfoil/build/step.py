@@ -14,6 +14,7 @@ A cell of an image column is the name of a file in the build's folder of images,
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -30,6 +31,8 @@ from counterfoil.stats.seeds import seed_of
 
 #: The column that says why a row was dropped.
 REASON = "reason"
+#: The column with the scene that an image column shows, in the drawn world.
+SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
 
 
 def _no_scorer(name: str, settings: Mapping[str, str]) -> Any:
@@ -41,7 +44,7 @@ def _no_benchmark(name: str, data: Path | None, images: Path | None) -> Benchmar
 
 
 @dataclass(frozen=True)
-class Work:
+class StepContext:
     """What a step works with: folders, the seed, the engine's session, and what names stand for.
 
     `folder` is the build's and `images` its folder of images; `photos` is the user's folder of images.
@@ -73,8 +76,8 @@ class Work:
     def rng(self, *names: object) -> np.random.Generator:
         """Random numbers of their own for each seed, step and names, whatever was drawn before.
 
-        >>> work = Work(Path("build"), seed=1, step="2-negate")
-        >>> work.rng("row 7").random() == work.rng("row 7").random(), work.rng("row 8").random() < 1
+        >>> context = StepContext(Path("build"), seed=1, step="2-negate")
+        >>> context.rng("row 7").random() == context.rng("row 7").random(), context.rng("row 8").random() < 1
         (True, True)
         """
         return np.random.default_rng(self.number(*names))
@@ -106,9 +109,9 @@ class Work:
 
         Raises `DataError` where there is none.
         """
-        found = self._find(cell)
-        if found is not None:
-            return found
+        path = self._find(cell)
+        if path is not None:
+            return path
         raise DataError(
             "no such image",
             where=self.step or "the build",
@@ -151,7 +154,9 @@ class Output:
         """How many rows were dropped for each reason, the most frequent first."""
         if self.dropped is None or not len(self.dropped):
             return {}
-        counts = {each["values"]: each["counts"] for each in self.dropped[REASON].value_counts().to_pylist()}
+        counts = {
+            entry["values"]: entry["counts"] for entry in self.dropped[REASON].value_counts().to_pylist()
+        }
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -163,24 +168,72 @@ class Step(Protocol):
     their settings (`model` lists the words that name none): a step is run again where what they name changed.
     """
 
-    #: What recipes call the step, a line about it, and a number that is raised when its result changes.
+    #: What recipes call the step, and a number that is raised when its result changes.
     name: ClassVar[str]
-    summary: ClassVar[str]
     version: ClassVar[int]
 
     @property
-    def reads(self) -> Sequence[str]:
+    def requires(self) -> Sequence[str]:
         """The columns that rows must have."""
         ...
 
     @property
-    def makes(self) -> Sequence[str]:
+    def produces(self) -> Sequence[str]:
         """The columns that the step adds or replaces."""
         ...
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """Apply the step; equal rows, settings and seed give equal bytes."""
         ...
+
+
+#: What values a setting may have, in words and as a test.
+_RANGES: Mapping[str, Callable[[Any], bool]] = {
+    "1 or more": lambda number: 1 <= number < inf,
+    "0 or more": lambda number: 0 <= number < inf,
+    "0 to 1": lambda number: 0 <= number <= 1,
+    "0 to 2": lambda number: 0 <= number <= 2,
+    "between 0 and 1": lambda number: 0 < number < 1,
+    "above 0, at most 1": lambda number: 0 < number <= 1,
+    "1 to 10,000": lambda number: 1 <= number <= 10_000,
+    "a finite number": isfinite,
+    "one or more": bool,
+}
+
+
+def setting(default: Any, help: str, **metadata: Any) -> Any:
+    """A field of a step with its help, and with `file`, `model`, `within` (a range) or `among` (names)."""
+    return field(default=default, metadata={"help": help, **metadata})
+
+
+class BuiltStep:
+    """What a step is unless it says otherwise: the first version, no columns needed or made, images opened.
+
+    Raises `InputError` for a setting outside its range.
+    """
+
+    version: ClassVar[int] = 1
+    #: Whether the images of the columns that it reads are opened, and rows without one dropped.
+    opens: ClassVar[bool] = True
+    drops_blank: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for parameter in fields(self):  # type: ignore[arg-type]
+            value, allowed = getattr(self, parameter.name), parameter.metadata.get("within")
+            if allowed is not None and value is not None and not _RANGES[allowed](value):
+                raise InputError(parameter.name, given=value, allowed=allowed)
+            if (names := parameter.metadata.get("among")) is not None and value is not None:
+                odd = [name for name in ((value,) if isinstance(value, str) else value) if name not in names]
+                if odd or not value:
+                    raise InputError(parameter.name, given=odd[0] if odd else "none", allowed=names)
+
+    @property
+    def requires(self) -> Sequence[str]:
+        return ()
+
+    @property
+    def produces(self) -> Sequence[str]:
+        return ()
 
 
 def split_rows(rows: pa.Table, keep: Any, reason: str | Sequence[str]) -> tuple[pa.Table, pa.Table]:
@@ -211,18 +264,25 @@ def with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
     return rows.append_column(name, values)
 
 
+def with_columns(rows: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
+    """The table with several columns added or replaced, in order."""
+    for name, values in columns.items():
+        rows = with_column(rows, name, values)
+    return rows
+
+
 def settings_of(step: Step) -> dict[str, Any]:
     """The settings of a step as plain values; files as their names and digests."""
-    found: dict[str, Any] = {}
-    for each in fields(step):  # type: ignore[arg-type]
-        value = getattr(step, each.name)
-        found[each.name] = list(value) if isinstance(value, tuple) else value
-    return found
+    settings: dict[str, Any] = {}
+    for parameter in fields(step):  # type: ignore[arg-type]
+        value = getattr(step, parameter.name)
+        settings[parameter.name] = list(value) if isinstance(value, tuple) else value
+    return settings
 
 
 def check_columns(step: Step, rows: pa.Table, *, where: object) -> None:
     """Raise `DataError` where rows lack a column that the step reads, or ids are missing or not unique."""
-    lacking = [name for name in ("id", *step.reads) if name not in rows.column_names]
+    lacking = [name for name in ("id", *step.requires) if name not in rows.column_names]
     if lacking:
         raise DataError(
             f"no column '{lacking[0]}', which '{step.name}' reads",

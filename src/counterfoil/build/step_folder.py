@@ -8,64 +8,57 @@
 A folder without a manifest is unfinished. Equal rows, settings and seed give equal bytes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import Field
 
-from counterfoil.build.named_files import digests_of_files
 from counterfoil.build.step import Output, Step, settings_of
+from counterfoil.data.tables import EXTENSIONS
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import Stored, read_model
+from counterfoil.outputs import existing_paths
 from counterfoil.store import digest_file, digest_value, write_json, write_parquet
 
 ROWS, DROPPED, MANIFEST = "rows.parquet", "dropped.parquet", "manifest.json"
 _FORMAT = "counterfoil step"
 
 
-class _StepManifest(Stored):
+class StepRecord(Stored):
+    """What the manifest of a finished step says.
+
+    `label` is its place and name ("3-imagine"), which the folder is called. `dropped` is the number of rows
+    by reason, `made` the columns that it added, `files` the digests of the files that its settings name,
+    `others` of those that it wrote, `tables` of its tables, and `waits` what the build waits for.
+    """
+
+    label: str = ""
     format: str
     step: str
     version: int
     settings: dict[str, Any]
-    files: dict[str, str]
+    files: dict[str, str] = Field(repr=False)
     seed: int
     rows_from: str
     rows_in: int
     rows_out: int
     made: list[str]
     dropped: dict[str, int]
-    facts: dict[str, Any]
-    tables: dict[str, str]
-    others: dict[str, str]
+    facts: dict[str, Any] = Field(repr=False)
+    tables: dict[str, str] = Field(repr=False)
+    others: dict[str, str] = Field(repr=False)
     waits: str
 
-
-@dataclass(frozen=True)
-class StepRecord:
-    """What is known of a finished step without its tables.
-
-    `label` is its place and name ("3-imagine"), `dropped` the number of rows by reason, `made` the columns
-    that it added, `files` the digests of the files that its settings name, `waits` what the build waits for,
-    `rows` the digest of its rows.
-    """
-
-    label: str
-    step: str
-    settings: Mapping[str, Any]
-    seed: int
-    rows_in: int
-    rows_out: int
-    made: tuple[str, ...]
-    dropped: Mapping[str, int]
-    facts: Mapping[str, Any] = field(repr=False)
-    files: Mapping[str, str] = field(repr=False)
-    waits: str
-    rows: str = field(repr=False)
+    @property
+    def rows(self) -> str:
+        """The digest of its rows."""
+        return self.tables[ROWS]
 
     @property
     def is_empty(self) -> bool:
@@ -95,14 +88,14 @@ class StepFolder:
     @property
     def is_own(self) -> bool:
         """Whether the folder holds nothing but what a step writes, the parts of a stopped one among it."""
-        names = [each.name for each in self.folder.iterdir()] if self.folder.is_dir() else []
+        names = [path.name for path in self.folder.iterdir()] if self.folder.is_dir() else []
         return all(name in (ROWS, DROPPED, MANIFEST) or name.endswith(".part") for name in names)
 
     @property
     def is_finished(self) -> bool:
         """Whether a step's manifest is there."""
         try:
-            return read_model(self.folder / MANIFEST, _StepManifest).format == _FORMAT
+            return self.record().format == _FORMAT
         except DataError:
             return False
 
@@ -116,34 +109,22 @@ class StepFolder:
 
     def record(self) -> StepRecord:
         """What the manifest says; raises `DataError` where there is none, or it is damaged."""
-        held = read_model(self.folder / MANIFEST, _StepManifest)
-        return StepRecord(
-            self.label,
-            held.step,
-            held.settings,
-            held.seed,
-            held.rows_in,
-            held.rows_out,
-            tuple(held.made),
-            held.dropped,
-            held.facts,
-            held.files,
-            held.waits,
-            held.tables[ROWS],
-        )
+        record = read_model(self.folder / MANIFEST, StepRecord)
+        return record.model_copy(update={"label": self.label})
 
     def finished(self, step: Step, *, seed: int, rows_from: str) -> StepRecord | None:
         """The record where this very step was finished on these rows and its tables are whole, else None."""
         try:
-            held = read_model(self.folder / MANIFEST, _StepManifest)
-            whole = all(digest_file(self.folder / name) == its for name, its in held.tables.items())
-            whole = whole and all(digest_file(self._build / name) == its for name, its in held.others.items())
+            record = self.record()
+            digests = [(self.folder / name, digest) for name, digest in record.tables.items()]
+            digests += [(self._build / name, digest) for name, digest in record.others.items()]
+            if any(digest_file(path) != digest for path, digest in digests):
+                return None
         except (DataError, OSError):
             return None
-        key = {"step": held.step, "version": held.version, "settings": held.settings, "files": held.files}
-        asked = _key(step)
-        same = digest_value(key) == digest_value(asked) and held.seed == seed and held.rows_from == rows_from
-        return self.record() if whole and same else None
+        key = _key(step)
+        same = digest_value({name: getattr(record, name) for name in key}) == digest_value(key)
+        return record if same and (record.seed, record.rows_from) == (seed, rows_from) else None
 
     def save(self, step: Step, rows: pa.Table, output: Output, *, seed: int, rows_from: str) -> StepRecord:
         """Write the tables, then the manifest; a stop in between leaves an unfinished folder."""
@@ -185,3 +166,78 @@ def _read(path: Path) -> pa.Table:
         return pq.read_table(path)
     except (OSError, pa.ArrowInvalid) as error:
         raise DataError("cannot be read", where=path, given=str(error), hint="build it again") from error
+
+
+def digests_of_files(step: Step) -> dict[str, str]:
+    """The digests of the files and folders that a step's settings name, by their names.
+
+    Of a folder that a setting names itself, as that of a user's images, the names and sizes of its files
+    count; of a model's also what they hold. What does not exist is left to the step.
+    """
+    digests = {}
+    for _, name in _named(step):
+        path = Path(name)
+        if path.is_file():
+            digests[name] = digest_file(path)
+        elif path.is_dir():
+            digests[name] = listing(path)
+    for path in existing_paths(_models(step)):
+        if path.is_file():
+            digests[str(path)] = _content(path)
+        elif path.is_dir():
+            digests[str(path)] = digest_value(
+                [[relative, _content(file)] for relative, file in _inside(path)]
+            )
+    return digests
+
+
+def listing(folder: Path) -> str:
+    """The digest of the names and sizes of the files in a folder."""
+    return digest_value([[relative, file.stat().st_size] for relative, file in _inside(folder)])
+
+
+def check_files(step: Step, *, where: object) -> None:
+    """Raise `DataError` where a setting names a file or a folder, by its look, that does not exist."""
+    for key, name in _named(step):
+        path = Path(name)
+        if (path.suffix.lower() in EXTENSIONS or len(path.parts) > 1) and not path.exists():
+            raise DataError(
+                "no such file or folder", where=f"{where}, {key}", given=name, hint="check the path"
+            )
+
+
+def _named(step: Step) -> Iterator[tuple[str, str]]:
+    """The settings of a step that name files or folders, each with every name that it gives."""
+    for parameter in fields(step):  # type: ignore[arg-type]
+        value = getattr(step, parameter.name)
+        if parameter.metadata.get("file") and value is not None:
+            for name in value if isinstance(value, tuple) else (value,):
+                yield parameter.name, name
+
+
+def _models(step: Step) -> Iterator[str]:
+    """Every name of a scorer or a model in a step's settings."""
+    for parameter in fields(step):  # type: ignore[arg-type]
+        value, words = getattr(step, parameter.name), parameter.metadata.get("model")
+        if words is not None and value is not None:
+            yield from (
+                name for name in (value if isinstance(value, tuple) else (value,)) if name not in words
+            )
+
+
+def _inside(folder: Path) -> list[tuple[str, Path]]:
+    """The files of a folder, by their names in it."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted((path.relative_to(folder).as_posix(), path) for path in files)
+
+
+def _content(path: Path) -> str:
+    # A step's key is asked for more than once, and weights are gigabytes.
+    about = path.stat()
+    return _digest(str(path.resolve()), about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _digest(path: str, size: int, changed: int) -> str:
+    """The digest of a file that is as it was when it was last asked for."""
+    return digest_file(path)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.build.calibration import Share
+from counterfoil.build.step import SCENE_OF
 from counterfoil.data.judgements import gain_of
 from counterfoil.data.tables import DataTable, booleans, floats, labels, names, read_table
 from counterfoil.errors import DataError, InputError
@@ -29,8 +30,6 @@ from counterfoil.world.truth import matches
 #: How several answers about a row become one verdict.
 RULES = ("majority", "any", "all")
 Rule = Literal["majority", "any", "all"]
-#: The column with the scene that an image column shows, in the drawn world.
-SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
 #: Columns that say who answered; the first there is counts.
 _PEOPLE = ("annotator", "worker", "judge", "person")
 
@@ -48,16 +47,16 @@ def fits(
     if column is None or not {column, *wanted} <= set(rows.column_names):
         return None
     scenes: dict[str, Scene] = {}
-    found = np.zeros(len(rows), dtype=bool)
-    told = [rows[name].to_pylist() for name in wanted]
+    right = np.zeros(len(rows), dtype=bool)
+    texts_of = [rows[name].to_pylist() for name in wanted]
     for at, cell in enumerate(rows[column].to_pylist()):
-        if cell is None or any(texts[at] is None for texts in told):
+        if cell is None or any(texts[at] is None for texts in texts_of):
             continue
         if cell not in scenes:
             scenes[cell] = Scene.from_json(cell, where=where)
-        true = [matches(texts[at], scenes[cell]) for texts in told]
-        found[at] = true[0] and not any(true[1:])
-    return found
+        true = [matches(texts[at], scenes[cell]) for texts in texts_of]
+        right[at] = true[0] and not any(true[1:])
+    return right
 
 
 def sound(rows: pa.Table, *, where: object = None) -> NDArray[np.bool_] | None:
@@ -65,11 +64,11 @@ def sound(rows: pa.Table, *, where: object = None) -> NDArray[np.bool_] | None:
 
     Without negative images, whether the caption is true of the image and the negative caption is not.
     """
-    found = fits(rows, "image", "caption", "negative_caption", where=where)
-    if found is None or "negative_image" not in rows.column_names:
-        return found
+    own_fits = fits(rows, "image", "caption", "negative_caption", where=where)
+    if own_fits is None or "negative_image" not in rows.column_names:
+        return own_fits
     other = fits(rows, "negative_image", "negative_caption", "caption", where=where)
-    return None if other is None else np.logical_and(found, other)
+    return None if other is None else np.logical_and(own_fits, other)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +93,8 @@ class Answers:
         [[True, False], [True, True], [True, False]]
         """
         yes, no = self.yes.sum(axis=0), self.no.sum(axis=0)
-        kept: dict[str, NDArray[np.bool_]] = {"majority": yes > no, "any": yes > 0, "all": no == 0}
-        return np.logical_and(kept[rule], self.asked)
+        by_rule: dict[str, NDArray[np.bool_]] = {"majority": yes > no, "any": yes > 0, "all": no == 0}
+        return np.logical_and(by_rule[rule], self.asked)
 
 
 def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
@@ -108,14 +107,14 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
     and where no row of `ids` has an answer.
     """
     table = read_table(path)
-    asked, verdict = labels(table, "id"), _verdicts(table)
+    row_ids, verdict = labels(table, "id"), _verdicts(table)
     who = next((name for name in _PEOPLE if name in table), None)
     number = {name: at for at, name in enumerate(ids)}
     times: dict[str, int] = {}
     cells: dict[tuple[str, int], bool] = {}
     named = labels(table, who) if who is not None else ()
     stray = 0
-    for row, (name, yes) in enumerate(zip(asked, verdict, strict=True)):
+    for row, (name, yes) in enumerate(zip(row_ids, verdict, strict=True)):
         if yes is None:
             continue
         at = number.get(name)
@@ -135,14 +134,14 @@ def read_answers(path: Path, ids: Sequence[str]) -> tuple[Answers, int]:
         raise DataError(
             "no row has an answer",
             where=table.source,
-            given=f"{len(table)} rows, such as about '{asked[0]}'",
+            given=f"{len(table)} rows, such as about '{row_ids[0]}'",
             allowed=f"ids such as '{ids[0]}'" if len(ids) else "rows to ask about",
         )
     people = tuple(dict.fromkeys(person for person, _ in cells))
     line = {name: at for at, name in enumerate(people)}
     yes_, no_ = (np.zeros((len(people), len(ids)), dtype=bool) for _ in range(2))
-    for (person, at), said in cells.items():
-        (yes_ if said else no_)[line[person], at] = True
+    for (person, at), answer in cells.items():
+        (yes_ if answer else no_)[line[person], at] = True
     return Answers(people, yes_, no_), stray
 
 
@@ -154,7 +153,7 @@ def _verdicts(table: DataTable) -> list[bool | None]:
             floats(DataTable({"gain": [g for g in gains if g not in (None, "")]}, table.source), "gain")
         )
         return [None if gain in (None, "") else float(next(numbers)) > 0.25 for gain in gains]
-    found: list[bool | None] = []
+    verdicts: list[bool | None] = []
     for row, word in enumerate(labels(table, "answer")):
         gain = gain_of(word) if word else None
         if word and gain is None:
@@ -164,8 +163,8 @@ def _verdicts(table: DataTable) -> list[bool | None]:
                 given=word,
                 allowed="yes, no, 100% YES, Partially YES, Mostly NO, 100% NO",
             )
-        found.append(None if gain is None else gain > 0.25)
-    return found
+        verdicts.append(None if gain is None else gain > 0.25)
+    return verdicts
 
 
 def read_verified(
@@ -177,19 +176,19 @@ def read_verified(
     drawn. Rows that are not among `ids` are left out. Raises `DataError` where none is left.
     """
     table = read_table(path)
-    found, right = names(table, "id"), booleans(table, "right")
+    ids_verified, right = names(table, "id"), booleans(table, "right")
     weights = floats(table, "weight") if "weight" in table else None
     number = {name: at for at, name in enumerate(ids)}
-    at = np.array([number.get(name, -1) for name in found], dtype=np.int64)
-    kept = at >= 0
-    if not kept.any():
+    at = np.array([number.get(name, -1) for name in ids_verified], dtype=np.int64)
+    known = at >= 0
+    if not known.any():
         raise DataError(
             "none of the verified rows is here",
             where=table.source,
-            given=f"{len(table)} rows, such as '{found[0]}'",
+            given=f"{len(table)} rows, such as '{ids_verified[0]}'",
             allowed=f"ids such as '{ids[0]}'" if len(ids) else "rows to verify",
         )
-    return at[kept], right[kept], None if weights is None else weights[kept]
+    return at[known], right[known], None if weights is None else weights[known]
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +200,7 @@ class LabelNoise:
     """
 
     share: Share
-    kept: int
+    rows_kept: int
     sound_before: Share
     hits: Mapping[str, float]
     rejections: Mapping[str, float]
@@ -210,7 +209,7 @@ class LabelNoise:
         """As JSON values."""
         return {
             "label_noise": self.share.to_json(),
-            "rows_kept": self.kept,
+            "rows_kept": self.rows_kept,
             "sound_before": self.sound_before.to_json(),
             "hits": dict(self.hits),
             "rejections": dict(self.rejections),
@@ -233,23 +232,23 @@ def label_noise(
     rates for all rows; where some rows are hard for all, people are wrong together and the estimate is
     too low. None for fewer than three people. NaN in [0, 1] where nothing is kept.
     """
-    asked = answers.asked
-    yes, no = answers.yes[:, asked], answers.no[:, asked]
-    if len(answers.people) < FEWEST or not asked.any():
+    answered = answers.asked
+    yes, no = answers.yes[:, answered], answers.no[:, answered]
+    if len(answers.people) < FEWEST or not answered.any():
         return None
-    found = patterns(yes, no)
-    verdict = Answers(answers.people, found.yes.T, found.no.T).accepted(rule)
-    so = drawn_so(found, rng, draws=draws)
-    kept = int(found.counts[verdict].sum())
-    before = _drawn_share(so.sum(axis=1), int(found.counts.sum()), level)
-    noise = _drawn_share(kept - so[:, verdict].sum(axis=1), kept, level)
+    counted = patterns(yes, no)
+    verdict = Answers(answers.people, counted.yes.T, counted.no.T).accepted(rule)
+    so = drawn_so(counted, rng, draws=draws)
+    rows_kept = int(counted.counts[verdict].sum())
+    before = _drawn_share(so.sum(axis=1), int(counted.counts.sum()), level)
+    noise = _drawn_share(rows_kept - so[:, verdict].sum(axis=1), rows_kept, level)
     middle = so.mean(axis=0)
-    wrong = found.counts - middle
-    hits = (middle @ found.yes) / np.maximum(middle @ (found.yes | found.no), 1e-12)
-    rejections = (wrong @ found.no) / np.maximum(wrong @ (found.yes | found.no), 1e-12)
+    wrong = counted.counts - middle
+    hits = (middle @ counted.yes) / np.maximum(middle @ (counted.yes | counted.no), 1e-12)
+    rejections = (wrong @ counted.no) / np.maximum(wrong @ (counted.yes | counted.no), 1e-12)
     return LabelNoise(
         noise,
-        kept,
+        rows_kept,
         before,
         dict(zip(answers.people, hits.tolist(), strict=True)),
         dict(zip(answers.people, rejections.tolist(), strict=True)),
@@ -295,7 +294,7 @@ def read_choices(
                 "the choice is no candidate of its row",
                 where=table.where(row, "chosen"),
                 given=chosen,
-                allowed=[each for each, its in zip(ids, of, strict=True) if its == name],
+                allowed=[candidate for candidate, its in zip(ids, of, strict=True) if its == name],
             )
         else:
             votes[number[chosen]] += 1

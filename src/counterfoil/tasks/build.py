@@ -13,12 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil import catalog
-from counterfoil.build.named_files import check_files, listing
 from counterfoil.build.recipe import BuildRecipe, read_recipe, shipped
 from counterfoil.build.rows import read_rows
 from counterfoil.build.run import Build, has_images, run_recipe, run_step, said_dropped
-from counterfoil.build.step import Output, Step, Work, check_columns
-from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder
+from counterfoil.build.step import Output, Step, StepContext, check_columns
+from counterfoil.build.step_folder import DROPPED, MANIFEST, StepFolder, check_files, listing
 from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text
@@ -314,19 +313,19 @@ def _save_dropped(place: Path | None, output: Output) -> str:
     return said_dropped(place)
 
 
-def _tidy(work: Work) -> None:
+def _tidy(work: StepContext) -> None:
     """Remove the finished parts of a step that is done."""
     shutil.rmtree(work.keep, ignore_errors=True)
     with suppress(OSError):
         work.keep.parent.rmdir()
 
 
-def _kept(step: Step, rows: pa.Table, work: Work, feedback: Feedback, dropped: Path | None) -> Output:
+def _kept(step: Step, rows: pa.Table, work: StepContext, feedback: Feedback, dropped: Path | None) -> Output:
     """What the step gives, written to its folder; as it lies there where this very step was finished."""
     place = StepFolder(work.folder, build=work.folder)
     source = digest_value([digest_table(rows), None if work.photos is None else listing(work.photos)])
     found = place.finished(step, seed=work.seed, rows_from=source)
-    if found is None or found.is_empty or not has_images(place.rows(), work, step.makes):
+    if found is None or found.is_empty or not has_images(place.rows(), work, step.produces):
 
         def save(output: Output) -> str:
             place.save(step, rows, output, seed=work.seed, rows_from=source)
@@ -394,8 +393,10 @@ def declared(out: Path) -> Folder:
     return Folder(out, FILES, is_build, alone=True)
 
 
-def _work(folder: Path, options: BuildOptions, feedback: Feedback, progress: Any, *, step: str = "") -> Work:
-    return Work(
+def _work(
+    folder: Path, options: BuildOptions, feedback: Feedback, progress: Any, *, step: str = ""
+) -> StepContext:
+    return StepContext(
         folder,
         options.seed or 0,
         options.session(feedback, progress),

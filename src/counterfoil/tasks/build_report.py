@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from counterfoil.build.recipe import BuildRecipe
 from counterfoil.build.run import Build
-from counterfoil.build.step import REASON, Work
+from counterfoil.build.step import REASON, StepContext
 from counterfoil.build.step_folder import StepRecord
+from counterfoil.build.steps.registry import STEPS
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.readers.questions import choices
 from counterfoil.data.records import FileSource, Image
@@ -28,11 +29,11 @@ _KEPT, _PER_REASON, _DROPPED = 4, 2, 12
 _AUDITED = 4000
 
 
-def report(recipe: BuildRecipe, build: Build, work: Work, *, command: str, feedback: Feedback) -> str:
+def report(recipe: BuildRecipe, build: Build, work: StepContext, *, command: str, feedback: Feedback) -> str:
     """The page as HTML. Of builds of more than 4,000 rows the audits are of 4,000, evenly spread."""
     steps = [
-        _section(record, step.summary, artefact.rows(), artefact.dropped(), work)
-        for record, step, artefact in zip(build.records, recipe.steps, build.folders, strict=False)
+        _section(record, artefact.rows(), artefact.dropped(), work)
+        for record, artefact in zip(build.records, build.folders, strict=True)
     ]
     last = build.folders[-1].rows()
     paired = {"caption", "negative_caption"}.issubset(last.column_names)
@@ -59,7 +60,7 @@ def report(recipe: BuildRecipe, build: Build, work: Work, *, command: str, feedb
     )
 
 
-def _section(record: StepRecord, summary: str, kept: pa.Table, dropped: pa.Table, work: Work) -> StepSection:
+def _section(record: StepRecord, kept: pa.Table, dropped: pa.Table, work: StepContext) -> StepSection:
     order: list[int] = []
     if len(dropped):
         reasons = np.array(dropped[REASON].to_pylist())
@@ -69,7 +70,7 @@ def _section(record: StepRecord, summary: str, kept: pa.Table, dropped: pa.Table
     example = partial(_example, work=work)
     return StepSection(
         record.label,
-        summary,
+        STEPS[record.step].summary if record.step in STEPS else "",
         record.rows_in,
         record.rows_out,
         record.dropped,
@@ -86,7 +87,7 @@ def _setting(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _example(rows: pa.Table, at: int, *, work: Work) -> RowExample:
+def _example(rows: pa.Table, at: int, *, work: StepContext) -> RowExample:
     row = rows.slice(at, 1).to_pylist()[0]
     images = {}
     for column in IMAGE_ROLES:
@@ -125,7 +126,7 @@ def _tally(values: Sequence[str | None]) -> dict[str, int]:
 
 
 def _audits(
-    named: Sequence[tuple[str, pa.Table]], work: Work, feedback: Feedback
+    named: Sequence[tuple[str, pa.Table]], work: StepContext, feedback: Feedback
 ) -> tuple[BenchmarkAudit, ...]:
     """The audit of each table by itself: the tables share rows, and that is no leakage."""
     found: list[BenchmarkAudit] = []

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil import catalog
-from counterfoil.build.provenance import build_folder, build_provenance
+from counterfoil.build.run import build_folder, build_provenance
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.publishing import writing
 from counterfoil.data.publishing.facts import UNKNOWN_DATE, Provenance, Publication

@@ -229,7 +229,7 @@ def stages(
 
     Raises `InputError` where so many rows, or processes, cannot do it: before any process is started.
     """
-    from counterfoil.train.batches import steps_per_epoch
+    from counterfoil.train.dataloaders import steps_per_epoch
     from counterfoil.train.gradients import check_chunk
     from counterfoil.train.optim import count, trained_parameters
 

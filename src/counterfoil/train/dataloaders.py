@@ -1,11 +1,15 @@
-"""The rows of a training made ready: captions as token ids, and batches prepared ahead of their step."""
+"""The rows of a training in order, made ready: captions as token ids, batches prepared ahead of their step.
 
-import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
+The order of rows and batches is a function of the recipe and the number of rows.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
-from queue import Empty, Full, Queue
-from typing import NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -16,9 +20,9 @@ from torch import Tensor
 from counterfoil.data.records import Caption
 from counterfoil.data.training_rows import TrainingSet
 from counterfoil.engine.plan import Note, Progress
+from counterfoil.errors import InputError
 from counterfoil.scorers.base import text_of
 from counterfoil.scorers.networks import Backbone
-from counterfoil.train.batches import BatchPart
 from counterfoil.train.images import (
     UNVARIED,
     ImageRequest,
@@ -28,6 +32,140 @@ from counterfoil.train.images import (
     without_words,
 )
 from counterfoil.train.objectives import Objective
+from counterfoil.train.recipes.base import Recipe
+
+
+def order(n: int, epoch: int, seed: int) -> Int[ndarray, "n"]:
+    """The rows 0 to n - 1 in the order of an epoch: a function of the three numbers and of nothing else.
+
+    >>> order(5, 0, 7), order(5, 1, 7)
+    (array([2, 0, 4, 1, 3]), array([3, 0, 2, 1, 4]))
+    """
+    return np.random.default_rng((seed, epoch)).permutation(n)
+
+
+class BatchPart(NamedTuple):
+    """One process's rows of one batch."""
+
+    epoch: int
+    rows: Int[ndarray, "b"]
+
+
+@dataclass(frozen=True)
+class Course(Sequence[BatchPart]):
+    """The batches of a training, one after the other, as one of `world` processes sees them.
+
+    Each epoch takes `order` in batches of `batch_size` rows and leaves out what is too little for a batch,
+    or for `accumulate` batches, which make one step. Process `rank` takes its slice of every step, so the
+    steps, one process's rows after the other's, do not depend on how many processes there are.
+
+    Raises `InputError` where there are too few rows for one step, or a batch is no multiple of `world`.
+    """
+
+    n: int
+    batch_size: int
+    steps: int
+    accumulate: int = 1
+    seed: int = 0
+    rank: int = 0
+    world: int = 1
+    #: The first step, where a training goes on.
+    start: int = 0
+    #: The epoch that counts as the first, where another training came before.
+    first_epoch: int = 0
+
+    def __post_init__(self) -> None:
+        if self.batch_size % self.world:
+            raise InputError(
+                "a batch cannot be divided among the processes",
+                given=f"{self.batch_size} rows, {self.world} processes",
+                allowed="a batch size that is a multiple of the number of processes",
+            )
+        if not self.per_epoch:
+            raise InputError(
+                "too few rows to train on",
+                given=self.n,
+                allowed=f"at least {self.batch_size * self.accumulate}, the rows of one step",
+                hint="choose a smaller batch_size",
+            )
+
+    def __len__(self) -> int:
+        return (self.steps - self.start) * self.accumulate
+
+    @property
+    def per_epoch(self) -> int:
+        """Steps in an epoch."""
+        return steps_per_epoch(self.n, self.batch_size, self.accumulate)
+
+    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+        """The batch `at` places after the first."""
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        step, turn = divmod(at, self.accumulate)
+        epoch, within = divmod(self.start + step, self.per_epoch)
+        share = self.batch_size // self.world
+        # A process's slices lie side by side: gathered, a step's rows are in one order for any `world`.
+        first = within * self.accumulate * self.batch_size + (self.rank * self.accumulate + turn) * share
+        rows = _ordered(self.n, self.first_epoch + epoch, self.seed)[first : first + share]
+        return BatchPart(self.first_epoch + epoch, rows)
+
+
+def steps_per_epoch(n: int, batch_size: int, accumulate: int = 1) -> int:
+    """Steps in which an epoch sees whole batches of `n` rows.
+
+    >>> steps_per_epoch(100, 30), steps_per_epoch(100, 30, accumulate=2)
+    (3, 1)
+    """
+    return n // batch_size // accumulate
+
+
+def length(stage: Recipe, n: int) -> int:
+    """Steps of a stage of a training on `n` rows.
+
+    >>> length(Recipe("mine", batch_size=30, epochs=2), 100), length(Recipe("mine", steps=5), 100)
+    (6, 5)
+    """
+    return stage.steps or stage.epochs * steps_per_epoch(n, stage.batch_size, stage.accumulate)
+
+
+def course_of(stages: Sequence[Recipe], number: int, n: int, *, start: int, rank: int, world: int) -> Course:
+    """The course of stage `number` on `n` rows, from its step `start` on; raises as `Course`.
+
+    Its epochs are counted on from those that the stages before it have begun.
+    """
+    stage = stages[number]
+    before = [
+        -(-length(earlier, n) // steps_per_epoch(n, earlier.batch_size, earlier.accumulate))
+        for earlier in stages[:number]
+    ]
+    return Course(
+        n=n,
+        batch_size=stage.batch_size,
+        steps=length(stage, n),
+        accumulate=stage.accumulate,
+        seed=stage.seed,
+        rank=rank,
+        world=world,
+        start=start,
+        first_epoch=sum(before),
+    )
+
+
+@lru_cache(maxsize=2)
+def _ordered(n: int, epoch: int, seed: int) -> ndarray:
+    rows = order(n, epoch, seed)
+    rows.flags.writeable = False
+    return rows
+
+
+def in_order(n: int, batch_size: int) -> list[BatchPart]:
+    """All rows as they stand, in batches; the last may be smaller.
+
+    >>> [part.rows.tolist() for part in in_order(5, 2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    return [BatchPart(0, np.arange(at, min(at + batch_size, n))) for at in range(0, n, batch_size)]
+
 
 #: Ids that are kept at most: a quarter of a gigabyte of them.
 _KEPT = 1 << 26
@@ -162,8 +300,8 @@ class Feed:
     caption_roles: Sequence[str] = ("caption",)
     variation: Variation = UNVARIED
     seed: int = 0
-    #: What is done to a batch where it is prepared: pinned for a GPU, say.
-    finish: Callable[[Batch], Batch] = lambda batch: batch
+    #: Whether batches are pinned where they are prepared, to be copied to a GPU while it computes.
+    pin: bool = False
     #: Whether batches are prepared ahead, in a thread. Where the processor is busy with the step anyway and
     #: pictures are in memory, there is nothing to be gained, and handing over costs more than preparing.
     works_ahead: bool = True
@@ -176,9 +314,10 @@ class Feed:
     def _prepared(self, parts: Sequence[BatchPart]) -> Generator[Batch, None, None]:
         with closing(self.pictures.batches(_Lookup(self, parts))) as pictures:
             for part, pixels in zip(parts, pictures, strict=True):
-                yield self.finish(
-                    Batch(part.epoch, part.rows, self.backbone.pixels(pixels), self._words(part))
-                )
+                tensors = self.backbone.pixels(pixels), self._words(part)
+                if self.pin:
+                    tensors = tensors[0].pin_memory(), tensors[1].pin_memory()
+                yield Batch(part.epoch, part.rows, *tensors)
 
     def _words(self, part: BatchPart) -> Tensor:
         positions = self._positions(self.caption_roles, part)
@@ -230,52 +369,16 @@ def ahead(source: Generator[_Item, None, None], *, depth: int) -> Generator[_Ite
     What `source` raises is raised in its place. Stopping early (`close`) stops the thread and closes
     `source`.
     """
-    ready: Queue[tuple[str, object]] = Queue(maxsize=depth)
-    stopped = threading.Event()
-
-    def put(kind: str, item: object) -> bool:
-        while not stopped.is_set():
-            try:
-                ready.put((kind, item), timeout=0.2)
-            except Full:
-                continue
-            return True
-        return False
-
-    def work() -> None:
+    end: Any = object()
+    with closing(source):
+        pool = ThreadPoolExecutor(1, thread_name_prefix="batches ahead")
         try:
-            with closing(source):
-                for item in source:
-                    if not put("item", item):
-                        return
-            put("end", None)
-        # Any exception is raised where the next item is awaited.
-        except BaseException as error:
-            put("error", error)
-
-    thread = threading.Thread(target=work, name="batches ahead", daemon=True)
-    thread.start()
-    try:
-        yield from _items(ready)
-    finally:
-        stopped.set()
-        while True:
-            try:
-                ready.get_nowait()
-            except Empty:
-                break
-        thread.join()
-
-
-def _items(ready: "Queue[tuple[str, object]]") -> Iterator:  # type: ignore[type-arg]
-    while True:
-        kind, item = ready.get()
-        if kind == "end":
-            return
-        if kind == "error":
-            assert isinstance(item, BaseException)
-            raise item
-        yield item
+            ready = deque(pool.submit(next, source, end) for _ in range(depth))
+            while (item := ready.popleft().result()) is not end:
+                ready.append(pool.submit(next, source, end))
+                yield item
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def dataloaders(
@@ -302,7 +405,7 @@ def dataloaders(
     rows = np.setdiff1d(np.arange(len(data)), np.asarray(left_out, dtype=np.int64))
     roles = sorted({role for aim in aims for role in aim.images})
     shared: dict[bool, ImageStore] = {}
-    for varied in sorted({each.of_pictures for each in variations}):
+    for varied in sorted({variation.of_pictures for variation in variations}):
         shared[varied] = ImageStore(
             data.images,
             np.unique(np.concatenate([data.need(role)[rows] for role in roles])),
@@ -318,23 +421,11 @@ def dataloaders(
         say_unreadable(data.images, lost, int(gone.sum()), note, preparation=backbone.preparation)
         rows = rows[~gone]
     tokens = TokenTable(data.captions, backbone.tokens)
-    finish = _pinned if pin else _as_is
     chosen = data.select(rows)
     feeds = []
     for aim, variation in zip(aims, variations, strict=True):
         pictures = shared[variation.of_pictures]
         works_ahead = pin or not pictures.in_memory
         roles_of = (aim.images, aim.texts)
-        feeds.append(
-            Feed(chosen, backbone, pictures, tokens, *roles_of, variation, seed, finish, works_ahead)
-        )
+        feeds.append(Feed(chosen, backbone, pictures, tokens, *roles_of, variation, seed, pin, works_ahead))
     return feeds, rows
-
-
-def _pinned(batch: Batch) -> Batch:
-    """A batch that can be copied to a GPU while it computes."""
-    return batch._replace(pixels=batch.pixels.pin_memory(), tokens=batch.tokens.pin_memory())
-
-
-def _as_is(batch: Batch) -> Batch:
-    return batch

@@ -32,7 +32,7 @@ from counterfoil.scorers.networks import (
 )
 from counterfoil.scorers.runtime import device_of, fewest_threads
 from counterfoil.store import check_writable
-from counterfoil.train.batches import order
+from counterfoil.train.dataloaders import order
 from counterfoil.train.images import ImageRequest, ImageStore, say_unreadable
 from counterfoil.train.optim import learning_rate, optimiser
 from counterfoil.train.recipes import Detection
@@ -71,7 +71,7 @@ def encoded(
         backbone.preparation,
         workers=workers,
         skip=recipe.unreadable == "skip",
-        kept=0,
+        memory=0,
         progress=progress,
     )
     rows = np.arange(len(data))
@@ -94,9 +94,9 @@ def _images(
     backbone: Backbone, pictures: ImageStore, used: Int[ndarray, "items"], progress: Progress
 ) -> Float[Tensor, "items width"]:
     inner, device = _inner(backbone), backbone.device()
-    asked = [ImageRequest(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
+    requests = [ImageRequest(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
     parts: list[Tensor] = []
-    with closing(pictures.batches(asked)) as stream, torch.inference_mode():
+    with closing(pictures.batches(requests)) as stream, torch.inference_mode():
         for batch in stream:
             pixels = backbone.pixels(batch).to(device)
             parts.append(unit_input(inner.encode_images(pixels)).float().cpu())
@@ -117,17 +117,17 @@ def _captions(backbone: Backbone, data: TrainingSet, progress: Progress) -> Froz
             tokens = backbone.tokens(distinct[at : at + _AT_ONCE]).to(device)
             parts.append(unit_input(inner.encode_texts(tokens)).float().cpu())
             progress("embedding captions", min(at + _AT_ONCE, len(distinct)), len(distinct))
-    found = _finite(torch.cat(parts), backbone.name, "captions")
+    features = _finite(torch.cat(parts), backbone.name, "captions")
     number = {text: i for i, text in enumerate(distinct)}
-    return _pair(data, roles, used, found[[number[text] for text in texts]])
+    return _pair(data, roles, used, features[[number[text] for text in texts]])
 
 
 def _pair(
-    data: TrainingSet, roles: tuple[str, str], used: ndarray, found: Float[Tensor, "items width"]
+    data: TrainingSet, roles: tuple[str, str], used: ndarray, features: Float[Tensor, "items width"]
 ) -> FrozenFeatures:
     rows = np.stack([np.searchsorted(used, data.need(role)) for role in roles], axis=1)
     # Plain memory: what inference gave takes part in no gradients.
-    plain = found.clone()
+    plain = features.clone()
     return FrozenFeatures(plain, rows)
 
 
@@ -137,15 +137,15 @@ def _inner(backbone: Backbone) -> Any:
     return network.inner.eval()
 
 
-def _finite(found: Float[Tensor, "items width"], name: str, what: str) -> Float[Tensor, "items width"]:
-    bad = int((~torch.isfinite(found).all(dim=1)).sum())
+def _finite(features: Float[Tensor, "items width"], name: str, what: str) -> Float[Tensor, "items width"]:
+    bad = int((~torch.isfinite(features).all(dim=1)).sum())
     if bad:
         raise ModelError(
             f"the encoder gives {what} numbers that are not finite",
             where=name,
-            given=f"{bad} of {len(found)}",
+            given=f"{bad} of {len(features)}",
         )
-    return found
+    return features
 
 
 class Epoch(NamedTuple):
@@ -174,14 +174,14 @@ class FittedDetectors:
 
     def detector(self, options: Options = Options(device="cpu")) -> Detector:  # noqa: B008
         """The detector as a `Classifier`. Its network is taken for answering from then on."""
-        found = network_scorer(self.backbone, options, where=self.backbone.name)
-        assert isinstance(found, Detector)
-        return found
+        scorer = network_scorer(self.backbone, options, where=self.backbone.name)
+        assert isinstance(scorer, Detector)
+        return scorer
 
     def save(self, folder: Path) -> None:
         """Write a checkpoint that `counterfoil evaluate FOLDER` takes; raises as `trained.save` does."""
         epochs = {
-            side: [{key: value for key, value in each._asdict().items() if value == value} for each in some]
+            side: [{key: value for key, value in epoch._asdict().items() if value == value} for epoch in some]
             for side, some in self.history.items()
         }
         facts = {
@@ -226,34 +226,38 @@ def fit(
         check_writable(out, folder=True)
         checkpoint.check_target(out)
     given = [data] if validation is None else [data, validation]
-    for each in given:
+    for training_set in given:
         for role in ("negative_image", "negative_caption"):
-            each.need(role)
-        if not len(each):
-            raise InputError("there are no rows to train a detector on", where=each.source or each.name)
+            training_set.need(role)
+        if not len(training_set):
+            raise InputError(
+                "there are no rows to train a detector on", where=training_set.source or training_set.name
+            )
     place = device_of(Options(device=device), where=f"recipe {recipe.name}")
     backbone.network.to(place)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
-        made = detector(backbone)
-    network = made.network
+        detecting = detector(backbone)
+    network = detecting.network
     assert isinstance(network, DetectorNetwork)
     sets = [
-        encoded(made, each, recipe, workers, progress, note)
-        for each in (data, validation)
-        if each is not None
+        encoded(detecting, training_set, recipe, workers, progress, note)
+        for training_set in (data, validation)
+        if training_set is not None
     ]
     history: dict[str, tuple[Epoch, ...]] = {}
-    kept: dict[str, int] = {}
+    best_epoch: dict[str, int] = {}
     for side, unit, epochs in (
         ("image", network.image_unit, recipe.image_epochs),
         ("caption", network.text_unit, recipe.epochs),
     ):
-        pairs = [each[side] for each in sets]
+        pairs = [training_set[side] for training_set in sets]
         with fewest_threads(unit, place):
-            history[side], kept[side] = _learn(unit, pairs, recipe, epochs, place, side, progress)
-    said = {"name": data.name, "source": data.source, "rows": len(data)}
-    fitted = FittedDetectors(made, history, kept, recipe, said, len(data) - len(sets[0]["image"].rows))
+            history[side], best_epoch[side] = _learn(unit, pairs, recipe, epochs, place, side, progress)
+    facts = {"name": data.name, "source": data.source, "rows": len(data)}
+    fitted = FittedDetectors(
+        detecting, history, best_epoch, recipe, facts, len(data) - len(sets[0]["image"].rows)
+    )
     if out is not None:
         fitted.save(out)
     return fitted
@@ -275,7 +279,7 @@ def _learn(
     total = epochs * len(starts) if recipe.steps is None else min(recipe.steps, epochs * len(starts))
     steps = optimiser([{"params": list(unit.parameters()), "weight_decay": recipe.weight_decay}], recipe)
     history: list[Epoch] = []
-    best, kept, state = -1.0, 0, {}
+    best, best_epoch, state = -1.0, 0, {}
     step = 0
     for epoch in range(epochs):
         if step >= total:
@@ -283,7 +287,7 @@ def _learn(
         rows = order(n, epoch, recipe.seed)
         loss, right, seen = 0.0, 0, 0
         for at in starts[: total - step]:
-            items, labels = (each.to(device) for each in data.batch(rows[at : at + recipe.batch_size]))
+            items, labels = (tensor.to(device) for tensor in data.batch(rows[at : at + recipe.batch_size]))
             for group in steps.param_groups:
                 group["lr"] = learning_rate(step, recipe=recipe, total=total)
             logits = unit(items)[:, 0]
@@ -300,10 +304,10 @@ def _learn(
         history.append(Epoch(loss / seen, right / seen, validated))
         # Without validation no epoch is better than the last.
         if len(sets) == 1 or validated > best:
-            best, kept = validated, epoch + 1
-            state = {name: each.detach().clone() for name, each in unit.state_dict().items()}
+            best, best_epoch = validated, epoch + 1
+            state = {name: tensor.detach().clone() for name, tensor in unit.state_dict().items()}
     unit.load_state_dict(state)
-    return tuple(history), kept
+    return tuple(history), best_epoch
 
 
 def _accuracy(unit: nn.Linear, pair: FrozenFeatures, device: torch.device) -> float:

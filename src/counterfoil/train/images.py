@@ -106,9 +106,9 @@ def crop(width: int, height: int, *, rng: np.random.Generator) -> tuple[int, int
     >>> crop(100, 50, rng=np.random.default_rng(0))
     (14, 18, 35, 46)
     """
-    found = _rectangle((width, height), (width, height), _AREA, _PROPORTIONS, rng)
-    if found is not None:
-        return found
+    box = _rectangle((width, height), (width, height), _AREA, _PROPORTIONS, rng)
+    if box is not None:
+        return box
     low, high = _PROPORTIONS
     w, h = min(width, max(1, round(height * high))), min(height, max(1, round(width / low)))
     left, top = (width - w) // 2, (height - h) // 2
@@ -143,7 +143,7 @@ def without_words(text: str, *, key: tuple[int, ...], share: float) -> str:
     stays = rng.random(len(words)) >= share
     if words and not stays.any():
         stays[rng.integers(len(words))] = True
-    return " ".join(word for word, kept in zip(words, stays, strict=True) if kept)
+    return " ".join(word for word, stay in zip(words, stays, strict=True) if stay)
 
 
 def _rectangle(
@@ -200,7 +200,7 @@ class ImageStore:
         workers: int = 0,
         varies: bool = False,
         skip: bool = False,
-        kept: int = KEPT,
+        memory: int = KEPT,
         progress: Progress = silent,
     ) -> None:
         self._images, self._preparation, self._workers = images, preparation, workers
@@ -210,7 +210,7 @@ class ImageStore:
         first = self._probe(used, skip)
         shape = first.shape
         self._size = (shape[1], shape[0])
-        keeps = not varies and len(used) * first.nbytes <= kept
+        keeps = not varies and len(used) * first.nbytes <= memory
         if not keeps and not skip:
             return
         if skip and isinstance(preparation, ImageReader):
@@ -243,14 +243,14 @@ class ImageStore:
         """Whether the pictures are kept, so that nothing is decoded any more."""
         return self._pixels is not None
 
-    def batches(self, asked: Sequence[ImageRequest]) -> Generator[Sequence[ndarray], None, None]:
+    def batches(self, requests: Sequence[ImageRequest]) -> Generator[Sequence[ndarray], None, None]:
         """Each batch's pictures, (height, width, 3) bytes each, in order."""
         if self._pixels is not None:
-            for each in asked:
-                yield list(self._pixels[self._places[each.positions]])
+            for request in requests:
+                yield list(self._pixels[self._places[request.positions]])
         else:
             yield from prepared(
-                _Images(self._images, asked, self._size), self._preparation, workers=self._workers
+                _Images(self._images, requests, self._size), self._preparation, workers=self._workers
             )
 
     def _probe(self, used: ndarray, skip: bool) -> ndarray:
@@ -304,20 +304,22 @@ def _there(image: Image) -> bool:
 class _Images(Sequence[Sequence[Image]]):
     """The images of each batch, looked up when they are asked for: no list of all is made."""
 
-    def __init__(self, images: Sequence[Image], asked: Sequence[ImageRequest], size: tuple[int, int]) -> None:
-        self._images, self._asked, self._size = images, asked, size
+    def __init__(
+        self, images: Sequence[Image], requests: Sequence[ImageRequest], size: tuple[int, int]
+    ) -> None:
+        self._images, self._requests, self._size = images, requests, size
 
     def __len__(self) -> int:
-        return len(self._asked)
+        return len(self._requests)
 
     def __getitem__(self, at):  # type: ignore[no-untyped-def]
-        asked = self._asked[at]
-        images = [self._images[i] for i in asked.positions]
-        if asked.keys is None:
+        request = self._requests[at]
+        images = [self._images[i] for i in request.positions]
+        if request.keys is None:
             return images
         return [
-            varied(image, key=key, size=self._size, variation=asked.variation)
-            for image, key in zip(images, asked.keys, strict=True)
+            varied(image, key=key, size=self._size, variation=request.variation)
+            for image, key in zip(images, request.keys, strict=True)
         ]
 
 
@@ -358,10 +360,10 @@ class _LenientReader:
 
     def read(self, image: Image) -> ndarray:
         try:
-            found = self.reader.read(image)
+            array = self.reader.read(image)
         except DataError:
             return np.empty((0, 0), dtype=np.float32)
-        return np.zeros((1, 1), dtype=np.float32) if self.seen_only else found
+        return np.zeros((1, 1), dtype=np.float32) if self.seen_only else array
 
     def sample(self) -> ndarray:
         return self.reader.sample()

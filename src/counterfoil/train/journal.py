@@ -182,14 +182,14 @@ class RunningMetrics:
         waited longest; starts anew.
         """
         self.settle()
-        found = {name: total / self._steps for name, total in self._sums.items()}
+        averages = {name: total / self._steps for name, total in self._sums.items()}
         if self._seconds > 0:
-            found |= {
+            averages |= {
                 "rows_per_second": self._rows / self._seconds,
                 "waiting": self._largest(self._waited / self._seconds),
             }
         self._sums, self._steps, self._rows, self._seconds, self._waited = {}, 0, 0, 0.0, 0.0
-        return found
+        return averages
 
     def state(self) -> dict[str, Any]:
         """All of it as plain values; nothing may be on its way."""

@@ -20,9 +20,16 @@ from counterfoil.scorers.networks import Backbone, Network
 from counterfoil.scorers.runtime import fewest_threads
 from counterfoil.store import begin, end
 from counterfoil.train import state as training_state
-from counterfoil.train.batches import course_of, length
-from counterfoil.train.dataloaders import dataloaders
-from counterfoil.train.gradients import ONE_DEVICE, Computing, WrappedNetwork, check_chunk, gather, gradients
+from counterfoil.train.dataloaders import course_of, dataloaders, length
+from counterfoil.train.gradients import (
+    ONE_DEVICE,
+    Computing,
+    WrappedNetwork,
+    check_chunk,
+    gather,
+    gradients,
+    recomputed,
+)
 from counterfoil.train.images import UNVARIED, Variation
 from counterfoil.train.journal import Journal, RunningMetrics
 from counterfoil.train.objectives import objective
@@ -35,7 +42,6 @@ from counterfoil.train.optim import (
 )
 from counterfoil.train.optim import optimiser as optimiser_of
 from counterfoil.train.recipes import Recipe
-from counterfoil.train.recomputation import recomputed
 from counterfoil.train.saving import DEFAULT_SAVING, NO_MONITORS, Monitors, Saver, Saving, Selection
 from counterfoil.train.state import TrainState
 from counterfoil.train.validation import Validation, Watch
@@ -112,7 +118,10 @@ def fit(
     # The state of this training in the folder, if there is one to go on from.
     resume = saving.resume
     same, state = training_state.found(out, backbone, recipe, data, validation, resume=resume, fabric=fabric)
-    now = TrainState() if state is None else TrainState(**state["standing"])
+    now = TrainState()
+    if state is not None:
+        with training_state.fitting(out):
+            now = TrainState.restored(state["standing"])
 
     # The rows whose pictures can be read, and their augmentation in each stage.
     ready = partial(dataloaders, backbone=backbone, aims=aims, workers=workers, seed=recipe.seed)
@@ -213,7 +222,7 @@ def fit(
                 asked_at = perf_counter()
                 parts = list(islice(batches, stage.accumulate))
                 waited = perf_counter() - asked_at
-                said = gradients(
+                losses = gradients(
                     model, aim, parts, fabric=fabric, gather=together, chunk=computing.chunk_size
                 )
                 used = np.concatenate([part.rows for part in parts])
@@ -226,7 +235,7 @@ def fit(
                     )
                 elif due:
                     norm = _norm(optimiser)
-                readings.take(now.step, said, lr=lr, rows=rows[used])
+                readings.take(now.step, losses, lr=lr, rows=rows[used])
                 optimiser.step()
                 optimiser.zero_grad(set_to_none=True)
                 if stage.max_logit_scale is not None:
@@ -289,8 +298,10 @@ def _set_up(network: Network, stage: Recipe, fabric: Fabric) -> tuple[nn.Module,
 
 def _norm(optimiser: optim.Optimizer) -> Tensor:
     """The norm of the whole gradient."""
-    parameters = [each for group in optimiser.param_groups for each in group["params"]]
-    norms = [torch.linalg.vector_norm(each.grad) for each in parameters if each.grad is not None]
+    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+    norms = [
+        torch.linalg.vector_norm(parameter.grad) for parameter in parameters if parameter.grad is not None
+    ]
     return torch.linalg.vector_norm(torch.stack(norms))
 
 

@@ -119,8 +119,8 @@ def similarity(
         if left.ndim == 2 and right.ndim == 2:
             return left @ right.T
         left, right = (side[:, None] if side.ndim == 2 else side for side in (left, right))
-        each = left.flatten(0, 1) @ right.flatten(0, 1).T
-        return each.view(*left.shape[:2], *right.shape[:2]).amax(dim=(1, 3))
+        cosines = left.flatten(0, 1) @ right.flatten(0, 1).T
+        return cosines.view(*left.shape[:2], *right.shape[:2]).amax(dim=(1, 3))
 
 
 def both_ways(
@@ -141,55 +141,30 @@ def both_ways(
 
 
 def info_nce(
-    images: Float[Tensor, "rows width"], texts: Float[Tensor, "rows width"], scale: Scale, own: Own = None
+    images: Float[Tensor, "rows width"], texts: Float[Tensor, "texts width"], scale: Scale, own: Own = None
 ) -> Float[Tensor, ""]:
     """The mean of both directions' cross-entropies over the batch: CLIP's loss (BiVLC Appendix E).
 
-    ln(rows) for embeddings that are all alike, or at a scale of zero.
+    Images choose among all texts, and the texts that have an image among all images. Texts beyond the number
+    of images are hard negatives (NegCLIP; TROHN-Text of BiVLC). Negative captions with images of their own
+    are right for these, which is the plain loss of twice the rows (TROHN-Img). ln(rows) for embeddings that
+    are all alike, or at a scale of zero. Raises `InputError` where there are fewer texts than images.
 
     >>> round(info_nce(torch.ones(4, 2), torch.ones(4, 2), torch.tensor(100.0)).item(), 4)  # ln 4
     1.3863
-    """
-    return _choice(images, texts, scale, own)
-
-
-def with_negative_texts(
-    images: Float[Tensor, "rows width"], texts: Float[Tensor, "twice width"], scale: Scale, own: Own = None
-) -> Float[Tensor, ""]:
-    """InfoNCE with hard negative texts (NegCLIP; TROHN-Text of BiVLC).
-
-    The first half of `texts` are the captions, the second their negatives. Images choose among all texts;
-    texts choose among images, and only captions are asked. Raises `InputError` where there are fewer texts
-    than images.
-
     >>> images, texts = torch.eye(2), torch.cat([torch.eye(2), -torch.eye(2)])
-    >>> round(with_negative_texts(images, texts, torch.tensor(0.0)).item(), 4)  # (ln 4 + ln 2) / 2
+    >>> round(info_nce(images, texts, torch.tensor(0.0)).item(), 4)  # (ln 4 + ln 2) / 2
     1.0397
     """
     if len(texts) < len(images):
         raise InputError(
-            "negative texts come on top of a caption for each image",
+            "a caption belongs to each image, and negatives come on top",
             given=f"{len(texts)} texts for {len(images)} images",
             allowed=f"{len(images)} or more",
         )
-    return _choice(images, texts, scale, own)
-
-
-def _choice(images: Tensor, texts: Tensor, scale: Tensor, own: Own) -> Tensor:
-    """Images choose among all texts, and texts that have an image among all images."""
-    asked, answered = both_ways(images, texts, own, scale)
-    right = _right(asked, own)
-    return (functional.cross_entropy(asked, right) + functional.cross_entropy(answered, right)) / 2
-
-
-def with_negative_pairs(
-    images: Float[Tensor, "twice width"], texts: Float[Tensor, "twice width"], scale: Scale, own: Own = None
-) -> Float[Tensor, ""]:
-    """InfoNCE over captions and negative captions, each with its own image (TROHN-Img of BiVLC).
-
-    A negative caption is right for its negative image: this is the plain loss of twice the rows.
-    """
-    return info_nce(images, texts, scale, own)
+    image_scores, text_scores = both_ways(images, texts, own, scale)
+    right = _right(image_scores, own)
+    return (functional.cross_entropy(image_scores, right) + functional.cross_entropy(text_scores, right)) / 2
 
 
 def positive_augmented(
@@ -262,8 +237,8 @@ def diversity(rows: Float[Tensor, "batch heads width"]) -> Float[Tensor, ""]:
     """
     heads = rows.shape[1]
     with torch.autocast(rows.device.type, enabled=False):
-        found = unit(rows)
-        cosines = found @ found.mT
+        features = unit(rows)
+        cosines = features @ features.mT
         apart = cosines[:, ~torch.eye(heads, dtype=torch.bool, device=rows.device)]
         return torch.linalg.vector_norm(apart, dim=1).mean() / heads**2
 
@@ -342,8 +317,8 @@ def match_logits(
         squares = left.square().sum(1)[:, None] + right.square().sum(1) - 2 * left @ right.T
         distances = torch.sqrt(squares.clamp(min=0) + EPSILON)
         logits = match[1] - match[0] * distances
-        each = logits.view(len(images), images.shape[1], len(texts), texts.shape[1])
-        return each.transpose(1, 2).flatten(2)
+        pairs = logits.view(len(images), images.shape[1], len(texts), texts.shape[1])
+        return pairs.transpose(1, 2).flatten(2)
 
 
 def soft_contrastive(

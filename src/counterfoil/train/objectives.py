@@ -109,8 +109,8 @@ def objective(recipe: Recipe) -> Objective:
         raise InputError(
             "no loss belongs to this recipe", given=f"{recipe.name} ({type(recipe).__name__})", hint=hint
         )
-    made: Objective = resolve(recipe.objective)(recipe)
-    return made
+    resolved: Objective = resolve(recipe.objective)(recipe)
+    return resolved
 
 
 def with_heads(backbone: Backbone, recipe: Recipe) -> Backbone:
@@ -119,7 +119,7 @@ def with_heads(backbone: Backbone, recipe: Recipe) -> Backbone:
     New heads start from the recipe's seed. Raises `ModelError` for a network with heads of another kind.
     """
     kind = str(backbone.card.get("kind"))
-    wanted = next((name for each, name in _HEADS if isinstance(recipe, each)), None)
+    wanted = next((name for kind_of_recipe, name in _HEADS if isinstance(recipe, kind_of_recipe)), None)
     if kind == wanted or (kind == "pvse" and isinstance(recipe, Triplet)):
         return backbone
     if kind in {"detector", *(name for _, name in _HEADS)}:
@@ -160,35 +160,16 @@ def _seed(gather: Gather, device: torch.device) -> int:
     return int(gather(drawn.to(device))[0].item() * 2**53)
 
 
-def pairs(recipe: Recipe) -> Objective:
-    """InfoNCE over images and their captions."""
+def contrastive(recipe: Recipe) -> Objective:
+    """InfoNCE over images and captions, the recipe's negatives among them (CLIP, NegCLIP, BiVLC's TROHN)."""
+    negative_images = [role for role in recipe.needs if role.endswith("image")]
+    negative_texts = [role for role in recipe.needs if role.endswith("caption")]
 
     def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
-        (images,), (texts,) = sides.points()
-        return losses.info_nce(images, texts, sides.scale, sides.own()), {}
+        images, texts = (side[0] if len(side) == 1 else torch.cat(side) for side in sides.points())
+        return losses.info_nce(images, texts, sides.scale, sides.own(roles=len(sides.images))), {}
 
-    return Objective(("image",), ("caption",), loss)
-
-
-def negative_texts(recipe: Recipe) -> Objective:
-    """InfoNCE with hard-negative captions."""
-
-    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
-        (images,), texts = sides.points()
-        return losses.with_negative_texts(images, torch.cat(texts), sides.scale, sides.own()), {}
-
-    return Objective(("image",), ("caption", "negative_caption"), loss)
-
-
-def negative_pairs(recipe: Recipe) -> Objective:
-    """InfoNCE with hard-negative captions and images."""
-
-    def loss(sides: Sides) -> tuple[Tensor, Mapping[str, Tensor]]:
-        images, texts = sides.points()
-        every = torch.cat(images), torch.cat(texts)
-        return losses.with_negative_pairs(*every, sides.scale, sides.own(roles=2)), {}
-
-    return Objective(("image", "negative_image"), ("caption", "negative_caption"), loss)
+    return Objective(("image", *negative_images), ("caption", *negative_texts), loss)
 
 
 def positive_augmented(recipe: PositiveAugmented) -> Objective:
@@ -240,8 +221,8 @@ def polysemous(recipe: Polysemous) -> Objective:
             raise _lacks("several vectors per item", recipe)
         hinge, _ = hinge_of(sides)
         own = sides.own()
-        found = images.residuals, texts.residuals
-        apart = sum(losses.diversity(each if own is None else each[own]) for each in found)
+        residuals = images.residuals, texts.residuals
+        apart = sum(losses.diversity(rows if own is None else rows[own]) for rows in residuals)
         together = losses.mmd(images.points, texts.points, kernel=recipe.kernel, own=own)
         whole = hinge + recipe.diversity * apart + recipe.mmd * together
         return whole, {"hinge": hinge, "diversity": apart, "mmd": together}
@@ -256,7 +237,7 @@ def probabilistic(recipe: Probabilistic) -> Objective:
         (images,), (texts,) = sides.images, sides.texts
         if images.log_variance is None or texts.log_variance is None or sides.match is None:
             raise _lacks("a variance per item", recipe)
-        found = soft_contrastive(
+        matching = soft_contrastive(
             images.points,
             images.log_variance,
             texts.points,
@@ -269,7 +250,7 @@ def probabilistic(recipe: Probabilistic) -> Objective:
             reduction=recipe.reduction,
             own=sides.own(),
         )
-        return found.loss, {"matching": found.matching, "information": found.information}
+        return matching.loss, {"matching": matching.matching, "information": matching.information}
 
     return Objective(("image",), ("caption",), loss, draws=True)
 

@@ -69,7 +69,7 @@ def trained_parameters(network: Network, recipe: Recipe) -> tuple[tuple[str, nn.
     wanted = {id(parameter) for parameter in _wanted(network, recipe)}
     temperature = id(network.logit_scale)
     (wanted.add if recipe.temperature == "trained" else wanted.discard)(temperature)
-    return tuple((name, each) for name, each in network.named_parameters() if id(each) in wanted)
+    return tuple(named for named in network.named_parameters() if id(named[1]) in wanted)
 
 
 def parameter_groups(network: Network, recipe: Recipe) -> list[dict[str, Any]]:
@@ -201,8 +201,8 @@ _Value = TypeVar("_Value")
 
 def on_first(fabric: Fabric, work: Callable[[], _Value]) -> _Value:
     """What the first process finds, on all of them."""
-    found = work() if fabric.is_global_zero else None
-    return fabric.broadcast(found)
+    result = work() if fabric.is_global_zero else None
+    return fabric.broadcast(result)
 
 
 def largest(fabric: Fabric, value: float) -> float:

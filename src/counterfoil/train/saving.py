@@ -93,10 +93,10 @@ class Saver:
         if not now.best_step:
             self.checkpoint(now.step, {})
         journal.sync()
-        kept: dict[str, Any] = {"identity": self._same, "standing": asdict(now), "random": randoms}
-        kept |= {"readings": readings.state(), "network": self._backbone.network.state_dict()}
-        kept |= {"optimiser": None if optimiser is None else optimiser.state_dict()}
-        state.save(self._folder, kept)
+        contents: dict[str, Any] = {"identity": self._same, "standing": asdict(now), "random": randoms}
+        contents |= {"readings": readings.state(), "network": self._backbone.network.state_dict()}
+        contents |= {"optimiser": None if optimiser is None else optimiser.state_dict()}
+        state.save(self._folder, contents)
 
     def checkpoint(self, step: int, measured: Mapping[str, float]) -> None:
         """Write the weights as they are now as the training's checkpoint; raises as `save`."""

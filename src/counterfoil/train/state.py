@@ -5,19 +5,18 @@ import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Any
 
 import numpy as np
 import torch
 from lightning_fabric import Fabric
-from pydantic import ConfigDict, Field
 
 from counterfoil.data.training_rows import TrainingSet
 from counterfoil.engine.plan import Note
 from counterfoil.errors import CounterfoilError, InputError, StorageError
-from counterfoil.inputs.files import Stored, check_model, regular
+from counterfoil.inputs.files import regular
 from counterfoil.scorers import checkpoint
 from counterfoil.scorers.base import digest_tensors
 from counterfoil.scorers.checkpoint_files import check_archive
@@ -29,8 +28,6 @@ from counterfoil.train.recipes import Recipe
 FILE = "resume.pt"
 _VERSION = 1
 _ANEW = "start anew with --no-resume"
-
-Count = Annotated[int, Field(ge=0)]
 
 
 @dataclass
@@ -60,6 +57,13 @@ class TrainState:
     #: Rows whose pictures could not be read.
     left_out: list[int] = field(default_factory=list)
     ended: bool = False
+
+    @classmethod
+    def restored(cls, saved: Mapping[str, Any]) -> "TrainState":
+        """The state that a file holds; raises `KeyError` where it lacks a field."""
+        # Earlier versions did not count the time of an epoch.
+        later = {"epoch_seconds": 0.0, "epoch_waited": 0.0}
+        return cls(**{each.name: {**later, **saved}[each.name] for each in fields(cls)})
 
     def took(self, rows: int, seconds: float, waited: float) -> None:
         """Take in a step: its rows, the time it took and how much of that it waited for them."""
@@ -123,7 +127,7 @@ def check_same(saved: Mapping[str, Any], now: Mapping[str, Any], *, where: Path)
         "recipe": "another recipe",
     }[given]
     if given == "recipe":
-        old, new = saved["recipe"], now["recipe"]
+        old, new = saved.get("recipe", {}), now["recipe"]
         names = [name for name in {**old, **new} if old.get(name) != new.get(name)]
         what += f" ({', '.join(f'{name} {old.get(name)}, now {new.get(name)}' for name in names[:3])})"
     raise InputError(
@@ -155,7 +159,9 @@ def found(
     checkpoint.check_target(out)
     state = load(out) if resume else None
     if state is not None:
-        check_same(state["identity"], same, where=out)
+        with fitting(out):
+            saved = dict(state["identity"])
+        check_same(saved, same, where=out)
     # No process looks after the first one has tidied up.
     fabric.barrier()
     if fabric.is_global_zero and state is None:
@@ -197,80 +203,15 @@ def load(folder: Path) -> dict[str, Any] | None:
         why = f"version {state.get('version')}" if isinstance(state, dict) else type(state).__name__
     if not isinstance(state, dict) or state.get("version") != _VERSION:
         raise _no_state(path, why)
-    try:
-        check_model(state, _State, where=path, hint=_ANEW, error=InputError)
+    with fitting(folder):
         odd = [
             name
             for name, tensor in state["network"].items()
             if tensor.numel() * tensor.element_size() > path.stat().st_size
         ]
-    except AttributeError:
-        odd = ["network"]
     if odd:
         raise _no_state(path, f"'{odd[0]}' is no tensor of this file")
     return state
-
-
-class _Standing(Stored):
-    """`TrainState`, as the file has it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    step: Count
-    stage: Count
-    at: Count
-    best: float | None
-    best_step: Count
-    stale_since: Count
-    seconds: Annotated[float, Field(ge=0)]
-    waited: Annotated[float, Field(ge=0)]
-    rows: Count
-    epoch_seconds: Annotated[float, Field(ge=0)] = 0.0
-    epoch_waited: Annotated[float, Field(ge=0)] = 0.0
-    held_out: float | None
-    left_out: list[Count]
-    ended: bool
-
-
-class _Readings(Stored):
-    """The means since the last line of the journal."""
-
-    sums: dict[str, float]
-    steps: Count
-    rows: Count
-    seconds: float
-    waited: float
-
-
-class _Random(Stored):
-    """The generators of one process; their own shapes are checked where they are put back."""
-
-    torch: Any
-    cuda: Any
-    mps: Any = None
-    numpy: Annotated[list[Any], Field(min_length=5, max_length=5)]
-    python: Annotated[list[Any], Field(min_length=3, max_length=3)]
-
-
-class _Identity(Stored):
-    """The identity of a training, as `identity` gives it."""
-
-    recipe: dict[str, Any]
-    model: list[Any]
-    data: str
-    validation: str | None
-
-
-class _State(Stored):
-    """`resume.pt`: how far a training has come, and all that its next step depends on."""
-
-    version: int
-    identity: _Identity
-    standing: _Standing
-    network: dict[str, Any]
-    readings: _Readings
-    optimiser: dict[str, Any] | None
-    random: Annotated[list[_Random], Field(min_length=1)]
 
 
 def _no_state(path: Path, why: str) -> InputError:

@@ -29,8 +29,7 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
-from counterfoil.train.batches import BatchPart, in_order
-from counterfoil.train.dataloaders import Batch, Feed
+from counterfoil.train.dataloaders import Batch, BatchPart, Feed, in_order
 from counterfoil.train.gradients import joined
 from counterfoil.train.images import ImageRequest
 from counterfoil.train.losses import similarity
@@ -97,7 +96,7 @@ def accuracy(backbone: Backbone, benchmark: Benchmark, *, batch_size: int = 128)
     if averaged(name, benchmark.questions.form) != name:
         return evaluate(benchmark, answers, scorer=backbone.name, draws=1, measures=(name,))[name].value
     values, direction = per_item(benchmark, answers, measures=(name,))[name], benchmark.questions.directions
-    return float(np.mean([np.nanmean(values[direction == each]) for each in np.unique(direction)]))
+    return float(np.mean([np.nanmean(values[direction == side]) for side in np.unique(direction)]))
 
 
 #: Queries that are ranked at a time.
@@ -222,10 +221,10 @@ class Validation:
                 sums += torch.stack([right.double().cpu(), loss.detach().double().cpu()])
                 progress("validating", done, len(mine))
             if self.retrieval:
-                found = self._rsum(fabric)
+                retrieval = self._rsum(fabric)
         sums = fabric.all_reduce(sums.to(backbone.device()), reduce_op="sum").cpu()
         measured = {"accuracy": float(sums[0] / len(parts)), "loss": float(sums[1] / len(parts))}
-        return measured | ({"rsum": found} if self.retrieval else {})
+        return measured | ({"rsum": retrieval} if self.retrieval else {})
 
     def _rsum(self, fabric: Fabric) -> float:
         """Retrieval among the distinct images and captions of the rows, each encoded once."""
@@ -240,22 +239,22 @@ class Validation:
     def _pictures(self, positions: ndarray, fabric: Fabric) -> Tensor:
         backbone, size = self.feed.backbone, self.batch_size
         asked_for = [ImageRequest(positions[at : at + size]) for at in range(0, len(positions), size)]
-        found = []
+        embeddings = []
         with closing(self.feed.pictures.batches(asked_for)) as stream:
             for arrays in stream:
                 with fabric.autocast():
                     pixels = backbone.pixels(arrays).to(backbone.device())
-                    found.append(backbone.network.encode_images(pixels).points.float())
-        return torch.cat(found)
+                    embeddings.append(backbone.network.encode_images(pixels).points.float())
+        return torch.cat(embeddings)
 
     def _words(self, positions: ndarray, fabric: Fabric) -> Tensor:
         backbone, size = self.feed.backbone, self.batch_size
-        found = []
+        embeddings = []
         for at in range(0, len(positions), size):
             with fabric.autocast():
                 tokens = self.feed.tokens.of(positions[at : at + size]).to(backbone.device())
-                found.append(backbone.network.encode_texts(tokens).points.float())
-        return torch.cat(found)
+                embeddings.append(backbone.network.encode_texts(tokens).points.float())
+        return torch.cat(embeddings)
 
 
 def _answer(backbone: Backbone, batch: Batch) -> Answer:
@@ -354,7 +353,7 @@ def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha:
         raise ModelError(
             "weights of two different networks do not mix",
             given="{} is {} in the one, {} in the other".format(
-                names[0], *(_said(each, names[0]) for each in shapes)
+                names[0], *(_said(state_shapes, names[0]) for state_shapes in shapes)
             ),
         )
     return {name: _between(start[name], tuned[name], alpha) for name in tuned}
@@ -399,10 +398,10 @@ def sweep(
         for state in (backbone.network.state_dict(), start, tuned)
     )
     try:
-        found = []
+        mixtures = []
         for alpha in alphas:
             backbone.network.load_state_dict(interpolate(start, tuned, alpha))
-            found.append(Mixture(alpha, task(backbone), held_out(backbone)))
-        return tuple(found)
+            mixtures.append(Mixture(alpha, task(backbone), held_out(backbone)))
+        return tuple(mixtures)
     finally:
         backbone.network.load_state_dict(before)

@@ -97,7 +97,9 @@ def rejection(before: str, after: str, category: str, lexicon: Lexicon) -> str:
     if kind == "swap":
         return _no_swap(old, new) or _turned(*plain, lexicon)
     changes = [
-        each for each in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if each[0] != "equal"
+        change
+        for change in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        if change[0] != "equal"
     ]
     if not changes:
         return "no change"
@@ -139,7 +141,7 @@ def _turned(old: Sequence[str], new: Sequence[str], lexicon: Lexicon) -> str:
     if len(old) == len(new) and len(at) == 2 and at[1] == at[0] + 1 and old[at[0]] == new[at[1]]:
         return "words out of order"
     words = [word for word in old if word not in ("a", "an", "the")]
-    one, two = ([_stem(w) for w in each if w not in ("a", "an", "the")] for each in (words, new))
+    one, two = ([_stem(w) for w in text if w not in ("a", "an", "the")] for text in (words, new))
     for start in range(1, len(one)):
         for stop in range(start + 1, min(start + 5, len(one))):
             joint = " ".join(words[start:stop])
@@ -181,13 +183,13 @@ def _alike(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]
 
 def _joined(words: Sequence[str], others: set[str]) -> list[str]:
     """Words, two of them as one where the other text writes them so."""
-    found: list[str] = []
+    joined: list[str] = []
     for word in words:
-        if found and (found[-1] + word in others or f"{found[-1]}-{word}" in others):
-            found[-1] += word
+        if joined and (joined[-1] + word in others or f"{joined[-1]}-{word}" in others):
+            joined[-1] += word
         else:
-            found.append(word.replace("-", ""))
-    return found
+            joined.append(word.replace("-", ""))
+    return joined
 
 
 def _stem(word: str) -> str:

@@ -12,33 +12,11 @@ from counterfoil.build.negation.wordnet import WordNet
 from counterfoil.build.negation.words import WordLists, words
 
 #: Groups of places, beside which nothing is put by "and".
-_PLACES = frozenset(
-    [
-        "streets",
-        "fields",
-        "hills",
-        "waters",
-        "towns",
-        "rooms",
-        "buildings",
-        "shops",
-        "parks",
-        "courts",
-        "skies",
-        "greenery",
-        "weather",
-        "events",
-        "clouds",
-        "games",
-        "counters",
-        "persons",
-        "crowds",
-        "hair",
-        "heads",
-        "body",
-        "surroundings",
-    ]
-)
+_PLACES = frozenset({
+    "streets", "fields", "hills", "waters", "towns", "rooms", "buildings", "shops", "parks", "courts",
+    "skies", "greenery", "weather", "events", "clouds", "games", "counters", "persons", "crowds",
+    "hair", "heads", "body", "surroundings",
+})  # fmt: skip
 _PEOPLE = frozenset(["men", "children", "babies", "persons", "crowds", "roles", "athletes", "players"])
 #: What may lie or stand in most pictures.
 _EXTRAS = (
@@ -47,23 +25,10 @@ _EXTRAS = (
 )  # fmt: skip
 #: Groups whose nouns say before others what kind they are.
 _KINDS = frozenset(["games", "rooms", "fruits", "vegetables", "meats", "animals", "bird_kinds"])
-_SIZES = frozenset(
-    [
-        "large",
-        "small",
-        "big",
-        "little",
-        "tiny",
-        "huge",
-        "giant",
-        "tall",
-        "short",
-        "long",
-        "wide",
-        "narrow",
-        "enormous",
-    ]
-)
+_SIZES = frozenset({
+    "large", "small", "big", "little", "tiny", "huge", "giant", "tall", "short", "long", "wide",
+    "narrow", "enormous",
+})  # fmt: skip
 _AGES = frozenset(
     ["young", "old", "elderly", "new", "older", "younger", "antique", "vintage", "modern", "adult", "baby"]
 )
@@ -144,7 +109,6 @@ class Lexicon:
 
     @property
     def words(self) -> WordLists:
-        """The lists."""
         return words()
 
     def nouns_for(self, name: str, lows: Sequence[str]) -> Nouns:
@@ -181,14 +145,14 @@ class Lexicon:
 
     def near(self, word: str) -> frozenset[str]:
         """What the lists know to mean about the same, the word itself with it."""
-        found = {word}
+        synonyms = {word}
         group = self.words.groups_of.get(word)
         if group is not None:
-            found.update(*(near for near in group.sets if word in near))
-        cls = self.words.class_of(word)
+            synonyms.update(*(near for near in group.sets if word in near))
+        cls = self.words.attributes.get(word)
         if cls is not None:
-            found |= cls.near.get(word, frozenset())
-        return frozenset(found)
+            synonyms |= cls.near.get(word, frozenset())
+        return frozenset(synonyms)
 
     def is_person(self, noun: str) -> bool:
         """Whether a noun names people, whose colour is not changed."""
@@ -206,15 +170,15 @@ class Lexicon:
 
     def is_attribute(self, word: str) -> bool:
         """Whether a noun before another is an attribute of it: a material, a colour, a flavour."""
-        found = self.words.class_of(word)
-        return found is not None and found.name in ("material", "colour", "flavour", "pattern")
+        attributes = self.words.attributes.get(word)
+        return attributes is not None and attributes.name in ("material", "colour", "flavour", "pattern")
 
     def attributes_for(self, word: str) -> tuple[tuple[str, ...], int]:
         """What contradicts an attribute, and the tier it is from."""
         if opposite := self.words.opposites.get(word):
             return opposite, 0
-        if found := self.words.class_of(word):
-            return found.others(word), 0
+        if attributes := self.words.attributes.get(word):
+            return attributes.others(word), 0
         if self.wordnet is not None:
             return self.wordnet.antonyms(word), 1
         return (), 1
@@ -228,7 +192,7 @@ class Lexicon:
         """Attributes that fit any noun of a group, and any noun at all where there is none."""
         if not group:
             return _ANY
-        return next(each.adds for each in self.words.groups if each.name == group)
+        return next(nouns.adds for nouns in self.words.groups if nouns.name == group)
 
     def excludes(self, one: str, two: str) -> bool:
         """Whether two attributes speak of the same quality, so that a thing has one of them."""
@@ -244,8 +208,8 @@ class Lexicon:
             return "size"
         if word in _AGES:
             return "age"
-        found = self.words.class_of(word)
-        return found.name if found else ""
+        attributes = self.words.attributes.get(word)
+        return attributes.name if attributes else ""
 
     def order(self, word: str) -> int:
         """The place of an attribute in a phrase: numbers 0, sizes 1, ages 2, ..., materials 6."""
@@ -253,5 +217,5 @@ class Lexicon:
             return 1
         if word in _AGES:
             return 2
-        found = self.words.class_of(word)
-        return found.order if found else 2
+        attributes = self.words.attributes.get(word)
+        return attributes.order if attributes else 2

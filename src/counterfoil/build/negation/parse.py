@@ -123,10 +123,10 @@ def parse_of(caption: str, tagged: Iterable[tuple[str, str, str]]) -> Parse:
     """
     at, tokens = 0, []
     for text, tag, lemma in tagged:
-        found = caption.find(text, at)
-        if found < 0 or caption[at:found].strip():
+        start = caption.find(text, at)
+        if start < 0 or caption[at:start].strip():
             raise InputError("the tokens are not those of the caption", where=caption, given=text)
-        at = found + len(text)
+        at = start + len(text)
         tokens.append(Token(text, tag, lemma.lower(), at < len(caption) and caption[at].isspace()))
     return Parse(tuple(_mended(tokens)))
 
@@ -169,17 +169,17 @@ def _mended(tokens: list[Token]) -> Iterator[Token]:
 
 
 def _phrases(tokens: Sequence[Token], known: WordLists) -> Iterator[NounPhrase]:
-    found: list[NounPhrase] = []
+    phrases: list[NounPhrase] = []
     at = 0
     while at < len(tokens):
         phrase = _phrase(tokens, at, known)
         if phrase is None:
             at += 1
             continue
-        found.append(phrase)
+        phrases.append(phrase)
         at = phrase.stop
-    starts = {phrase.start: phrase for phrase in found}
-    for phrase in found:
+    starts = {phrase.start: phrase for phrase in phrases}
+    for phrase in phrases:
         end, head = phrase.stop, tokens[phrase.stop - 1]
         measures = head.lemma in known.quantities or head.lemma in known.containers
         if measures and end < len(tokens) and tokens[end].low == "of" and end + 1 in starts:
@@ -323,11 +323,11 @@ class SpacyParser:
                 hint="python -m spacy download en_core_web_sm, or name a folder; parser hanta needs no model",
             ) from None
         meta = pipeline.meta
-        found = cls(pipeline, f"{where} {meta.get('version', '')}".strip())
-        (sample,) = found.parses(["A dog sits on the grass."])
+        parser = cls(pipeline, f"{where} {meta.get('version', '')}".strip())
+        (sample,) = parser.parses(["A dog sits on the grass."])
         if not any(token.tag in _NOUNS for token in sample.tokens):
             raise ModelError("the pipeline gives no tags", where=where, hint="it needs a tagger for English")
-        return found
+        return parser
 
     def parses(self, captions: Sequence[str]) -> Iterator[Parse]:
         """One parse per caption, in order."""

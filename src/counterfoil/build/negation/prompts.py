@@ -103,10 +103,10 @@ class NegationPrompts:
         >>> len(PROMPTS.turns("A dog.", "add_att")), PROMPTS.turns("A dog.", "add_att")[1]
         (5, '{"caption": "A train crosses a wooden bridge."}')
         """
-        found = []
+        messages = []
         for before, after in self.examples[category]:
-            found += [self._question(before, category), json.dumps({"caption": after}, ensure_ascii=False)]
-        return (*found, self._question(caption, category))
+            messages += [self._question(before, category), json.dumps({"caption": after}, ensure_ascii=False)]
+        return (*messages, self._question(caption, category))
 
     def _question(self, caption: str, category: str) -> str:
         return self.template.replace("{task}", self.tasks[category]).replace("{caption}", caption)
@@ -127,20 +127,20 @@ def read_prompts(path: Path | str) -> NegationPrompts:
     as in `PROMPTS`. Raises `DataError` for a template without {caption} and for values of another kind, and
     `UnknownNameError` for other keys.
     """
-    found = read_toml(path)
-    template = found.pop("template", PROMPTS.template)
+    values = read_toml(path)
+    template = values.pop("template", PROMPTS.template)
     if not isinstance(template, str) or "{caption}" not in template:
         raise DataError("no template", where=path, given=template, allowed="a text with {caption}")
     tasks, examples = dict(PROMPTS.tasks), dict(PROMPTS.examples)
-    for category, each in found.items():
+    for category, entry in values.items():
         where = f"{path}, {category}"
         if category not in SUGAR_CREPE:
             raise UnknownNameError("category", category, ("template", *SUGAR_CREPE), where=path)
-        if not isinstance(each, dict):
-            raise DataError("no table", where=where, given=each, allowed="task, examples")
-        if strange := [key for key in each if key not in ("task", "examples")]:
+        if not isinstance(entry, dict):
+            raise DataError("no table", where=where, given=entry, allowed="task, examples")
+        if strange := [key for key in entry if key not in ("task", "examples")]:
             raise UnknownNameError("key", strange[0], ("task", "examples"), where=where)
-        task, pairs = each.get("task", tasks[category]), each.get("examples", examples[category])
+        task, pairs = entry.get("task", tasks[category]), entry.get("examples", examples[category])
         if not isinstance(task, str):
             raise DataError("no task", where=where, given=task, allowed="a text")
         if not isinstance(pairs, list | tuple) or not all(_is_pair(pair) for pair in pairs):
@@ -172,9 +172,9 @@ def read_answer(text: str) -> ReadAnswer:
     ('refused', 'unreadable answer')
     """
     text = text.strip()
-    for found in re.finditer(r"\{", text):
+    for brace in re.finditer(r"\{", text):
         try:
-            value, _ = json.JSONDecoder().raw_decode(text, found.start())
+            value, _ = json.JSONDecoder().raw_decode(text, brace.start())
         except ValueError:
             continue
         if isinstance(value, dict) and len(value) == 1:

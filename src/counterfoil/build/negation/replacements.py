@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from counterfoil.build.negation.lexicon import Lexicon
-from counterfoil.build.negation.parse import NounPhrase, Parse
-from counterfoil.build.negation.places import (
+from counterfoil.build.negation.edits import (
     ADJECTIVES,
     AUXILIARIES,
     FINITE,
     Change,
     ChangePlace,
+    Edit,
     attributes,
     changed,
     conjugated,
@@ -20,7 +19,8 @@ from counterfoil.build.negation.places import (
     object_follows,
     verb_positions,
 )
-from counterfoil.build.negation.rewriting import Edit
+from counterfoil.build.negation.lexicon import Lexicon
+from counterfoil.build.negation.parse import NounPhrase, Parse
 from counterfoil.build.negation.words import article, plural
 
 
@@ -28,8 +28,8 @@ def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     for phrase in parse.phrases:
         if counts(parse, phrase, lexicon) or phrase.stop - phrase.noun > 2:
             continue
-        found = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
-        options = _fitting(parse, phrase, found.options, lexicon)
+        nouns = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
+        options = _fitting(parse, phrase, nouns.options, lexicon)
         if name_of(parse, phrase) == "bed" and phrase.core == phrase.start:
             continue
         if (
@@ -42,10 +42,10 @@ def replace_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         if parse.tokens[phrase.stop - 1].text[:1].isupper() and phrase.stop > 1 and not parse.shouted:
             continue  # A name.
         bare = phrase.start == phrase.core == phrase.noun and not phrase.plural and phrase.start
-        if bare and not found.mass and not {"a", "an"}.isdisjoint(parse.lows):
+        if bare and not nouns.mass and not {"a", "an"}.isdisjoint(parse.lows):
             continue  # "Frosted glass": a material, where the noun may be a thing elsewhere.
-        if options and not (found.mass and (phrase.plural or has_article(parse, phrase))):
-            yield _renamed(parse, phrase, options, found.mass, found.tier)
+        if options and not (nouns.mass and (phrase.plural or has_article(parse, phrase))):
+            yield _renamed(parse, phrase, options, nouns.mass, nouns.tier)
 
 
 _MALE, _FEMALE = frozenset({"man", "boy", "guy", "gentleman"}), frozenset({"woman", "girl", "lady"})
@@ -102,12 +102,12 @@ def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     """One more thing: beside an object of a verb or relation, beside the subject, or at the caption's end."""
     covered = {phrase.start for phrase in parse.phrases}
     for number, phrase in enumerate(parse.phrases):
-        found = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
+        nouns = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
         following = parse.tokens[phrase.end] if phrase.end < len(parse.tokens) else None
         before = parse.lows[phrase.start - 1] if phrase.start else ""
-        if not found.group or found.mass or counts(parse, phrase, lexicon) or phrase.end != phrase.stop:
+        if not nouns.group or nouns.mass or counts(parse, phrase, lexicon) or phrase.end != phrase.stop:
             continue
-        options = [w for w in _fitting(parse, phrase, found.options, lexicon) if w not in ("skin",)]
+        options = [w for w in _fitting(parse, phrase, nouns.options, lexicon) if w not in ("skin",)]
         if not options or (
             following is not None and following.low in ("and", "or", "of", ",", "that", "who")
         ):
@@ -122,7 +122,7 @@ def add_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             continue
         if number == 0 and not _POSSESSIVES.isdisjoint(parse.lows):
             continue
-        if not lexicon.is_place(found.group):
+        if not lexicon.is_place(nouns.group):
             yield _joined(parse, phrase, options)
     end = len(parse.tokens)
     while end and not parse.tokens[end - 1].text[-1:].isalnum():
@@ -207,14 +207,14 @@ def add_att(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
     for phrase in parse.phrases:
         if counts(parse, phrase, lexicon):
             continue
-        found = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
-        tier = 0 if found.group else 1
+        nouns = lexicon.nouns_for(name_of(parse, phrase), parse.lows[phrase.noun : phrase.stop])
+        tier = 0 if nouns.group else 1
         has = [parse.lows[at] for at in attributes(parse, phrase)]
-        if not found.group and parse.tokens[phrase.stop - 1].lemma in lexicon.words.nameless:
+        if not nouns.group and parse.tokens[phrase.stop - 1].lemma in lexicon.words.nameless:
             continue
         options = [
             word
-            for word in lexicon.adds_for(found.group)
+            for word in lexicon.adds_for(nouns.group)
             if word not in parse.lows
             and not is_fixed(parse, phrase, word, lexicon)
             and not any(lexicon.excludes(word, old) for old in has)
@@ -254,7 +254,7 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         head = parse.tokens[after.stop - 1].lemma
         group = lexicon.words.homes.get(head)
         if group is None or group.name not in _ROOMY:
-            options = tuple(each for each in options if each != "in")
+            options = tuple(option for option in options if option != "in")
         if word == "onto" and start and parse.tokens[start - 1].lemma in ("hold", "hang"):
             continue
         if word == "in" and head in lexicon.words.worn:
@@ -356,18 +356,7 @@ def _is_relation(parse: Parse, start: int, word: str, after: NounPhrase, lexicon
     return True
 
 
-_ADVERBS = frozenset(
-    {
-        "together",
-        "alone",
-        "outside",
-        "outdoors",
-        "indoors",
-        "inside",
-        "nearby",
-        "quietly",
-        "close",
-        "down",
-        "up",
-    }
-)
+_ADVERBS = frozenset({
+    "together", "alone", "outside", "outdoors", "indoors", "inside", "nearby", "quietly", "close",
+    "down", "up",
+})  # fmt: skip

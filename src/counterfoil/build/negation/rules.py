@@ -10,16 +10,16 @@ vision-language models behave like bags-of-words, 2023, section 4 (swaps of noun
 and noun phrases).
 """
 
-from collections.abc import Mapping
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from counterfoil.build.negation.edits import VERBS, Rule, rewritten
 from counterfoil.build.negation.lexicon import Lexicon
 from counterfoil.build.negation.parse import Parse
-from counterfoil.build.negation.places import VERBS, Rule
 from counterfoil.build.negation.replacements import add_att, add_obj, replace_att, replace_obj, replace_rel
-from counterfoil.build.negation.rewriting import rewritten
 from counterfoil.build.negation.swaps import exchanged_attributes, swap_att, swap_noun, swap_obj, swap_words
 from counterfoil.errors import UnknownNameError
 
@@ -74,14 +74,14 @@ def negatives(parse: Parse, category: str, lexicon: Lexicon) -> list[Negative]:
     >>> [each.change for each in negatives(parse_of("A huge street.", words), "replace_att", Lexicon())]
     ['huge > tiny', 'huge > small']
     """
-    found: dict[str, Negative] = {}
-    for place in sorted(_RULES[category][0](parse, lexicon), key=lambda each: each.tier):
+    by_change: dict[str, Negative] = {}
+    for place in sorted(_RULES[category][0](parse, lexicon), key=lambda candidate: candidate.tier):
         for option in place.options:
             edits, change = place.change(option)
             text = rewritten(parse, edits)
             if _differs(str(parse), text):
-                found.setdefault(change, Negative(text, change))
-    return list(found.values())
+                by_change.setdefault(change, Negative(text, change))
+    return list(by_change.values())
 
 
 def _differs(before: str, after: str) -> bool:
@@ -115,3 +115,67 @@ REASONS: Mapping[str, str] = {category: reason for category, (_, reason) in _RUL
 SUGAR_CREPE = ("replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att", "add_obj", "add_att")
 NEG_CLIP = ("swap_noun", "swap_adjective", "swap_verb", "swap_adverb", "swap_phrase")
 CATEGORIES = (*SUGAR_CREPE, *NEG_CLIP)
+
+
+#: What becomes what.
+Direction = tuple[str, str]
+NO_OPPOSITE = "no caption for the opposite change"
+
+
+def balanced(
+    parses: Sequence[Parse], category: str, lexicon: Lexicon, rng: np.random.Generator
+) -> list[Negative | str]:
+    """A replacement for each caption such that opposites are as frequent, or the reason why there is none."""
+    options = [negatives(parse, category, lexicon) for parse in parses]
+    directions = [[_direction(negative.change) for negative in of] for of in options]
+    return [
+        of[at] if at is not None else NO_OPPOSITE if of else REASONS[category]
+        for of, at in zip(options, pairing(directions, rng), strict=True)
+    ]
+
+
+def _direction(change: str) -> Direction:
+    old, _, new = change.partition(" > ")
+    return old, new
+
+
+def pairing(options: Sequence[Sequence[Direction]], rng: np.random.Generator) -> list[int | None]:
+    """For each caption the place of one of its changes, or None, such that opposites are equally frequent.
+
+    A caption whose "dog" becomes "cat" is paired with one whose "cat" becomes "dog"; captions with few
+    possible partners are paired first, each with the one that has fewest. So no word is added more often than
+    it is taken away. None where no partner is left. Equal options and state of `rng` give equal choices.
+
+    >>> dogs, cats = [("dog", "cat"), ("dog", "fox")], [("cat", "dog")]
+    >>> sorted(pairing([dogs, dogs, cats], np.random.default_rng(0)), key=str)
+    [0, 0, None]
+    """
+    count: dict[Direction, int] = defaultdict(int)
+    for changes in options:
+        for direction in changes:
+            count[direction] += 1
+    partners = [sum(count[new, old] for old, new in changes) for changes in options]
+    order = sorted(rng.permutation(len(options)).tolist(), key=lambda row: partners[row])
+    waiting: dict[Direction, deque[int]] = defaultdict(deque)
+    for row in order:
+        for direction in options[row]:
+            waiting[direction].append(row)
+    places: list[int | None] = [None] * len(options)
+    for row in order:
+        if places[row] is not None:
+            continue
+        best: tuple[int, int, int] | None = None
+        for place, (old, new) in enumerate(options[row]):
+            queue = waiting[new, old]
+            while queue and places[queue[0]] is not None:
+                queue.popleft()
+            other = next(
+                (direction for direction in queue if direction != row and places[direction] is None), None
+            )
+            if other is not None and (best is None or partners[other] < best[0]):
+                best = partners[other], place, other
+        if best is not None:
+            _, place, other = best
+            old, new = options[row][place]
+            places[row], places[other] = place, options[other].index((new, old))
+    return places

@@ -2,36 +2,22 @@
 
 from collections.abc import Iterator
 
-from counterfoil.build.negation.lexicon import Lexicon
-from counterfoil.build.negation.parse import NounPhrase, Parse
-from counterfoil.build.negation.places import (
+from counterfoil.build.negation.edits import (
     AUXILIARIES,
     FINITE,
     ChangePlace,
+    Edit,
     Rule,
     attributes,
     counts,
     is_fixed,
     name_of,
     only,
+    plain,
 )
-from counterfoil.build.negation.rewriting import Edit, plain
+from counterfoil.build.negation.lexicon import Lexicon
+from counterfoil.build.negation.parse import NounPhrase, Parse
 from counterfoil.build.negation.words import plural, verb_form
-
-
-def _units(parse: Parse, lexicon: Lexicon) -> list[NounPhrase]:
-    """Phrases that name something, each with what follows "of" where it measures that."""
-    found: list[NounPhrase] = []
-    for phrase in parse.phrases:
-        if found and phrase.start < found[-1].end:
-            continue
-        head = parse.tokens[phrase.stop - 1].lemma
-        if head in lexicon.words.places or (head in lexicon.words.nameless and phrase.end == phrase.stop):
-            continue
-        if head == "close":  # "A close up of".
-            continue
-        found.append(phrase)
-    return found
 
 
 def _between(parse: Parse, first: NounPhrase, second: NounPhrase) -> str:
@@ -43,13 +29,22 @@ def _between(parse: Parse, first: NounPhrase, second: NounPhrase) -> str:
 def is_symmetric(words: str, lexicon: Lexicon) -> bool:
     """Whether some words say the same of two things in either order, as "sitting next to" does."""
     rest = f" {words} "
-    for each in sorted(lexicon.words.symmetric, key=len, reverse=True):
-        rest = rest.replace(f" {each} ", "  ")
+    for phrase in sorted(lexicon.words.symmetric, key=len, reverse=True):
+        rest = rest.replace(f" {phrase} ", "  ")
     return not rest.replace(",", " ").split()
 
 
 def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
-    units = _units(parse, lexicon)
+    # Phrases that name something, each with what follows "of" where it measures that.
+    units: list[NounPhrase] = []
+    for phrase in parse.phrases:
+        head = parse.tokens[phrase.stop - 1].lemma
+        nameless = head in lexicon.words.nameless and phrase.end == phrase.stop
+        # "close": "A close up of".
+        if head in lexicon.words.places or nameless or head == "close":
+            continue
+        if not units or phrase.start >= units[-1].end:
+            units.append(phrase)
     for i, first in enumerate(units):
         for second in units[i + 1 :]:
             one, two = name_of(parse, first), name_of(parse, second)
@@ -63,12 +58,8 @@ def swap_obj(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
             edits = _exchanged(parse, first, second)
             if edits is not None:
                 owned = any(token.tag == "PRP$" for token in parse.tokens)
-                tier = (between == "with") + 2 * _part_of(parse, first, second) + owned
+                tier = (between == "with") + 2 * (parse.text(first.end, second.start) == "of") + owned
                 yield only(tier, edits, f"{one} <> {two}")
-
-
-def _part_of(parse: Parse, first: NounPhrase, second: NounPhrase) -> bool:
-    return parse.text(first.end, second.start) == "of"
 
 
 def _exchanged(parse: Parse, first: NounPhrase, second: NounPhrase) -> tuple[Edit, ...] | None:
@@ -83,10 +74,10 @@ def _exchanged(parse: Parse, first: NounPhrase, second: NounPhrase) -> tuple[Edi
         starts = first.core, second.core
     else:
         if first.plural != second.plural:
-            found = _agreement(parse, first, second.plural), _agreement(parse, second, first.plural)
-            if found[0] is None or found[1] is None:
+            agreements = _agreement(parse, first, second.plural), _agreement(parse, second, first.plural)
+            if agreements[0] is None or agreements[1] is None:
                 return None
-            agreed = (*found[0], *found[1])
+            agreed = (*agreements[0], *agreements[1])
         starts = first.start, second.start
     stops = first.end, second.end
     return (
@@ -230,7 +221,9 @@ def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
                 words = parse.lows[start:stop]
                 if any(lexicon.excludes(word, old) or old == word for old in has for word in words):
                     continue
-                if any(is_fixed(parse, each, word, lexicon) for each in (first, second) for word in words):
+                if any(
+                    is_fixed(parse, phrase, word, lexicon) for phrase in (first, second) for word in words
+                ):
                     continue
                 to = second.core
                 while to < second.noun and (parse.tokens[to].tag in ("CD", "RB")):
@@ -240,8 +233,8 @@ def _moved_attributes(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
                 if not all(lexicon.attributes_for(word)[0] for word in words if word != "and"):
                     continue  # What no list knows may fit one thing alone: "a corded mouse".
                 unusual = 3 * any(kind not in _FITS_MOST for kind in kinds)
-                said = f"{' '.join(words)} moved to {name_of(parse, second)}"
-                yield only(2 + len(has) + unusual, edits, said)
+                change = f"{' '.join(words)} moved to {name_of(parse, second)}"
+                yield only(2 + len(has) + unusual, edits, change)
 
 
 def _spans(parse: Parse, phrase: NounPhrase) -> Iterator[tuple[int, int]]:
@@ -273,7 +266,7 @@ def _exchanged_kinds(parse: Parse) -> Iterator[ChangePlace]:
 def swap_words(tags: frozenset[str]) -> Rule:
     def rule(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         inside = {at for p in parse.phrases for at in range(p.start, p.noun)}
-        found = [
+        positions = [
             at
             for at, token in enumerate(parse.tokens)
             if token.tag in tags
@@ -281,8 +274,8 @@ def swap_words(tags: frozenset[str]) -> Rule:
             and token.lemma not in AUXILIARIES
             and token.low[-1:].isalpha()
         ]
-        for i, one in enumerate(found):
-            for two in found[i + 1 :]:
+        for i, one in enumerate(positions):
+            for two in positions[i + 1 :]:
                 a, b = parse.tokens[one], parse.tokens[two]
                 if a.tag == b.tag and a.lemma != b.lemma:
                     edits = (

@@ -41,18 +41,18 @@ class WordNet:
     @classmethod
     def loaded(cls, folder: Path | str) -> "WordNet":
         """WordNet in a folder; raises `DataError` where one of its files is missing or of another format."""
-        found = cls(Path(folder))
+        wordnet = cls(Path(folder))
         for name in _FILES:
-            if not (found.folder / name).is_file():
+            if not (wordnet.folder / name).is_file():
                 raise DataError(
                     "no WordNet in the folder",
                     where=folder,
                     given=f"no {name}",
                     hint="Debian's package wordnet-base has it in /usr/share/wordnet",
                 )
-        if not found._nouns or not found._adjectives:
-            raise DataError("not WordNet's format", where=found.folder / "index.noun")
-        return found
+        if not wordnet._nouns or not wordnet._adjectives:
+            raise DataError("not WordNet's format", where=wordnet.folder / "index.noun")
+        return wordnet
 
     @cached_property
     def _nouns(self) -> dict[str, tuple[int, ...]]:
@@ -68,7 +68,7 @@ class WordNet:
 
     def _index(self, part: str) -> dict[str, tuple[int, ...]]:
         """Of every word the offsets of its senses, the most frequent first."""
-        found = {}
+        senses_of = {}
         where = self.folder / f"index.{part}"
         for line in where.read_text("latin-1").splitlines():
             if line.startswith(" "):
@@ -79,8 +79,8 @@ class WordNet:
                 offsets = tuple(int(cell) for cell in cells[6 + pointers : 6 + pointers + senses])
             except (ValueError, IndexError):
                 raise DataError("not WordNet's format", where=where, given=line[:40]) from None
-            found[cells[0].replace("_", " ")] = offsets
-        return found
+            senses_of[cells[0].replace("_", " ")] = offsets
+        return senses_of
 
     def _sense(self, part: str, offset: int) -> Sense:
         key = part, offset
@@ -118,14 +118,14 @@ class WordNet:
     def above(self, noun: str) -> frozenset[int]:
         """The offsets of a noun's frequent senses and of all that lies above them."""
         if noun not in self._above:
-            found: set[int] = set()
+            ancestors: set[int] = set()
             waiting = list(self._nouns.get(noun, ())[:_SENSES])
             while waiting:
                 offset = waiting.pop()
-                if offset not in found:
-                    found.add(offset)
+                if offset not in ancestors:
+                    ancestors.add(offset)
                     waiting += [p[1] for p in self._sense("noun", offset).pointers if p[0] in ("@", "@i")]
-            self._above[noun] = frozenset(found)
+            self._above[noun] = frozenset(ancestors)
         return self._above[noun]
 
     def sisters(self, noun: str, known: Collection[str]) -> tuple[str, ...]:
@@ -143,16 +143,16 @@ class WordNet:
             if not above:
                 return ()
             at = above[0]
-            found = []
+            nouns = []
             for pointer in self._sense("noun", at).pointers:
                 if pointer[0] != "~":
                     continue
                 for word in self._sense("noun", pointer[1]).words:
                     first = self._nouns.get(word, (0,))[0]
                     if word in known and first == pointer[1] and not self.same(noun, word):
-                        found.append(word)
-            if found:
-                return tuple(dict.fromkeys(found))
+                        nouns.append(word)
+            if nouns:
+                return tuple(dict.fromkeys(nouns))
         return ()
 
     def antonyms(self, adjective: str) -> tuple[str, ...]:
@@ -169,8 +169,8 @@ class WordNet:
         return tuple(dict.fromkeys(near))
 
     def _opposed(self, sense: Sense, word: str | None) -> list[str]:
-        found = []
+        antonyms = []
         for symbol, other, source, target in sense.pointers:
             if symbol == "!" and (word is None or sense.words[source - 1].lower() == word):
-                found.append(self._sense("adj", other).words[target - 1])
-        return found
+                antonyms.append(self._sense("adj", other).words[target - 1])
+        return antonyms

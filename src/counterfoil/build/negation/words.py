@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,51 +107,58 @@ class WordLists:
                 return len(name)
         return 0
 
-    def class_of(self, word: str) -> AttributeClass | None:
-        """The class of attributes that a word is of."""
-        return self.attributes.get(word)
-
 
 @cache
 def words() -> WordLists:
     """The lists, read once."""
-    found = tomllib.loads((files("counterfoil.build.negation") / "words.toml").read_text("utf-8"))
-    groups = tuple(_group(name, each) for name, each in found["groups"].items())
+    lists = tomllib.loads((files("counterfoil.build.negation") / "words.toml").read_text("utf-8"))
+    groups: dict[str, NounGroup] = {}
     homes: dict[str, NounGroup] = {}
     everywhere: dict[str, NounGroup] = {}
-    for group, each in zip(groups, found["groups"].values(), strict=True):
-        for part in _parts(each["nouns"]):
-            for word in part.lstrip("~").split("="):
-                everywhere.setdefault(word, group)
+    for name, group in lists["groups"].items():
+        parts = _parts(group["nouns"])
+        sets = [part.lstrip("~").split("=") for part in parts]
+        groups[name] = NounGroup(
+            name,
+            tuple(map(frozenset, sets)),
+            tuple(words[0] for words in sets),
+            _parts(group["adds"]),
+            bool(group.get("mass", False)),
+        )
+        for part, words in zip(parts, sets, strict=True):
+            for word in words:
+                everywhere.setdefault(word, groups[name])
                 if not part.startswith("~"):
-                    homes.setdefault(word, group)
+                    homes.setdefault(word, groups[name])
     attributes: dict[str, AttributeClass] = {}
-    for name, each in found["attributes"].items():
+    for name, attribute_class in lists["attributes"].items():
         near: dict[str, set[str]] = {}
-        for part in (*_parts(each["words"]), *_parts(each.get("knows", ""))):
+        for part in (*_parts(attribute_class["words"]), *_parts(attribute_class.get("knows", ""))):
             for word in (same := part.split("=")):
                 near.setdefault(word, set()).update(same)
-        usual = tuple(part.split("=")[0] for part in _parts(each["words"]))
-        made = AttributeClass(name, each["order"], usual, {w: frozenset(s) for w, s in near.items()})
+        usual = tuple(part.split("=")[0] for part in _parts(attribute_class["words"]))
+        exclusive = AttributeClass(
+            name, attribute_class["order"], usual, {w: frozenset(s) for w, s in near.items()}
+        )
         for word in near:
-            attributes.setdefault(word, made)
-    heads, verbs, relations = found["heads"], found["verbs"], found["relations"]
+            attributes.setdefault(word, exclusive)
+    heads, verbs, relations = lists["heads"], lists["verbs"], lists["relations"]
     names: dict[str, list[tuple[str, ...]]] = {}
     for noun in everywhere:
         if " " in noun:
             names.setdefault(noun.split()[0], []).append(tuple(noun.split()))
-    worn = {word for name in relations["worn"].split() for near in _named(groups, name).sets for word in near}
+    worn = {word for name in relations["worn"].split() for near in groups[name].sets for word in near}
     return WordLists(
-        groups=groups,
+        groups=tuple(groups.values()),
         homes=homes,
         groups_of=everywhere,
         attributes=attributes,
-        opposites=_pairs(found["opposites"]["pairs"], split_words=True),
-        redundant=_pairs(found["redundant"]["pairs"]),
-        relations=_relations(relations["pairs"]),
-        with_object=_pairs(verbs["with_object"], phrases=True),
-        alone=_pairs(verbs["alone"], phrases=True),
-        done=_pairs(verbs["done"], split_words=True),
+        opposites=_pairs(lists["opposites"]["pairs"]),
+        redundant=_pairs(lists["redundant"]["pairs"]),
+        relations=_pairs(relations["pairs"], _PLACES),
+        with_object=_pairs(verbs["with_object"], _PHRASES),
+        alone=_pairs(verbs["alone"], _PHRASES),
+        done=_pairs(verbs["done"]),
         symmetric=frozenset(_parts(verbs["symmetric"])),
         quantities=frozenset(heads["quantity"].split()),
         containers=frozenset(heads["container"].split()),
@@ -166,23 +172,8 @@ def words() -> WordLists:
     )
 
 
-def _group(name: str, each: Mapping[str, Any]) -> NounGroup:
-    parts = [part.lstrip("~").split("=") for part in _parts(each["nouns"])]
-    return NounGroup(
-        name,
-        tuple(frozenset(part) for part in parts),
-        tuple(part[0] for part in parts),
-        _parts(each["adds"]),
-        bool(each.get("mass", False)),
-    )
-
-
-def _named(groups: Sequence[NounGroup], name: str) -> NounGroup:
-    return next(group for group in groups if group.name == name)
-
-
 def _parts(text: str, mark: str = ",") -> tuple[str, ...]:
-    return tuple(part for part in (" ".join(each.split()) for each in text.split(mark)) if part)
+    return tuple(part for part in (" ".join(part_text.split()) for part_text in text.split(mark)) if part)
 
 
 #: Replacements of more than one word, which lists separate by spaces.
@@ -194,22 +185,15 @@ _PLACES = (
 )  # fmt: skip
 
 
-def _pairs(text: str, *, split_words: bool = False, phrases: bool = False) -> dict[str, tuple[str, ...]]:
-    found = {}
-    for part in _parts(text, ";"):
-        word, others = part.split(">")
-        found[word] = _split(others, _PHRASES if phrases else ())
-    return found
-
-
-def _relations(text: str) -> dict[str, tuple[str, ...]]:
-    return {part.split(">")[0]: _split(part.split(">")[1], _PLACES) for part in _parts(text, ";")}
-
-
-def _split(text: str, phrases: Sequence[str]) -> tuple[str, ...]:
+def _pairs(text: str, phrases: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+    """The words after each ">" by the word before it; `phrases` are those of several words."""
     for phrase in sorted(phrases, key=len, reverse=True):
         text = text.replace(phrase, phrase.replace(" ", "_"))
-    return tuple(word.replace("_", " ") for word in text.split())
+    pairs = (part.split(">") for part in _parts(text, ";"))
+    return {
+        word.replace("_", " "): tuple(other.replace("_", " ") for other in others.split())
+        for word, others in pairs
+    }
 
 
 _PLURALS = (
@@ -220,35 +204,13 @@ _PLURALS = (
     "potato/potatoes tomato/tomatoes mango/mangoes hero/heroes bookshelf/bookshelves fry/fries bus/buses "
     "cactus/cacti"
 )
-_IRREGULAR_PLURALS = dict(each.split("/") for each in _PLURALS.split())
+_IRREGULAR_PLURALS = dict(pair.split("/") for pair in _PLURALS.split())
 #: Words that are plurals already.
-_MANY = frozenset(
-    [
-        "people",
-        "men",
-        "women",
-        "children",
-        "cattle",
-        "police",
-        "scissors",
-        "pants",
-        "jeans",
-        "shorts",
-        "trousers",
-        "glasses",
-        "sunglasses",
-        "clothes",
-        "gloves",
-        "pliers",
-        "headphones",
-        "pajamas",
-        "leggings",
-        "overalls",
-        "binoculars",
-        "stairs",
-        "goggles",
-    ]
-)
+_MANY = frozenset({
+    "people", "men", "women", "children", "cattle", "police", "scissors", "pants", "jeans", "shorts",
+    "trousers", "glasses", "sunglasses", "clothes", "gloves", "pliers", "headphones", "pajamas",
+    "leggings", "overalls", "binoculars", "stairs", "goggles",
+})  # fmt: skip
 
 
 @lru_cache(1 << 16)
@@ -258,11 +220,9 @@ def plural(noun: str) -> str:
     >>> plural("hot dog"), plural("person"), plural("scissors"), plural("fireman"), plural("berry")
     ('hot dogs', 'people', 'scissors', 'firemen', 'berries')
     """
-    first, _, last = noun.rpartition(" ")
-    return f"{first} {_plural(last)}".strip()
-
-
-def _plural(noun: str) -> str:
+    if " " in noun:
+        first, _, last = noun.rpartition(" ")
+        return f"{first} {plural(last)}"
     if noun in _MANY:
         return noun
     if noun in _IRREGULAR_PLURALS:
@@ -277,20 +237,9 @@ def _plural(noun: str) -> str:
 #: Beginnings whose first letter is no guide to the sound: those that take "an", and those that take "a".
 _AN = ("hour", "honest", "heir", "honor", "honour")
 _A = (
-    "uni",
-    "use",
-    "usual",
-    "eu",
-    "ewe",
-    "one",
-    "once",
-    "ukulele",
-    "utensil",
-    "utility",
-    "ufo",
-    "urinal",
+    "uni", "use", "usual", "eu", "ewe", "one", "once", "ukulele", "utensil", "utility", "ufo", "urinal",
     "ubiquit",
-)
+)  # fmt: skip
 _NOT_A = ("unin", "unim", "unid", "unil")
 #: Letters whose names begin with a vowel's sound, as words in capitals are read: "an SUV".
 _SPELT = frozenset("AEFHILMNORSX")
@@ -322,35 +271,12 @@ _IRREGULAR = (
     "steal/stole/stolen sink/sank/sunk make/made/made have/had/had do/did/done go/went/gone lay/laid/laid "
     "drive/drove/driven get/got/got sing/sang/sung bend/bent/bent speak/spoke/spoken give/gave/given "
 )
-_PAST = {verb: (past, done) for verb, past, done in (each.split("/") for each in _IRREGULAR.split())}
+_PAST = {verb: (past, done) for verb, past, done in (forms.split("/") for forms in _IRREGULAR.split())}
 #: Verbs of the lists that double their last letter.
-_DOUBLED = frozenset(
-    [
-        "sit",
-        "run",
-        "swim",
-        "drop",
-        "hit",
-        "cut",
-        "stop",
-        "grab",
-        "hug",
-        "pet",
-        "spit",
-        "slap",
-        "get",
-        "put",
-        "step",
-        "pat",
-        "nap",
-        "jog",
-        "chop",
-        "clap",
-        "win",
-        "dig",
-        "flip",
-    ]
-)
+_DOUBLED = frozenset({
+    "sit", "run", "swim", "drop", "hit", "cut", "stop", "grab", "hug", "pet", "spit", "slap", "get",
+    "put", "step", "pat", "nap", "jog", "chop", "clap", "win", "dig", "flip",
+})  # fmt: skip
 _PRESENT = {"have": "has", "be": "is", "do": "does", "go": "goes"}
 
 
@@ -363,11 +289,9 @@ def verb_form(verb: str, tag: str) -> str:
     >>> verb_form("reach for", "VBG"), verb_form("throw", "VBN"), verb_form("carry", "VBZ")
     ('reaching for', 'thrown', 'carries')
     """
-    first, _, rest = verb.partition(" ")
-    return f"{_form(first, tag)} {rest}".strip()
-
-
-def _form(verb: str, tag: str) -> str:
+    if " " in verb:
+        first, _, rest = verb.partition(" ")
+        return f"{verb_form(first, tag)} {rest}"
     ends_in_y = verb.endswith("y") and verb[-2:-1] not in tuple("aeiou")
     stem = verb + verb[-1] if verb in _DOUBLED else verb
     if tag == "VBZ":

@@ -2,13 +2,13 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.build.step import Output, Work
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting
 from counterfoil.data import folder as benchmarks
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.folder import BUILT
@@ -37,7 +37,7 @@ _MEASURES = {
 
 
 @dataclass(frozen=True)
-class Assemble:
+class Assemble(BuiltStep):
     """Quads where rows have a negative image, else choices of two captions; or rows to learn from.
 
     The benchmark is saved in the folder `benchmark` of the build. A training set is `train.parquet` and
@@ -45,39 +45,24 @@ class Assemble:
     """
 
     name: ClassVar[str] = "assemble"
-    summary: ClassVar[str] = "a benchmark or a training set of the rows"
-    version: ClassVar[int] = 1
     opens: ClassVar[bool] = False
 
-    form: _FORMS = field(
-        default="auto",
-        metadata={
-            "help": "quad, choice, training; auto: quad where rows have a negative image, else choice."
-        },
+    form: _FORMS = setting(
+        "auto", "quad, choice, training; auto: quad where rows have a negative image, else choice."
     )
-    title: str = field(default="Built with counterfoil", metadata={"help": "The title of the benchmark."})
-    licence: str = field(default="", metadata={"help": "The licence of the benchmark, as SPDX calls it."})
-    homepage: str = field(default="", metadata={"help": "Where the benchmark is described."})
-    citation: str = field(default="", metadata={"help": "How it is cited."})
-    validation: float = field(
-        default=0.2, metadata={"help": "Of a training set: the share of rows that are held out."}
+    title: str = setting("Built with counterfoil", "The title of the benchmark.")
+    licence: str = setting("", "The licence of the benchmark, as SPDX calls it.")
+    homepage: str = setting("", "Where the benchmark is described.")
+    citation: str = setting("", "How it is cited.")
+    validation: float = setting(
+        0.2, "Of a training set: the share of rows that are held out.", within="between 0 and 1"
     )
-
-    def __post_init__(self) -> None:
-        if not 0 < self.validation < 1:
-            raise InputError("validation", given=self.validation, allowed="between 0 and 1")
 
     @property
-    def reads(self) -> Sequence[str]:
-        """What every row needs."""
+    def requires(self) -> Sequence[str]:
         return _READ.get(self.form, ("image", "caption"))
 
-    @property
-    def makes(self) -> Sequence[str]:
-        """No column."""
-        return ()
-
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """Save the benchmark or the training set; rows pass through as they are.
 
         Raises `DataError` where a row lacks something, or an image is not there.
@@ -89,19 +74,19 @@ class Assemble:
             if name in rows.column_names and rows[name].null_count:
                 at = int(np.argmax(rows[name].is_null().to_numpy(zero_copy_only=False)))
                 raise DataError(
-                    f"a row without {name}", where=f"step {work.step}, row '{rows['id'][at].as_py()}'"
+                    f"a row without {name}", where=f"step {context.step}, row '{rows['id'][at].as_py()}'"
                 )
-        target = work.folder / BUILT
+        target = context.folder / BUILT
         if kind == "training":
             written = tuple(f"{BUILT}/{name}" for name in (TRAIN, VALIDATION))
-            return Output(rows, facts=self._training(rows, work), files=written)
+            return Output(rows, facts=self._training(rows, context), files=written)
         lacking = [name for name in _READ[kind] if name not in rows.column_names]
         if lacking:
             hint = f"put a step that makes '{lacking[0]}' before it"
-            raise DataError(f"no column '{lacking[0]}'", where=f"step {work.step}", hint=hint)
-        built = self._benchmark(rows, kind, work)
+            raise DataError(f"no column '{lacking[0]}'", where=f"step {context.step}", hint=hint)
+        built = self._benchmark(rows, kind, context)
         # What an earlier run left there, or one that was stopped; files of others are not touched.
-        names = {each.name for each in target.iterdir()} if target.is_dir() else set()
+        names = {path.name for path in target.iterdir()} if target.is_dir() else set()
         odd = sorted(name for name in names - _WRITTEN if not name.endswith(".part"))
         if odd:
             raise InputError(
@@ -112,18 +97,18 @@ class Assemble:
             )
         if names and not benchmarks.is_benchmark_folder(target):
             shutil.rmtree(target)
-        benchmarks.save(built, target, progress=work.progress)
+        benchmarks.save(built, target, progress=context.progress)
         facts = {"form": kind, "questions": len(built), "benchmark": built.digest}
         return Output(rows, facts=facts, files=(f"{BUILT}/manifest.json",))
 
-    def _benchmark(self, rows: pa.Table, kind: str, work: Work) -> Benchmark:
+    def _benchmark(self, rows: pa.Table, kind: str, context: StepContext) -> Benchmark:
         groupings = {
             name: tuple(cell or "" for cell in rows[name].to_pylist())
             for name in _LABELS
             if name in rows.column_names
         }
         card = Card(
-            name=work.folder.name or "built",
+            name=context.folder.name or "built",
             title=self.title,
             form=kind,
             size=len(rows) if "negative_caption" in _READ[kind] else None,
@@ -134,17 +119,17 @@ class Assemble:
             groupings=tuple(groupings),
             macro="subset" if "subset" in groupings else "",
         )
-        source = f"built by recipe, seed {work.seed}"
+        source = f"built by recipe, seed {context.seed}"
         if "negative_caption" not in _READ[kind]:
-            return pair_gallery(rows, card, work, source=source)
+            return pair_gallery(rows, card, context, source=source)
         ids = rows["id"].to_pylist()
         captions = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
-        images = [_images(rows, column, work) for column in _READ[kind] if column in IMAGE_ROLES]
+        images = [_images(rows, column, context) for column in _READ[kind] if column in IMAGE_ROLES]
         if len(images) == 1:
             return choices(card, ids, captions, images[0], groupings, source=source)
         return quads(card, ids, captions, (images[0], images[1]), groupings, source=source)
 
-    def _training(self, rows: pa.Table, work: Work) -> dict[str, object]:
+    def _training(self, rows: pa.Table, context: StepContext) -> dict[str, object]:
         images: dict[str, int] = {}
         captions: dict[str, int] = {}
         columns: dict[str, np.ndarray] = {}
@@ -153,39 +138,41 @@ class Assemble:
                 items = images if role in IMAGE_ROLES else captions
                 cells = rows[role].to_pylist()
                 columns[role] = np.array([items.setdefault(cell, len(items)) for cell in cells], np.int64)
-        made = TrainingSet(
-            name=work.folder.name,
-            images=tuple(Image(_plain(cell), work.image(cell).source) for cell in images),
-            captions=tuple(Caption(str(at), said) for said, at in captions.items()),
+        training_set = TrainingSet(
+            name=context.folder.name,
+            images=tuple(
+                Image((cell.rpartition(".")[0] or cell), context.image(cell).source) for cell in images
+            ),
+            captions=tuple(Caption(str(at), text) for text, at in captions.items()),
             rows=columns,
             groupings={
                 name: tuple(cell or "" for cell in rows[name].to_pylist())
                 for name in ("type", "subset")
                 if name in rows.column_names
             },
-            source=f"built by recipe, seed {work.seed}",
+            source=f"built by recipe, seed {context.seed}",
         )
-        target = work.folder / BUILT
+        target = context.folder / BUILT
         if benchmarks.is_benchmark_folder(target):
             shutil.rmtree(target)
-        training, validation = save_training(made, target, share=self.validation, progress=work.progress)
+        training, validation = save_training(
+            training_set, target, share=self.validation, progress=context.progress
+        )
         return {"form": "training", "training": training, "validation": validation}
 
 
-def _plain(cell: str) -> str:
-    return cell.rpartition(".")[0] or cell
-
-
-def _images(rows: pa.Table, column: str, work: Work) -> list[Image]:
+def _images(rows: pa.Table, column: str, context: StepContext) -> list[Image]:
     """The images of a column; where the user gave no folder of images, those that are missing as such."""
-    images = [work.image(cell, missing=work.photos is None) for cell in rows[column].to_pylist()]
+    images = [context.image(cell, missing=context.photos is None) for cell in rows[column].to_pylist()]
     lacking = sum(image.source is None for image in images)
     if lacking:
-        work.note(f"{lacking:,} of {len(images):,} images are not at hand; give their folder with --images")
+        context.note(
+            f"{lacking:,} of {len(images):,} images are not at hand; give their folder with --images"
+        )
     return images
 
 
-def pair_gallery(rows: pa.Table, card: Card, work: Work, *, source: str) -> Benchmark:
+def pair_gallery(rows: pa.Table, card: Card, context: StepContext, *, source: str) -> Benchmark:
     """The gallery of all images and captions of the rows, whose right pairs are the rows.
 
     Equal captions are one, called by its number in order ("c0"), and written for the image of its first row.
@@ -194,16 +181,16 @@ def pair_gallery(rows: pa.Table, card: Card, work: Work, *, source: str) -> Benc
     images = {cell: at for at, cell in enumerate(dict.fromkeys(cells))}
     captions = {text: at for at, text in enumerate(dict.fromkeys(texts))}
     owners: dict[int, int] = {}
-    found: dict[tuple[int, int], None] = {}
+    pair_order: dict[tuple[int, int], None] = {}
     for cell, text in zip(cells, texts, strict=True):
         owners.setdefault(captions[text], images[cell])
-        found[images[cell], captions[text]] = None
-    pairs = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
+        pair_order[images[cell], captions[text]] = None
+    pairs = np.array(list(pair_order), dtype=np.int64).reshape(-1, 2).T
     names = [f"c{at}" for at in range(len(captions))]
-    of_images, of_captions = (np.arange(len(each), dtype=np.int64) for each in (images, captions))
+    of_images, of_captions = (np.arange(len(items), dtype=np.int64) for items in (images, captions))
     return gallery(
         card,
-        [work.image(cell, missing=work.photos is None) for cell in images],
+        [context.image(cell, missing=context.photos is None) for cell in images],
         [Caption(name, text) for name, text in zip(names, captions, strict=True)],
         np.array([owners[at] for at in range(len(captions))], dtype=np.int64),
         (

@@ -1,7 +1,7 @@
 """`author`: a sheet for people who write questions, and the rows of the sheet that they filled in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from counterfoil.build.rows import read_rows
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
 from counterfoil.data.records import same_words
 from counterfoil.store import write_csv
 
@@ -20,7 +20,7 @@ OTHER_WORDS, UNFILLED = "not the same words", "no image filled in"
 
 
 @dataclass(frozen=True)
-class Author:
+class Author(BuiltStep):
     """Rows go to `sheet.csv`, where people write captions and find images; a filled sheet takes their place.
 
     With `same_words`, as in Winoground, rows stay whose two captions have the same words in another order.
@@ -29,34 +29,27 @@ class Author:
     """
 
     name: ClassVar[str] = "author"
-    summary: ClassVar[str] = "a sheet for people who write questions, or the sheet that they filled in"
-    version: ClassVar[int] = 1
 
-    filled: str | None = field(
-        default=None,
-        metadata={"help": "The filled sheet: id, caption, negative_caption, image, ...", "file": True},
+    filled: str | None = setting(
+        None, "The filled sheet: id, caption, negative_caption, image, ...", file=True
     )
-    same_words: bool = field(
-        default=True, metadata={"help": "Both captions must have the same words, in another order."}
-    )
+    same_words: bool = setting(True, "Both captions must have the same words, in another order.")
 
     @property
-    def reads(self) -> Sequence[str]:
-        """Both captions."""
+    def requires(self) -> Sequence[str]:
         return ("caption", "negative_caption")
 
     @property
-    def makes(self) -> Sequence[str]:
-        """The images that people find."""
+    def produces(self) -> Sequence[str]:
         return ("image", "negative_image")
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """Write the sheet of the rows that stay, or read the filled one.
 
         A build of rows that are not drawn waits for the filled sheet. Raises `DataError` for no such table.
         """
         if self.filled is not None:
-            rows = read_rows(Path(self.filled), work)
+            rows = read_rows(Path(self.filled), context)
         first, second = rows["caption"].to_pylist(), rows["negative_caption"].to_pylist()
         same = np.ones(len(rows), dtype=bool)
         if self.same_words:
@@ -68,10 +61,10 @@ class Author:
                 cells = rows[column].to_pylist() if column in rows.column_names else [None] * len(rows)
                 keep = keep & np.array([bool(cell) for cell in cells], dtype=bool)
             return Output(*split_rows(rows, keep, reasons.tolist()), facts={"sheet": self.filled})
-        kept, dropped = split_rows(rows, keep, reasons.tolist())
-        empty = pa.array([""] * len(kept), pa.string())
-        sheet = {name: kept[name] if name in kept.column_names else empty for name in _COLUMNS}
-        write_csv(work.folder / SHEET, pa.table(sheet))
+        complete, dropped = split_rows(rows, keep, reasons.tolist())
+        empty = pa.array([""] * len(complete), pa.string())
+        sheet = {name: complete[name] if name in complete.column_names else empty for name in _COLUMNS}
+        write_csv(context.folder / SHEET, pa.table(sheet))
         waits = f"fill in {SHEET} in the folder of the build, and give it with --set author.filled=TABLE"
         drawn = "scene" in rows.column_names
-        return Output(kept, dropped, {"sheet": SHEET}, files=(SHEET,), waits="" if drawn else waits)
+        return Output(complete, dropped, {"sheet": SHEET}, files=(SHEET,), waits="" if drawn else waits)

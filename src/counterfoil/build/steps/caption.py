@@ -1,22 +1,21 @@
 """`caption`: captions for images, by a captioning model, a chat endpoint, or the drawn world."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import pyarrow as pa
 
-from counterfoil.build.making import TextRequest, captioner, chat_answers
-from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.build.generation import TextRequest, captioner, chat_answers
+from counterfoil.build.step import SCENE_OF, BuiltStep, Output, StepContext, setting, split_rows, with_columns
 from counterfoil.errors import InputError
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.scenes import Scene, one_of
 from counterfoil.world.truth import matches, understood
 
 WORLD, CAPTIONER, ENDPOINT = "world", "captioner:", "chat:"
-#: The column that is made, and that of scenes for one of images.
+#: The column that is made.
 _TARGET = "generated_caption"
-_SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
 #: What a chat model is asked.
 _PROMPT = "Describe this image in one sentence."
 #: Reasons for which a row goes.
@@ -29,7 +28,7 @@ _TRIES = 50
 
 
 @dataclass(frozen=True)
-class WriteCaptions:
+class WriteCaptions(BuiltStep):
     """Captions for images: `generated_caption`, with who wrote it (`_by`), for which row and with which seed.
 
     A model writes one caption for an image, however many rows have it; `generated_caption_from` names the
@@ -41,51 +40,41 @@ class WriteCaptions:
     """
 
     name: ClassVar[str] = "caption"
-    summary: ClassVar[str] = "captions for images: by a captioning model, an endpoint, or the world"
-    version: ClassVar[int] = 1
     drops_blank: ClassVar[bool] = True
 
-    by: str = field(
-        default=WORLD,
-        metadata={
-            "help": "Who writes: 'world', captioner:NAME (folder or hub name of a model such as BLIP), or "
-            "chat:URL#MODEL (an OpenAI-compatible endpoint that sees images).",
-            "model": (WORLD,),
-        },
+    by: str = setting(
+        WORLD,
+        "Who writes: 'world', captioner:NAME (folder or hub name of a model such as BLIP), or "
+        "chat:URL#MODEL (an OpenAI-compatible endpoint that sees images).",
+        model=(WORLD,),
     )
-    image: Literal["image", "negative_image", "generated_image"] = field(
-        default="image", metadata={"help": "The images that are described."}
+    image: Literal["image", "negative_image", "generated_image"] = setting(
+        "image", "The images that are described."
     )
-    prompt: str | None = field(
-        default=None,
-        metadata={
-            "help": "What a model is asked, or how the caption of one that only writes captions begins; "
-            "default: the model's usual prompt."
-        },
+    prompt: str | None = setting(
+        None,
+        "What a model is asked, or how the caption of one that only writes captions begins; "
+        "default: the model's usual prompt.",
     )
-    max_tokens: int = field(default=40, metadata={"help": "Of a model: tokens of a caption, at most."})
-    beams: int = field(
-        default=1, metadata={"help": "Of a local model: beams of the search for the likeliest caption."}
+    max_tokens: int = setting(40, "Of a model: tokens of a caption, at most.", within="1 or more")
+    beams: int = setting(
+        1, "Of a local model: beams of the search for the likeliest caption.", within="1 or more"
     )
-    temperature: float = field(
-        default=0.0, metadata={"help": "Of a model: above 0 words are drawn, at 0 the likeliest taken."}
+    temperature: float = setting(
+        0.0, "Of a model: above 0 words are drawn, at 0 the likeliest taken.", within="0 to 2"
     )
-    batch: int = field(default=8, metadata={"help": "Of a local model: images that it reads together."})
-    concurrency: int = field(default=8, metadata={"help": "Of an endpoint: requests at a time."})
-    rpm: float = field(default=0.0, metadata={"help": "Of an endpoint: requests a minute; 0 is no limit."})
-    retries: int = field(default=6, metadata={"help": "Of an endpoint: tries after the first one."})
+    batch: int = setting(8, "Of a local model: images that it reads together.", within="1 or more")
+    concurrency: int = setting(8, "Of an endpoint: requests at a time.")
+    rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
+    retries: int = setting(6, "Of an endpoint: tries after the first one.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.by != WORLD and (
             not self.by.startswith((CAPTIONER, ENDPOINT)) or self.by in (CAPTIONER, ENDPOINT)
         ):
             allowed = (WORLD, f"{CAPTIONER}NAME", f"{ENDPOINT}URL#MODEL")
             raise InputError("no writer of captions", where="by", given=self.by, allowed=allowed)
-        for name in ("max_tokens", "beams", "batch"):
-            if getattr(self, name) < 1:
-                raise InputError(name, given=getattr(self, name), allowed="1 or more")
-        if not 0 <= self.temperature <= 2:
-            raise InputError("temperature", given=self.temperature, allowed="0 to 2")
         if self.beams > 1 and self.temperature:
             raise InputError(
                 "a search for the likeliest caption draws nothing",
@@ -94,62 +83,61 @@ class WriteCaptions:
             )
 
     @property
-    def reads(self) -> Sequence[str]:
-        """The images or, in the world, their scenes."""
-        return (_SCENE_OF[self.image] if self.by == WORLD else self.image,)
+    def requires(self) -> Sequence[str]:
+        return (SCENE_OF[self.image] if self.by == WORLD else self.image,)
 
     @property
-    def makes(self) -> Sequence[str]:
-        """The captions with who wrote them, for which rows and with which seeds."""
+    def produces(self) -> Sequence[str]:
         return (_TARGET, f"{_TARGET}_by", f"{_TARGET}_from", f"{_TARGET}_seed")
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows with their captions.
 
         Raises `DataError` for an image that is not there and a scene that is none, and what loading a model
         or asking an endpoint raises.
         """
         if self.by == WORLD:
-            written = list(self._described(rows, work))
+            written = list(self._described(rows, context))
         else:
-            written = self._of_images(rows, work)
+            written = self._of_images(rows, context)
         columns = {
-            _TARGET: pa.array([each.text for each in written], pa.string()),
-            f"{_TARGET}_by": pa.array([each.by for each in written], pa.string()),
-            f"{_TARGET}_from": pa.array([each.row for each in written], pa.string()),
-            f"{_TARGET}_seed": pa.array([each.seed for each in written], pa.int64()),
+            _TARGET: pa.array([caption.text for caption in written], pa.string()),
+            f"{_TARGET}_by": pa.array([caption.by for caption in written], pa.string()),
+            f"{_TARGET}_from": pa.array([caption.row for caption in written], pa.string()),
+            f"{_TARGET}_seed": pa.array([caption.seed for caption in written], pa.int64()),
         }
-        for name, values in columns.items():
-            rows = with_column(rows, name, values)
-        kept, dropped = split_rows(
-            rows, [each.text is not None for each in written], [each.reason for each in written]
+        rows = with_columns(rows, columns)
+        captioned, dropped = split_rows(
+            rows, [caption.text is not None for caption in written], [caption.reason for caption in written]
         )
-        texts = kept[_TARGET].to_pylist()
+        texts = captioned[_TARGET].to_pylist()
         facts: dict[str, Any] = {
             "by": self.by,
             "image": self.image,
-            "captions": len(kept),
+            "captions": len(captioned),
             "different_captions": len(set(texts)),
         }
         if self.by == WORLD:
-            scenes = [Scene.from_json(each) for each in kept[_SCENE_OF[self.image]].to_pylist()]
+            scenes = [Scene.from_json(caption) for caption in captioned[SCENE_OF[self.image]].to_pylist()]
             facts["right"] = sum(map(matches, texts, scenes))
-        return Output(kept, dropped, facts)
+        return Output(captioned, dropped, facts)
 
-    def _described(self, rows: pa.Table, work: Work) -> Iterator["_Written"]:
+    def _described(self, rows: pa.Table, context: StepContext) -> Iterator["_Written"]:
         """True captions of the rows' scenes that say something else than the rows' own."""
-        ids, scenes = rows["id"].to_pylist(), rows[_SCENE_OF[self.image]].to_pylist()
+        ids, scenes = rows["id"].to_pylist(), rows[SCENE_OF[self.image]].to_pylist()
         own = rows["caption"].to_pylist() if "caption" in rows.column_names else [None] * len(rows)
-        for done, (row, cell, said) in enumerate(zip(ids, scenes, own, strict=True), start=1):
+        for done, (row, cell, known) in enumerate(zip(ids, scenes, own, strict=True), start=1):
             if cell is None:
                 yield _Written(row, WORLD, reason=NO_IMAGE)
             else:
-                scene = Scene.from_json(cell, where=f"step {work.step}, row '{row}'")
-                found = _other(scene, said, work, row)
-                yield _Written(row, WORLD, found, work.number(row), "" if found is not None else NOTHING_ELSE)
-            work.progress(_STAGE, done, len(rows))
+                scene = Scene.from_json(cell, where=f"step {context.step}, row '{row}'")
+                caption = _other(scene, known, context, row)
+                yield _Written(
+                    row, WORLD, caption, context.number(row), "" if caption is not None else NOTHING_ELSE
+                )
+            context.progress(_STAGE, done, len(rows))
 
-    def _of_images(self, rows: pa.Table, work: Work) -> list["_Written"]:
+    def _of_images(self, rows: pa.Table, context: StepContext) -> list["_Written"]:
         """A caption for each different image, given to all its rows."""
         ids, cells = rows["id"].to_pylist(), rows[self.image].to_pylist()
         first: dict[str, str] = {}
@@ -157,13 +145,13 @@ class WriteCaptions:
             if cell is not None:
                 first.setdefault(cell, row)
         writing = self._asked if self.by.startswith(ENDPOINT) else self._local
-        found = dict(zip(first, writing(first, work), strict=True))
+        caption_of = dict(zip(first, writing(first, context), strict=True))
         return [
-            _Written(row, self.by, reason=NO_IMAGE) if cell is None else found[cell]
+            _Written(row, self.by, reason=NO_IMAGE) if cell is None else caption_of[cell]
             for row, cell in zip(ids, cells, strict=True)
         ]
 
-    def _asked(self, first: Mapping[str, str], work: Work) -> Iterator["_Written"]:
+    def _asked(self, first: Mapping[str, str], context: StepContext) -> Iterator["_Written"]:
         """The answers of an endpoint; what was answered is kept in the cache, else beside the build."""
         from counterfoil.scorers.chat.endpoint import ChatRequest
 
@@ -174,20 +162,20 @@ class WriteCaptions:
             "retries": str(self.retries),
             "read": "text",
         }
-        seeds = [work.number(row) % 2**31 if self.temperature else None for row in first.values()]
+        seeds = [context.number(row) % 2**31 if self.temperature else None for row in first.values()]
         requests = [
-            ChatRequest((work.image(cell), self.prompt or _PROMPT), self.max_tokens, seed=seed)
+            ChatRequest((context.image(cell), self.prompt or _PROMPT), self.max_tokens, seed=seed)
             for cell, seed in zip(first, seeds, strict=True)
         ]
-        answers = chat_answers(self.by, settings, requests, work, stage=_STAGE)
-        for (said, refused), row, seed in zip(answers, first.values(), seeds, strict=True):
-            yield self._written(row, self.by, said, seed, refused=refused)
+        answers = chat_answers(self.by, settings, requests, context, stage=_STAGE)
+        for (answer, refused), row, seed in zip(answers, first.values(), seeds, strict=True):
+            yield self._written(row, self.by, answer, seed, refused=refused)
 
-    def _local(self, first: Mapping[str, str], work: Work) -> Iterator["_Written"]:
+    def _local(self, first: Mapping[str, str], context: StepContext) -> Iterator["_Written"]:
         """The captions of a local model, batch by batch; finished batches are kept."""
         maker = captioner(
             self.by.removeprefix(CAPTIONER),
-            work.device,
+            context.device,
             self.prompt,
             self.max_tokens,
             self.beams,
@@ -197,19 +185,19 @@ class WriteCaptions:
         requests = [
             TextRequest(
                 row,
-                work.image(cell),
-                work.number("batch", at - at % self.batch) if self.temperature else None,
+                context.image(cell),
+                context.number("batch", at - at % self.batch) if self.temperature else None,
             )
             for at, (cell, row) in enumerate(first.items())
         ]
-        texts = maker.texts(requests, work, stage=_STAGE, size=self.batch)
-        for request, said in zip(requests, texts, strict=True):
-            yield self._written(request.row, by, said, request.seed)
+        texts = maker.texts(requests, context, stage=_STAGE, size=self.batch)
+        for request, answer in zip(requests, texts, strict=True):
+            yield self._written(request.row, by, answer, request.seed)
 
     def _written(
-        self, row: str, by: str, said: str, seed: int | None, *, refused: bool = False
+        self, row: str, by: str, answer: str, seed: int | None, *, refused: bool = False
     ) -> "_Written":
-        caption = one_line(said)
+        caption = one_line(answer)
         reason = REFUSED if refused else "" if caption else EMPTY
         return _Written(row, by, None if reason else caption, seed, reason)
 
@@ -232,16 +220,16 @@ def one_line(answer: str) -> str:
     'A dog on grass.'
     """
     lines = [" ".join(line.split()) for line in answer.splitlines()]
-    found = next((line for line in lines if line), "")
+    line_text = next((line for line in lines if line), "")
     for mark in ('"', "'", "`"):
-        if len(found) > 1 and found[0] == found[-1] == mark and mark not in found[1:-1]:
-            found = found[1:-1].strip()
-    return found
+        if len(line_text) > 1 and line_text[0] == line_text[-1] == mark and mark not in line_text[1:-1]:
+            line_text = line_text[1:-1].strip()
+    return line_text
 
 
-def _other(scene: Scene, said: str | None, work: Work, row: str) -> str | None:
+def _other(scene: Scene, known_caption: str | None, context: StepContext, row: str) -> str | None:
     """A caption that is true of the scene and not the one that was said; None where there is none."""
-    rng, known = work.rng(row), None if said is None else understood(said)
+    rng, known = context.rng(row), None if known_caption is None else understood(known_caption)
     for _ in range(_TRIES):
         meaning = describe(scene, rng)
         if meaning != known:

@@ -1,7 +1,7 @@
 """`choose`: of several candidates for a row the best one, or none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from counterfoil.build.filtering import RowFilter, texts_and_cells, truth_facts
-from counterfoil.build.rating import numbers_of, pair_scores
-from counterfoil.build.scorer_settings import settings_by_scorer
-from counterfoil.build.step import REASON, Output, Work, with_column
+from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
+from counterfoil.build.step import REASON, Output, StepContext, setting, with_column
+from counterfoil.build.steps.filter import RowFilter, texts_and_cells, truth_facts
 from counterfoil.build.verification import fits, read_choices
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 
 #: Why a candidate goes.
 OTHER, UNFIT, LOW, UNJUDGED = (
@@ -37,49 +36,31 @@ class Choose(RowFilter):
     """
 
     name: ClassVar[str] = "choose"
-    summary: ClassVar[str] = "the best of several candidates for a row, or none"
-    version: ClassVar[int] = 1
 
-    scorer: str | None = field(
-        default=None, metadata={"help": "A scorer of images with captions that chooses.", "model": ()}
+    scorer: str | None = setting(None, "A scorer of images with captions that chooses.", model=())
+    set: tuple[str, ...] = setting((), "Settings of the scorer, KEY=VALUE.", model=())
+    column: str | None = setting(None, "A column of scores that chooses; higher is better.")
+    image: str = setting("negative_image", "The column of candidate images.", among=IMAGE_ROLES)
+    caption: str = setting(
+        "negative_caption", "The captions that the images should show.", among=CAPTION_ROLES
     )
-    set: tuple[str, ...] = field(
-        default=(), metadata={"help": "Settings of the scorer, KEY=VALUE.", "model": ()}
-    )
-    column: str | None = field(
-        default=None, metadata={"help": "A column of scores that chooses; higher is better."}
-    )
-    image: str = field(default="negative_image", metadata={"help": "The column of candidate images."})
-    caption: str = field(
-        default="negative_caption", metadata={"help": "The captions that the images should show."}
-    )
-    against: str | None = field(
-        default=None,
-        metadata={"help": "Captions that they should not show: the score of these is subtracted."},
+    against: str | None = setting(
+        None, "Captions that they should not show: the score of these is subtracted.", among=CAPTION_ROLES
     )
 
     WAYS: ClassVar[tuple[str, ...]] = ("scorer", "column")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, allowed in (("image", IMAGE_ROLES), ("caption", CAPTION_ROLES), ("against", CAPTION_ROLES)):
-            if getattr(self, name) not in (*allowed, *((None,) if name == "against" else ())):
-                raise InputError(name, given=getattr(self, name), allowed=allowed)
         settings_by_scorer([self.scorer or ""], self.set)
 
     @property
-    def reads(self) -> Sequence[str]:
-        """Images and captions where a scorer chooses, else the column of scores, or nothing."""
+    def requires(self) -> Sequence[str]:
         if self.scorer is not None:
             return tuple(name for name in (self.image, self.caption, self.against) if name)
         return (self.column,) if self.column is not None else ()
 
-    @property
-    def makes(self) -> Sequence[str]:
-        """No column; `of` goes."""
-        return ()
-
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """A row per `of` that keeps a candidate, in their order, and the other candidates with the reason.
 
         Facts hold how many candidates and rows there were, at which place of its row a chosen candidate
@@ -88,16 +69,17 @@ class Choose(RowFilter):
         """
         ids: list[str] = rows["id"].to_pylist()
         of: list[str] = rows["of"].to_pylist() if "of" in rows.column_names else ids
-        if any(name is None for name in of):
-            raise DataError("a candidate of no row", where=f"step {work.step}, row '{ids[of.index(None)]}'")  # type: ignore[arg-type]
+        if rows.schema.get_field_index("of") >= 0 and rows["of"].null_count:
+            orphan = next(name for name, row in zip(ids, of, strict=True) if row is None)
+            raise DataError("a candidate of no row", where=f"step {context.step}, row '{orphan}'")
         number: dict[str, int] = {}
         group = np.array([number.setdefault(name, len(number)) for name in of], dtype=np.int64)
-        truth = fits(rows, self.image, self.caption, self.against, where=f"step {work.step}")
-        scores, why, about = self._scores(rows, ids, of, truth, work)
+        truth = fits(rows, self.image, self.caption, self.against, where=f"step {context.step}")
+        scores, why, about = self._scores(rows, ids, of, truth, context)
         best = _best(group, scores, len(number))
         chosen = best[best >= 0]
         held, known = self.calibrated(
-            [ids[at] for at in chosen], scores[chosen], None if truth is None else truth[chosen], work
+            [ids[at] for at in chosen], scores[chosen], None if truth is None else truth[chosen], context
         )
         reasons = np.full(len(rows), OTHER, dtype=object)
         lost = np.isin(group, np.flatnonzero(best < 0))
@@ -127,43 +109,45 @@ class Choose(RowFilter):
         ids: list[str],
         of: list[str],
         truth: NDArray[np.bool_] | None,
-        work: Work,
+        context: StepContext,
     ) -> tuple[NDArray[np.float64], NDArray[np.object_], dict[str, Any]]:
         """A score per candidate, NaN where it cannot be chosen, why not, and facts about people."""
         why = np.full(len(rows), UNFIT, dtype=object)
         if self.scorer is not None:
-            return self._fit(rows, self.scorer, work), why, {}
+            return self._fit(rows, self.scorer, context), why, {}
         if self.column is not None:
-            found = numbers_of(rows, self.column, where=f"step {work.step}")
-            why[np.isnan(found)] = UNJUDGED
-            return found, why, {}
+            scores = numbers_of(rows, self.column, where=f"step {context.step}")
+            why[np.isnan(scores)] = UNJUDGED
+            return scores, why, {}
         if self.people is None and not self.simulate:
             return np.zeros(len(rows)), why, {}
         voted = None if self.people is None else read_choices(Path(self.people), ids, of)
         if voted is not None:
-            votes, asked = voted
-            why[~asked] = UNJUDGED
+            votes, judged = voted
+            why[~judged] = UNJUDGED
             return votes, why, {}
-        answers = self.answers(ids, truth, work)
+        answers = self.answers(ids, truth, context)
         why[~answers.asked] = UNJUDGED
         share = answers.yes.sum(axis=0) / np.maximum((answers.yes | answers.no).sum(axis=0), 1)
-        about = self.people_facts(ids, answers, truth, work)
+        about = self.people_facts(ids, answers, truth, context)
         return np.where(answers.accepted(self.rule), share, np.nan), why, about
 
-    def _fit(self, rows: pa.Table, name: str, work: Work) -> NDArray[np.float64]:
+    def _fit(self, rows: pa.Table, name: str, context: StepContext) -> NDArray[np.float64]:
         """The scorer's number for each candidate with its caption, less that with the other one."""
         names = [name for name in (self.image, self.caption, self.against) if name]
-        cells, *texts = texts_and_cells(rows, names, where=f"step {work.step}")
-        scorer = work.scorer(name, settings_by_scorer([name], self.set)[name])
-        found = pair_scores(scorer, cells * len(texts), [text for each in texts for text in each], work)
-        own, *other = found.reshape(len(texts), len(rows))
+        cells, *texts = texts_and_cells(rows, names, where=f"step {context.step}")
+        scorer = context.scorer(name, settings_by_scorer([name], self.set)[name])
+        scores = pair_scores(
+            scorer, cells * len(texts), [text for column in texts for text in column], context
+        )
+        own, *other = scores.reshape(len(texts), len(rows))
         return own - other[0] if other else own
 
     def _named(self, rows: pa.Table, keep: NDArray[np.bool_], of: list[str]) -> pa.Table:
-        kept = rows.filter(pa.array(keep))
+        chosen = rows.filter(pa.array(keep))
         if "of" not in rows.column_names:
-            return kept
-        named = with_column(kept, "id", pa.array([of[at] for at in np.flatnonzero(keep)], pa.string()))
+            return chosen
+        named = with_column(chosen, "id", pa.array([of[at] for at in np.flatnonzero(keep)], pa.string()))
         return named.drop_columns(["of"])
 
 
@@ -175,18 +159,18 @@ def _best(group: NDArray[np.int64], scores: NDArray[np.float64], n: int) -> NDAr
     """
     there = np.flatnonzero(~np.isnan(scores))
     order = there[np.lexsort((there, -scores[there], group[there]))]
-    found = np.full(n, -1, dtype=np.int64)
-    found[group[order][::-1]] = order[::-1]
-    return found
+    best = np.full(n, -1, dtype=np.int64)
+    best[group[order][::-1]] = order[::-1]
+    return best
 
 
 def _places(group: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place of each row in its group, from 0."""
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], group[order])
-    found = np.empty(len(group), dtype=np.int64)
-    found[order] = np.arange(len(group)) - starts
-    return found
+    places = np.empty(len(group), dtype=np.int64)
+    places[order] = np.arange(len(group)) - starts
+    return places
 
 
 def _dropped(rows: pa.Table, gone: NDArray[np.bool_], reasons: NDArray[np.object_]) -> pa.Table:

@@ -1,22 +1,212 @@
 """Steps that drop rows which come twice, and rows that are also somewhere else."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from jaxtyping import Int
+from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.build.near_duplicates import first_of_alike, near_duplicates
 from counterfoil.build.rating import numbers_of
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
 from counterfoil.data.caption_files import read_image_names, read_texts
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
-from counterfoil.errors import DataError, InputError
+from counterfoil.engine.plan import Progress, silent
+from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.evaluation.duplicates import image_stem, normal
+
+#: Letters of a shingle, as in `evaluation.duplicates`.
+_LETTERS = 4
+#: MinHash values of a text, at most, and the chance to find a pair at the threshold, at least.
+_VALUES, _RECALL = 128, 0.99
+#: Texts that are hashed together.
+_BLOCK = 50_000
+#: Of texts that share a band each is compared with so many that come before it, at most.
+_COMPARED = 100
+
+
+def bands_of(threshold: float) -> tuple[int, int]:
+    """The number of bands and the values in each, with which pairs at the threshold meet surely enough.
+
+    >>> bands_of(0.8), bands_of(0.5)
+    ((21, 6), (42, 3))
+    """
+    width = next(
+        (
+            values
+            for values in range(16, 1, -1)
+            if 1 - (1 - threshold**values) ** (_VALUES // values) >= _RECALL
+        ),
+        1,
+    )
+    return _VALUES // width, width
+
+
+def near_duplicates(
+    texts: Sequence[str], *, threshold: float, seed: int, progress: Progress = silent
+) -> tuple[Int[ndarray, "pairs 2"], NDArray[np.float64]]:
+    """Pairs (i, j), i < j, of different texts that are alike to `threshold` or more, and how alike they are.
+
+    Alike is the Jaccard similarity of sets of four letters, as in audits (`evaluation.duplicates`), where all
+    pairs are compared; here MinHash and banding leave few, so that a million captions take a minute. What is
+    found is exact. Two texts at the threshold are found with a chance of 99 % or more. Source: Leskovec,
+    Rajaraman, Ullman, Mining of massive datasets, chapter 3; the library is rensa.
+
+    Pairs are in the order of j, then i. Of more than 100 texts that share a band each is compared with the
+    100 before it. `seed` decides the hashes; equal texts and seeds give equal pairs. Raises `InputError` for
+    a threshold that is not above 0 and below 1, `MissingExtraError` without rensa.
+
+    >>> pairs, alike = near_duplicates(["a red cat on a mat", "two dogs", "a red cat on the mat"],
+    ...                                threshold=0.5, seed=0)
+    >>> pairs.tolist(), alike.round(2).tolist()
+    ([[0, 2]], [0.52])
+    """
+    if not 0 < threshold < 1:
+        raise InputError("threshold of similarity", given=threshold, allowed="above 0, below 1")
+    try:
+        import rensa
+    except ImportError:
+        raise MissingExtraError("rensa", "build") from None
+    n_bands, width = bands_of(threshold)
+    n = len(texts)
+    if n < 2:
+        return np.zeros((0, 2), dtype=np.int64), np.zeros(0)
+    index = rensa.RMinHashLSH(threshold, n_bands * width, n_bands)
+
+    def hashed(block: Sequence[str]) -> "rensa.RMinHashDigestMatrix":
+        tokens, offsets = shingle_hashes(block)
+        return rensa.RMinHash.digest_matrix_from_flat_token_hashes(tokens, offsets, n_bands * width, seed)
+
+    # First which texts meet another in any band; most do not, and nothing more is kept of them.
+    for start in range(0, n, _BLOCK):
+        index.insert_matrix(hashed(texts[start : start + _BLOCK]), start)
+        progress("hashing captions", min(start + _BLOCK, n), n)
+    met = np.concatenate(
+        [
+            np.array(index.query_duplicate_flags_matrix(hashed(texts[start : start + _BLOCK])), dtype=bool)
+            for start in range(0, n, _BLOCK)
+        ]
+    )
+    del index
+    rows = np.flatnonzero(met)
+    values = np.concatenate(
+        [
+            np.array(
+                hashed([texts[row] for row in rows[start : start + _BLOCK].tolist()]).to_rows(),
+                dtype=np.uint32,
+            )
+            for start in range(0, len(rows), _BLOCK)
+        ]
+        or [np.zeros((0, n_bands * width), dtype=np.uint32)]
+    )
+    pairs = _candidates(values, n_bands, width)
+    tokens, offsets = shingle_hashes([texts[row] for row in rows.tolist()])
+    alike = _jaccard(tokens, offsets, pairs, progress)
+    near = alike >= threshold - 1e-9
+    return rows[pairs[near]].reshape(-1, 2), alike[near]
+
+
+def shingle_hashes(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """A 64-bit hash of each run of four letters of each text, and where the texts' hashes begin and end.
+
+    Runs of a text are in its order, repeated ones among them; a text of fewer letters is one run.
+
+    >>> tokens, offsets = shingle_hashes(["abcde", "bcde", "a"])
+    >>> offsets.tolist(), bool(tokens[1] == tokens[2])
+    ([0, 2, 3, 4], True)
+    """
+    padded = [text.ljust(_LETTERS, "\0") for text in texts]
+    lengths = np.array([len(text) for text in padded], dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths - _LETTERS + 1)]).astype(np.uint64)
+    codes = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    codes = codes.astype(np.uint64)
+    if not len(codes):
+        return np.zeros(0, dtype=np.uint64), offsets
+    # A code point has 21 bits: three of them fill a word, and the fourth is mixed in.
+    n = len(codes) - _LETTERS + 1
+    hashes = codes[:n] | (codes[1 : n + 1] << np.uint64(21)) | (codes[2 : n + 2] << np.uint64(42))
+    hashes ^= codes[3 : n + 3] * np.uint64(0x9E3779B97F4A7C15)
+    # The end of SplitMix64, which spreads every bit over all others.
+    hashes ^= hashes >> np.uint64(30)
+    hashes *= np.uint64(0xBF58476D1CE4E5B9)
+    hashes ^= hashes >> np.uint64(27)
+    hashes *= np.uint64(0x94D049BB133111EB)
+    hashes ^= hashes >> np.uint64(31)
+    inside = np.ones(n, dtype=bool)
+    for back in range(1, _LETTERS):
+        inside[np.cumsum(lengths)[:-1] - back] = False
+    return hashes[inside], offsets
+
+
+def first_of_alike(n: int, pairs: Int[ndarray, "pairs 2"]) -> Int[ndarray, "n"]:
+    """For each of n texts the one that is kept in its place: itself, or the first kept one that is alike.
+
+    `pairs` are (i, j) with i < j, in the order of j. A text goes only where one that it is alike to stays.
+
+    >>> first_of_alike(4, np.array([[0, 1], [1, 2], [0, 3]])).tolist()
+    [0, 0, 2, 0]
+    """
+    stands = np.arange(n)
+    for i, j in pairs.tolist():
+        if stands[i] == i and stands[j] == j:
+            stands[j] = i
+    return stands
+
+
+def _candidates(values: NDArray[np.uint32], n_bands: int, width: int) -> NDArray[np.int64]:
+    """The pairs of rows that have the same values in some band, in the order of the later row."""
+    n = len(values)
+    candidates: list[NDArray[np.int64]] = []
+    for band in range(n_bands):
+        own = np.ascontiguousarray(values[:, band * width : (band + 1) * width])
+        key = own.view(np.dtype((np.void, own.dtype.itemsize * width))).reshape(-1)
+        order = np.argsort(key, kind="stable") if n else np.zeros(0, dtype=np.int64)
+        same = np.concatenate([key[order][1:] == key[order][:-1], [False]]) if n else np.zeros(0, dtype=bool)
+        # Rows of one key lie together; pairs at a distance of 1, 2, ... within them.
+        there = same.copy()
+        for apart in range(1, _COMPARED + 1):
+            at = np.flatnonzero(there)
+            if not len(at):
+                break
+            candidates.append(np.stack([order[at], order[at + apart]], axis=1))
+            there[: n - apart] &= same[apart:]
+            there[n - apart :] = False
+    if not candidates:
+        return np.zeros((0, 2), dtype=np.int64)
+    pairs = np.concatenate(candidates)
+    number = np.unique(pairs[:, 1] * n + pairs[:, 0])
+    return np.stack([number % n, number // n], axis=1)
+
+
+def _jaccard(
+    tokens: NDArray[np.uint64], offsets: NDArray[np.uint64], pairs: NDArray[np.int64], progress: Progress
+) -> NDArray[np.float64]:
+    """How alike the sets of tokens of each pair are."""
+    from scipy.sparse import csr_matrix
+
+    if not len(pairs):
+        return np.zeros(0)
+    names, columns = np.unique(tokens, return_inverse=True)
+    table = csr_matrix(
+        (np.ones(len(tokens), dtype=np.int32), columns.reshape(-1), offsets.astype(np.int64)),
+        shape=(len(offsets) - 1, len(names)),
+    )
+    table.sum_duplicates()
+    table.data[:] = 1
+    sizes = np.diff(table.indptr)
+    similarity = np.zeros(len(pairs))
+    for start in range(0, len(pairs), _BLOCK):
+        one, other = pairs[start : start + _BLOCK].T
+        both = np.asarray(table[one].multiply(table[other]).sum(axis=1)).reshape(-1)
+        similarity[start : start + _BLOCK] = both / (sizes[one] + sizes[other] - both)
+        progress("comparing captions", min(start + _BLOCK, len(pairs)), len(pairs))
+    return similarity
+
 
 #: Reasons for which rows are dropped.
 EXACT, NEAR = "exact duplicate", "near-duplicate"
@@ -29,45 +219,28 @@ _GROUPS, _IDS = 10, 5
 
 
 @dataclass(frozen=True)
-class Dedup:
+class Dedup(BuiltStep):
     """Of rows with the same captions, or captions that are alike, one is kept."""
 
     name: ClassVar[str] = "dedup"
-    summary: ClassVar[str] = "one of all rows with equal or similar captions"
-    version: ClassVar[int] = 1
     opens: ClassVar[bool] = False
 
-    fields: tuple[str, ...] = field(
-        default=("negative_caption",), metadata={"help": "The columns of texts that are compared."}
+    fields: tuple[str, ...] = setting(
+        ("negative_caption",), "The columns of texts that are compared.", within="one or more"
     )
-    within: str | None = field(
-        default=None, metadata={"help": "A column; only rows of the same value are compared: image, subset."}
+    within: str | None = setting(None, "A column; only rows of the same value are compared: image, subset.")
+    near: float | None = setting(
+        None,
+        "Jaccard similarity of letters from which on texts are alike; none: equal ones.",
+        within="between 0 and 1",
     )
-    near: float | None = field(
-        default=None,
-        metadata={"help": "Jaccard similarity of letters from which on texts are alike; none: equal ones."},
-    )
-    best: str | None = field(
-        default=None,
-        metadata={"help": "A column of numbers whose highest is kept; by default the first row."},
-    )
-
-    def __post_init__(self) -> None:
-        if not self.fields:
-            raise InputError("no columns to compare", allowed="one or more columns of texts")
-        _check_near(self.near)
+    best: str | None = setting(None, "A column of numbers whose highest is kept; by default the first row.")
 
     @property
-    def reads(self) -> Sequence[str]:
-        """The texts, and the columns of values and numbers that are named."""
-        return (*self.fields, *(each for each in (self.within, self.best) if each))
+    def requires(self) -> Sequence[str]:
+        return (*self.fields, *(column for column in (self.within, self.best) if column))
 
-    @property
-    def makes(self) -> Sequence[str]:
-        """None."""
-        return ()
-
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows without duplicates; dropped ones name in `same_as` the row that stays in their place.
 
         Texts are equal where their words are, in order and in lower case. Every near-duplicate that goes is
@@ -92,17 +265,17 @@ class Dedup:
             pairs, _ = near_duplicates(
                 [texts[row] for row in left.tolist()],
                 threshold=self.near,
-                seed=work.number("minhash") % (1 << 32),
-                progress=work.progress,
+                seed=context.number("minhash") % (1 << 32),
+                progress=context.progress,
             )
             pairs = pairs[value[left[pairs[:, 0]]] == value[left[pairs[:, 1]]]]
             alike = np.arange(n)
             alike[left] = left[first_of_alike(len(left), pairs)]
             facts["near"] = _groups(alike, rows["id"])
             stands = alike[stands]
-        kept = stands == np.arange(n)
-        same_as = rows["id"].take(pa.array(stands[~kept]))
-        first, dropped = split_rows(rows, kept, np.where(exact, EXACT, NEAR).tolist())
+        stays = stands == np.arange(n)
+        same_as = rows["id"].take(pa.array(stands[~stays]))
+        first, dropped = split_rows(rows, stays, np.where(exact, EXACT, NEAR).tolist())
         return Output(first, dropped.append_column("same_as", same_as), facts)
 
     def _preferred(self, rows: pa.Table) -> NDArray[np.int64]:
@@ -112,60 +285,39 @@ class Dedup:
         numbers = -numbers_of(rows, self.best, where=self.name)
         table = pa.table({"number": np.where(np.isnan(numbers), np.inf, numbers), "id": rows["id"]})
         by = [("number", "ascending"), ("id", "ascending")]
-        found: NDArray[np.int64] = pc.sort_indices(table, sort_keys=by).to_numpy().astype(np.int64)
-        return found
+        order: NDArray[np.int64] = pc.sort_indices(table, sort_keys=by).to_numpy().astype(np.int64)
+        return order
 
 
 @dataclass(frozen=True)
-class Clean:
+class Clean(BuiltStep):
     """Rows that leak from other sets or splits, and captions that are no statements, are dropped."""
 
     name: ClassVar[str] = "clean"
-    summary: ClassVar[str] = "drop rows shared with other sets or splits, and questions"
-    version: ClassVar[int] = 1
     opens: ClassVar[bool] = False
 
-    against: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Tables, files of captions or benchmarks, with which nothing is to be shared.",
-            "file": True,
-        },
+    against: tuple[str, ...] = setting(
+        (), "Tables, files of captions or benchmarks, with which nothing is to be shared.", file=True
     )
-    fields: tuple[str, ...] = field(
-        default=("caption", "negative_caption"), metadata={"help": "The columns of captions."}
+    fields: tuple[str, ...] = setting(
+        ("caption", "negative_caption"), "The columns of captions.", among=CAPTION_ROLES
     )
-    compare_images: bool = field(default=True, metadata={"help": "Whether names of images are compared too."})
-    near: float | None = field(
-        default=None,
-        metadata={"help": "Similarity from which on captions of other sets count; none: equal ones."},
+    compare_images: bool = setting(True, "Whether names of images are compared too.")
+    near: float | None = setting(
+        None,
+        "Similarity from which on captions of other sets count; none: equal ones.",
+        within="between 0 and 1",
     )
-    split: str | None = field(default=None, metadata={"help": "The column of splits."})
-    drop_from: str = field(
-        default="train", metadata={"help": "The split that loses rows shared with the others."}
-    )
-    questions: bool = field(default=True, metadata={"help": "Drop negative captions that are questions."})
-    full_stop: bool = field(
-        default=False, metadata={"help": "Drop negative captions that do not end in a full stop."}
-    )
-
-    def __post_init__(self) -> None:
-        odd = [each for each in self.fields if each not in CAPTION_ROLES]
-        if odd or not self.fields:
-            raise InputError("columns of captions", given=odd[0] if odd else "none", allowed=CAPTION_ROLES)
-        _check_near(self.near)
+    split: str | None = setting(None, "The column of splits.")
+    drop_from: str = setting("train", "The split that loses rows shared with the others.")
+    questions: bool = setting(True, "Drop negative captions that are questions.")
+    full_stop: bool = setting(False, "Drop negative captions that do not end in a full stop.")
 
     @property
-    def reads(self) -> Sequence[str]:
-        """The captions, and the splits where they are named."""
+    def requires(self) -> Sequence[str]:
         return (*self.fields, *([self.split] if self.split else []))
 
-    @property
-    def makes(self) -> Sequence[str]:
-        """None."""
-        return ()
-
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows that are left. A row has the first reason that applies, in the order of the facts.
 
         Captions are equal by their words, images by their names without folders and endings. Raises
@@ -180,32 +332,32 @@ class Clean:
         for column in self.fields if self.questions or self.full_stop else ():
             if column.startswith("negative"):
                 ends = pc.utf8_rtrim_whitespace(rows[column])
-                asked = pc.fill_null(pc.ends_with(ends, "?"), False).to_numpy(zero_copy_only=False)
+                questions = pc.fill_null(pc.ends_with(ends, "?"), False).to_numpy(zero_copy_only=False)
                 if self.questions:
-                    drop(asked, QUESTION)
+                    drop(questions, QUESTION)
                 if self.full_stop:
                     stops = pc.fill_null(pc.match_substring_regex(ends, r"[.!?][\"')]*$"), False)
                     drop(~stops.to_numpy(zero_copy_only=False), NO_STOP)
-        columns = [_plain(rows, (each,)) for each in self.fields]
+        columns = [_plain(rows, (column_name,)) for column_name in self.fields]
         stems = _stems(rows) if self.compare_images else []
         facts: dict[str, Any] = {"sets": {}}
         for name in self.against:
-            texts, images = self._other(name, work)
-            facts["sets"][name] = self._shared(columns, stems, texts, images, drop, work)
+            texts, images = self._other(name, context)
+            facts["sets"][name] = self._shared(columns, stems, texts, images, drop, context)
         if self.split is not None:
             self._splits(rows, columns, stems, drop)
-        kept, dropped = split_rows(rows, reasons == "", reasons.tolist())
-        return Output(kept, dropped, facts)
+        clean, dropped = split_rows(rows, reasons == "", reasons.tolist())
+        return Output(clean, dropped, facts)
 
-    def _other(self, name: str, work: Work) -> tuple[list[str], list[str]]:
+    def _other(self, name: str, context: StepContext) -> tuple[list[str], list[str]]:
         path = Path(name)
         if path.is_file():
             return [normal(text) for text in read_texts(path)], list(read_image_names(path))
         if path.suffix and not path.exists():
             raise DataError("no such file", where=name, hint="a table, a file of captions, or a benchmark")
-        found = work.benchmark(name, None, None)
-        texts = [normal(each.text) for each in found.captions if each.text is not None]
-        return texts, [image.id for image in found.images]
+        benchmark = context.benchmark(name, None, None)
+        texts = [normal(caption.text) for caption in benchmark.captions if caption.text is not None]
+        return texts, [image.id for image in benchmark.images]
 
     def _shared(
         self,
@@ -214,7 +366,7 @@ class Clean:
         texts: list[str],
         images: list[str],
         drop: Any,
-        work: Work,
+        context: StepContext,
     ) -> dict[str, int]:
         """Drop what the rows share with one set; how many rows share what."""
         known, counts = set(texts), {}
@@ -227,8 +379,8 @@ class Clean:
             pairs, _ = near_duplicates(
                 [*sorted(others), *own],
                 threshold=self.near,
-                seed=work.number("minhash") % (1 << 32),
-                progress=work.progress,
+                seed=context.number("minhash") % (1 << 32),
+                progress=context.progress,
             )
             across = pairs[(pairs[:, 0] < len(others)) & (pairs[:, 1] >= len(others)), 1]
             alike = {own[at - len(others)] for at in across.tolist()}
@@ -261,11 +413,6 @@ class Clean:
                 drop(losing & np.array([cell in others for cell in column], dtype=bool), reason)
 
 
-def _check_near(near: float | None) -> None:
-    if near is not None and not 0 < near < 1:
-        raise InputError("near", given=near, allowed="above 0 and below 1, or none")
-
-
 def _plain(rows: pa.Table, columns: Sequence[str]) -> list[str]:
     """The normal text of each row: that of its columns, line by line."""
     parts = []
@@ -279,21 +426,21 @@ def _plain(rows: pa.Table, columns: Sequence[str]) -> list[str]:
 
 def _stems(rows: pa.Table) -> list[list[str | None]]:
     """Of each column of images the names by which they are compared."""
-    found = []
+    stems = []
     for column in IMAGE_ROLES:
         if column in rows.column_names:
             cells = rows[column].to_pylist()
             stem = {cell: image_stem(cell) for cell in dict.fromkeys(cells) if cell is not None}
-            found.append([None if cell is None else stem[cell] for cell in cells])
-    return found
+            stems.append([None if cell is None else stem[cell] for cell in cells])
+    return stems
 
 
 def _coded(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
     """A number for each value of a column."""
     coded = pc.dictionary_encode(column, null_encoding="encode")
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    found: NDArray[np.int64] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    codes: NDArray[np.int64] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
 
 
 def _groups(stands: NDArray[np.int64], ids: pa.ChunkedArray) -> dict[str, Any]:

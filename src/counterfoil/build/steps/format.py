@@ -1,14 +1,14 @@
 """`format`: captions made uniform, so that their form does not tell right ones from wrong ones."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from counterfoil.build.step import Output, Work, with_column
-from counterfoil.errors import DataError, InputError
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, with_column
+from counterfoil.errors import DataError
 
 Spelling = Literal["keep", "american", "british"]
 
@@ -64,9 +64,9 @@ def uniform(
     texts = texts.cast(pa.string())
     counts = dict.fromkeys(_CHANGES, 0)
 
-    def changed(kind: str, made: pa.ChunkedArray) -> pa.ChunkedArray:
-        counts[kind] += pc.sum(pc.not_equal(made, texts)).as_py() or 0
-        return made
+    def changed(kind: str, edited: pa.ChunkedArray) -> pa.ChunkedArray:
+        counts[kind] += pc.sum(pc.not_equal(edited, texts)).as_py() or 0
+        return edited
 
     texts = changed("spaces", _edited(texts, _SPACES))
     texts = changed("quotes", _edited(texts, _QUOTES))
@@ -109,18 +109,18 @@ def _spelt(texts: pa.ChunkedArray, spelling: Spelling) -> pa.ChunkedArray:
 def _edited(texts: pa.ChunkedArray, rules: Sequence[tuple[str, str]]) -> pa.ChunkedArray:
     """The texts after every rule (a pattern and what it becomes); texts that none fits stay."""
     some = pc.fill_null(pc.match_substring_regex(texts, "|".join(pattern for pattern, _ in rules)), False)
-    made = texts.filter(some)
+    edited = texts.filter(some)
     for pattern, new in rules:
-        made = pc.replace_substring_regex(made, pattern, new)
-    return _where(texts, some, made)
+        edited = pc.replace_substring_regex(edited, pattern, new)
+    return _where(texts, some, edited)
 
 
 def _where(texts: pa.ChunkedArray, mask: pa.ChunkedArray, new: pa.ChunkedArray) -> pa.ChunkedArray:
     """The texts with those where the mask is true replaced, in order."""
     if not len(new):
         return texts
-    made = pc.replace_with_mask(texts.combine_chunks(), mask.combine_chunks(), new.combine_chunks())
-    return made if isinstance(made, pa.ChunkedArray) else pa.chunked_array([made])
+    replaced = pc.replace_with_mask(texts.combine_chunks(), mask.combine_chunks(), new.combine_chunks())
+    return replaced if isinstance(replaced, pa.ChunkedArray) else pa.chunked_array([replaced])
 
 
 #: British words whose American spelling has other meanings too.
@@ -128,50 +128,39 @@ _ONE_WAY = frozenset({"storey", "tyre", "tyres", "kerb", "disc", "draught", "met
 
 
 @dataclass(frozen=True)
-class Format:
+class Format(BuiltStep):
     """Captions in one form: case of the first letter, final stop, spaces, quotes, spelling.
 
     What was there is kept in `X_original`; facts count each kind of change.
     """
 
     name: ClassVar[str] = "format"
-    summary: ClassVar[str] = "captions in one form: capitals, final stop, spaces, quotes, spelling"
-    version: ClassVar[int] = 1
 
-    columns: tuple[str, ...] = field(
-        default=("caption", "negative_caption"),
-        metadata={"help": "The columns that are made uniform, of those that rows have."},
+    columns: tuple[str, ...] = setting(
+        ("caption", "negative_caption"),
+        "The columns that are made uniform, of those that rows have.",
+        within="one or more",
     )
-    case: bool = field(default=True, metadata={"help": "Begin with a capital; no captions all in capitals."})
-    stop: bool = field(default=True, metadata={"help": "End with a full stop."})
-    spelling: Spelling = field(default="keep", metadata={"help": "'american', 'british', or 'keep'."})
-
-    def __post_init__(self) -> None:
-        if not self.columns:
-            raise InputError("no columns to format", allowed="caption, negative_caption, generated_caption")
+    case: bool = setting(True, "Begin with a capital; no captions all in capitals.")
+    stop: bool = setting(True, "End with a full stop.")
+    spelling: Spelling = setting("keep", "'american', 'british', or 'keep'.")
 
     @property
-    def reads(self) -> Sequence[str]:
-        """Nothing that must be there: columns that rows lack are left out."""
-        return ()
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """The columns, and what they held before."""
+    def produces(self) -> Sequence[str]:
         return tuple(name for column in self.columns for name in (column, f"{column}_original"))
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """All rows; raises `DataError` where they have none of the columns, or one that is no text."""
-        found = [column for column in self.columns if column in rows.column_names]
-        if not found:
+        columns = [column for column in self.columns if column in rows.column_names]
+        if not columns:
             raise DataError(
                 "no column to format",
-                where=f"step {work.step}",
+                where=f"step {context.step}",
                 given=rows.column_names,
                 allowed=self.columns,
             )
         facts: dict[str, dict[str, int]] = {}
-        for column in found:
+        for column in columns:
             before = rows[column]
             if not (pa.types.is_string(before.type) or pa.types.is_large_string(before.type)):
                 raise DataError("captions are no text", where=f"column '{column}'", given=str(before.type))

@@ -1,7 +1,7 @@
 """`imagine`: images for captions, by the drawn world, a diffusion pipeline or an image endpoint."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -13,13 +13,22 @@ from counterfoil.build.imaging import (
     NOT_DRAWN,
     NOT_READ,
     UNSAFE,
+    GeneratedImage,
     ImagePipeline,
-    MadeImage,
+    ImageRequest,
     PipelineSettings,
-    WantedImage,
 )
 from counterfoil.build.rows import keep_image
-from counterfoil.build.step import Output, Work, split_rows, with_column
+from counterfoil.build.step import (
+    SCENE_OF,
+    BuiltStep,
+    Output,
+    StepContext,
+    setting,
+    split_rows,
+    with_column,
+    with_columns,
+)
 from counterfoil.engine.made import batch_keys
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import Identity
@@ -34,15 +43,14 @@ if TYPE_CHECKING:
     from counterfoil.build.image_endpoint import ImageEndpoint
 
 WORLD, PIPELINE, ENDPOINT = "world", "diffusers:", "images:"
-#: The column of images that is made for a column of captions, and that of scenes for one of images.
+#: The column of images that is made for a column of captions.
 _IMAGE_OF = {"caption": "generated_image", "negative_caption": "negative_image"}
-_SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
 #: Pictures that are drawn at a time, and pixels to a side of the world's.
 _BATCH, _SIDE = 100, 96
 
 
 @dataclass(frozen=True)
-class Imagine:
+class Imagine(BuiltStep):
     """Images for captions: `negative_image` for `negative_caption`, `generated_image` for `caption`.
 
     With `k` above 1 every row becomes k candidates, called ROW#0, ROW#1, ..., whose column `of` names the
@@ -53,76 +61,56 @@ class Imagine:
     """
 
     name: ClassVar[str] = "imagine"
-    summary: ClassVar[str] = "images for captions: drawn, by a diffusion pipeline, or by an endpoint"
     version: ClassVar[int] = 2
 
-    by: str = field(
-        default=WORLD,
-        metadata={
-            "help": "Who makes the images: 'world', diffusers:NAME (folder or hub name of a pipeline), or "
-            "images:URL#MODEL (an OpenAI-compatible endpoint).",
-            "model": (WORLD,),
-        },
+    by: str = setting(
+        WORLD,
+        "Who makes the images: 'world', diffusers:NAME (folder or hub name of a pipeline), or "
+        "images:URL#MODEL (an OpenAI-compatible endpoint).",
+        model=(WORLD,),
     )
-    column: Literal["caption", "negative_caption"] = field(
-        default="negative_caption", metadata={"help": "The captions that images are made for."}
+    column: Literal["caption", "negative_caption"] = setting(
+        "negative_caption", "The captions that images are made for."
     )
-    k: int = field(default=1, metadata={"help": "Images for each caption."})
-    source: Literal["image", "negative_image", "generated_image"] | None = field(
-        default=None,
-        metadata={"help": "Images that are edited; without it images are drawn from captions alone."},
+    k: int = setting(1, "Images for each caption.", within="1 or more")
+    source: Literal["image", "negative_image", "generated_image"] | None = setting(
+        None, "Images that are edited; without it images are drawn from captions alone."
     )
-    size: int | None = field(
-        default=None, metadata={"help": "Pixels to a side; default: 96 drawn, else what the model makes."}
+    size: int | None = setting(
+        None, "Pixels to a side; default: 96 drawn, else what the model makes.", within="1 or more"
     )
-    suffix: str = field(
-        default="", metadata={"help": "Added to every caption, as ', highly detailed'; not in the world."}
+    suffix: str = setting("", "Added to every caption, as ', highly detailed'; not in the world.")
+    steps: int | None = setting(None, "Of a pipeline: its denoising steps.", within="1 or more")
+    guidance: float | None = setting(None, "Of a pipeline: its guidance scale.")
+    strength: float | None = setting(
+        None, "Of a pipeline that edits: how much may change, up to 1.", within="above 0, at most 1"
     )
-    steps: int | None = field(default=None, metadata={"help": "Of a pipeline: its denoising steps."})
-    guidance: float | None = field(default=None, metadata={"help": "Of a pipeline: its guidance scale."})
-    strength: float | None = field(
-        default=None, metadata={"help": "Of a pipeline that edits: how much may change, up to 1."}
+    scheduler: str | None = setting(None, "Of a pipeline: its scheduler by the name of the class.")
+    unet: str | None = setting(
+        None, "A folder or hub name whose UNet takes the place of the pipeline's.", model=()
     )
-    scheduler: str | None = field(
-        default=None, metadata={"help": "Of a pipeline: its scheduler by the name of the class."}
+    variant: str | None = setting(None, "Of a pipeline's weights, such as fp16.")
+    dtype: Literal["fp32", "fp16", "bf16"] | None = setting(
+        None, "Of a pipeline; default: fp16 on a GPU, else fp32."
     )
-    unet: str | None = field(
-        default=None,
-        metadata={"help": "A folder or hub name whose UNet takes the place of the pipeline's.", "model": ()},
+    batch: int = setting(4, "Of a pipeline: images that are drawn together.", within="1 or more")
+    saved: int | None = setting(
+        None, "Of a pipeline: pixels to a side of the files, if not those drawn.", within="1 or more"
     )
-    variant: str | None = field(default=None, metadata={"help": "Of a pipeline's weights, such as fp16."})
-    dtype: Literal["fp32", "fp16", "bf16"] | None = field(
-        default=None, metadata={"help": "Of a pipeline; default: fp16 on a GPU, else fp32."}
+    unsafe: Literal["keep", "drop"] = setting(
+        "keep", "What becomes of images that the pipeline's filter flags."
     )
-    batch: int = field(default=4, metadata={"help": "Of a pipeline: images that are drawn together."})
-    saved: int | None = field(
-        default=None, metadata={"help": "Of a pipeline: pixels to a side of the files, if not those drawn."}
-    )
-    unsafe: Literal["keep", "drop"] = field(
-        default="keep", metadata={"help": "What becomes of images that the pipeline's filter flags."}
-    )
-    concurrency: int = field(default=8, metadata={"help": "Of an endpoint: requests at a time."})
-    rpm: float = field(default=0.0, metadata={"help": "Of an endpoint: requests a minute; 0 is no limit."})
-    retries: int = field(default=6, metadata={"help": "Of an endpoint: tries after the first one."})
-    price: float = field(default=0.0, metadata={"help": "Of an endpoint: what an image costs."})
-    seeded: bool = field(
-        default=False, metadata={"help": "Of an endpoint: whether the seed is sent, as not all allow."}
-    )
-    style: str = field(default="synthetic", metadata={"help": f"Of the world: {' or '.join(STYLES)}."})
-    failure: float = field(default=0.0, metadata={"help": "Of the world: the share of wrong pictures."})
+    concurrency: int = setting(8, "Of an endpoint: requests at a time.")
+    rpm: float = setting(0.0, "Of an endpoint: requests a minute; 0 is no limit.")
+    retries: int = setting(6, "Of an endpoint: tries after the first one.")
+    price: float = setting(0.0, "Of an endpoint: what an image costs.")
+    seeded: bool = setting(False, "Of an endpoint: whether the seed is sent, as not all allow.")
+    style: str = setting("synthetic", f"Of the world: {' or '.join(STYLES)}.")
+    failure: float = setting(0.0, "Of the world: the share of wrong pictures.", within="0 to 1")
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise InputError("k", given=self.k, allowed="1 or more")
+        super().__post_init__()
         check_styles([self.style])
-        for name in ("steps", "batch", "size", "saved"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(name, given=value, allowed="1 or more")
-        if self.strength is not None and not 0 < self.strength <= 1:
-            raise InputError("strength", given=self.strength, allowed="above 0, up to 1")
-        if not 0 <= self.failure <= 1:
-            raise InputError("failure", given=self.failure, allowed="0 to 1")
         if self.by == WORLD:
             check_size(self.size or _SIDE)
         elif not self.by.startswith((PIPELINE, ENDPOINT)) or self.by in (PIPELINE, ENDPOINT):
@@ -132,20 +120,18 @@ class Imagine:
             raise InputError("failure is of the drawn world", given=f"by '{self.by}'", allowed=WORLD)
 
     @property
-    def makes(self) -> Sequence[str]:
-        """The images with who made them, for which rows and with which seeds; of the world also scenes."""
+    def produces(self) -> Sequence[str]:
         target = _IMAGE_OF[self.column]
-        known = _SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
+        known = SCENE_OF[target] if self.by == WORLD else f"{target}_unsafe"
         return (target, f"{target}_by", f"{target}_from", f"{target}_seed", known)
 
     @property
-    def reads(self) -> Sequence[str]:
-        """The captions, and what is edited."""
+    def requires(self) -> Sequence[str]:
         if self.source is None:
             return (self.column,)
-        return (self.column, _SCENE_OF[self.source] if self.by == WORLD else self.source)
+        return (self.column, SCENE_OF[self.source] if self.by == WORLD else self.source)
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows with their images, k candidates for each.
 
         Raises `DataError` where no caption can be drawn, and where candidates shall get candidates.
@@ -153,60 +139,53 @@ class Imagine:
         if self.k > 1 and "of" in rows.column_names:
             raise DataError(
                 "the rows are candidates already",
-                where=f"step {work.step}",
+                where=f"step {context.step}",
                 hint="put 'choose' before, or make one image for each: k = 1",
             )
         ids, texts = rows["id"].to_pylist(), rows[self.column].to_pylist()
-        sources = [None] * len(rows) if self.source is None else self._sources(rows, work)
-        asked = [
-            WantedImage(row, number, text or "", work.number("image", row, number), source)
+        sources = [None] * len(rows) if self.source is None else self._sources(rows, context)
+        requests = [
+            ImageRequest(row, number, text or "", context.number("image", row, number), source)
             for row, text, source in zip(ids, texts, sources, strict=True)
             for number in range(self.k)
         ]
-        made = [self._nothing() if not each.text.strip() else None for each in asked]
-        wanted = [each for each, found in zip(asked, made, strict=True) if found is None]
-        painter = self._pipeline(work) if self.by.startswith(PIPELINE) else None
-        coming = iter(self._made(wanted, rows, work, painter))
-        images = [next(coming) if found is None else found for found in made]
+        wanted = [request for request in requests if request.text.strip()]
+        pipeline = self._pipeline(context) if self.by.startswith(PIPELINE) else None
+        if self.by == WORLD:
+            generated = iter(self._drawn(wanted, rows, context))
+        elif pipeline is None:
+            generated = iter(self._endpoint(context).images(wanted) if wanted else ())
+        else:
+            generated = iter(pipeline.images(wanted, context) if wanted else ())
+        images = [
+            next(generated) if request.text.strip() else GeneratedImage(None, self.by, NO_CAPTION)
+            for request in requests
+        ]
         if self.unsafe == "drop":
             images = [
-                replace(each, cell=None, reason=UNSAFE) if each.facts.get("unsafe") else each
-                for each in images
+                replace(image, cell=None, reason=UNSAFE) if image.facts.get("unsafe") else image
+                for image in images
             ]
-        table = self._candidates(rows, asked, images)
-        kept, dropped = split_rows(
+        table = self._candidates(rows, requests, images)
+        imagined, dropped = split_rows(
             table, [image.cell is not None for image in images], [image.reason for image in images]
         )
-        return Output(kept, dropped, self._facts(kept, painter))
+        return Output(imagined, dropped, self._facts(imagined, pipeline))
 
-    def _made(
-        self, asked: Sequence[WantedImage], rows: pa.Table, work: Work, painter: ImagePipeline | None
-    ) -> Sequence[MadeImage]:
-        if self.by == WORLD:
-            return self._drawn(asked, rows, work)
-        if not asked:
-            return []
-        if self._asks:
-            return self._endpoint(work).images(asked)
-        assert painter is not None
-        return painter.images(asked, work)
-
-    @property
-    def _asks(self) -> bool:
-        return self.by.startswith(ENDPOINT)
-
-    def _endpoint(self, work: Work) -> "ImageEndpoint":
+    def _endpoint(self, context: StepContext) -> "ImageEndpoint":
         """The endpoint, with the key and the pace that a chat endpoint at this address would have."""
         # Its client of HTTP is of an extra.
         from counterfoil.build.image_endpoint import ImageEndpoint, ImageSettings
 
         pace = {"concurrency": str(self.concurrency), "rpm": str(self.rpm), "retries": str(self.retries)}
-        chat = work.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", pace).endpoint
+        chat = context.scorer(f"chat:{self.by.removeprefix(ENDPOINT)}", pace).endpoint
         edits = self.source is not None
-        asked = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price, edits)
-        return chat.turned_into(lambda settings, key: ImageEndpoint(settings, asked, work, key=key))
+        request_settings = ImageSettings(self.suffix, self.size, self.saved, self.seeded, self.price, edits)
+        return chat.turned_into(
+            lambda settings, key: ImageEndpoint(settings, request_settings, context, key=key)
+        )
 
-    def _pipeline(self, work: Work) -> ImagePipeline:
+    def _pipeline(self, context: StepContext) -> ImagePipeline:
         named = {
             name: getattr(self, name)
             for name in PipelineSettings.__dataclass_fields__
@@ -217,73 +196,72 @@ class Imagine:
                 self.by.removeprefix(PIPELINE),
                 edits=self.source is not None,
                 precision=self.dtype,
-                device=work.device,
+                device=context.device,
                 **named,
             )
         )
 
-    def _nothing(self) -> MadeImage:
-        return MadeImage(None, self.by, NO_CAPTION)
-
-    def _sources(self, rows: pa.Table, work: Work) -> list[Any]:
+    def _sources(self, rows: pa.Table, context: StepContext) -> list[Any]:
         assert self.source is not None
-        column = _SCENE_OF[self.source] if self.by == WORLD else self.source
+        column = SCENE_OF[self.source] if self.by == WORLD else self.source
         cells = rows[column].to_pylist()
         lacking = [row for row, cell in zip(rows["id"].to_pylist(), cells, strict=True) if not cell]
         if lacking:
             raise DataError(
                 f"no {column} to edit",
-                where=f"step {work.step}, row '{lacking[0]}'",
+                where=f"step {context.step}, row '{lacking[0]}'",
                 given=f"{len(lacking):,} of {len(rows):,} rows without one",
                 hint="without 'source' images are drawn from captions alone",
             )
         return cells
 
     def _candidates(
-        self, rows: pa.Table, asked: Sequence[WantedImage], images: Sequence[MadeImage]
+        self, rows: pa.Table, requests: Sequence[ImageRequest], images: Sequence[GeneratedImage]
     ) -> pa.Table:
         """The rows, k times where there are several candidates, with the columns that are made."""
         target = _IMAGE_OF[self.column]
         if self.k > 1:
             rows = rows.take(pa.array(np.repeat(np.arange(len(rows)), self.k)))
-            names = [f"{each.row}#{each.number}" for each in asked]
+            names = [f"{request.row}#{request.number}" for request in requests]
             rows = with_column(rows, "id", pa.array(names, pa.string()))
-            rows = with_column(rows, "of", pa.array([each.row for each in asked], pa.string()))
+            rows = with_column(rows, "of", pa.array([request.row for request in requests], pa.string()))
         columns = {
             target: pa.array([image.cell for image in images], pa.string()),
             f"{target}_by": pa.array([image.by for image in images], pa.string()),
-            f"{target}_from": pa.array([each.row for each in asked], pa.string()),
-            f"{target}_seed": pa.array([each.seed for each in asked], pa.int64()),
+            f"{target}_from": pa.array([request.row for request in requests], pa.string()),
+            f"{target}_seed": pa.array([request.seed for request in requests], pa.int64()),
         }
         if self.by == WORLD:
-            scene = _SCENE_OF[target]
+            scene = SCENE_OF[target]
             columns[scene] = pa.array([image.facts.get(scene) for image in images], pa.string())
         else:
             columns[f"{target}_unsafe"] = pa.array(
                 [image.facts.get("unsafe") for image in images], pa.bool_()
             )
-        for name, values in columns.items():
-            rows = with_column(rows, name, values)
-        return rows
+        return with_columns(rows, columns)
 
-    def _drawn(self, asked: Sequence[WantedImage], rows: pa.Table, work: Work) -> list[MadeImage]:
+    def _drawn(
+        self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext
+    ) -> list[GeneratedImage]:
         """The pictures of the world's generator, with their scenes."""
-        found = [self._scene(each, context) for each, context in self._contexts(asked, rows, work)]
-        if asked and all(isinstance(each, MadeImage) and each.reason == NOT_READ for each in found):
+        drawings = [self._scene(request, row) for request, row in self._source_rows(requests, rows, context)]
+        if requests and all(
+            isinstance(drawing, GeneratedImage) and drawing.reason == NOT_READ for drawing in drawings
+        ):
             raise DataError(
                 "the world can read none of the captions",
-                where=f"step {work.step}",
-                given=asked[0].text,
+                where=f"step {context.step}",
+                given=requests[0].text,
                 hint="it draws captions of its own kind; for others name a pipeline or an endpoint in 'by'",
             )
-        scenes = [each for each in found if isinstance(each, Scene)]
-        pictures = iter(self._pictures(scenes, work))
+        scenes = [drawing for drawing in drawings if isinstance(drawing, Scene)]
+        pictures = iter(self._pictures(scenes, context))
         target = _IMAGE_OF[self.column]
         return [
-            each
-            if isinstance(each, MadeImage)
-            else MadeImage(next(pictures), self._by, facts={_SCENE_OF[target]: each.to_json()})
-            for each in found
+            drawing
+            if isinstance(drawing, GeneratedImage)
+            else GeneratedImage(next(pictures), self._by, facts={SCENE_OF[target]: drawing.to_json()})
+            for drawing in drawings
         ]
 
     @property
@@ -291,9 +269,9 @@ class Imagine:
         """What is written as the maker of pictures that are drawn."""
         return " ".join([WORLD, self.style, *([f"failure {self.failure:g}"] if self.failure else [])])
 
-    def _contexts(
-        self, asked: Sequence[WantedImage], rows: pa.Table, work: Work
-    ) -> Iterator[tuple[WantedImage, "_Context"]]:
+    def _source_rows(
+        self, requests: Sequence[ImageRequest], rows: pa.Table, context: StepContext
+    ) -> Iterator[tuple[ImageRequest, "_SourceRow"]]:
         """The requests with what is known of their rows."""
         negative = self.column == "negative_caption"
         names = ("caption", "scene", "subset")
@@ -302,79 +280,79 @@ class Imagine:
             for name in names
             if negative and name in rows.column_names
         }
-        for each in asked:
-            said, scene, subset = (given.get(name, {}).get(each.row) for name in names)
-            where = f"step {work.step}, row '{each.row}'"
-            original = each.source or scene
+        for request in requests:
+            caption, scene, subset = (given.get(name, {}).get(request.row) for name in names)
+            where = f"step {context.step}, row '{request.row}'"
+            original = request.source or scene
             yield (
-                each,
-                _Context(
-                    None if said is None else understood(said),
+                request,
+                _SourceRow(
+                    None if caption is None else understood(caption),
                     None if original is None else Scene.from_json(original, where=where),
                     subset or "",
-                    work.rng("image", each.row, each.number),
+                    context.rng("image", request.row, request.number),
                 ),
             )
 
-    def _scene(self, request: WantedImage, context: "_Context") -> "Scene | MadeImage":
+    def _scene(self, request: ImageRequest, source_row: "_SourceRow") -> "Scene | GeneratedImage":
         """What is drawn, or why nothing is."""
         meaning = understood(request.text)
         if meaning is None:
-            return MadeImage(None, self._by, NOT_READ)
-        found = imagine_caption(
+            return GeneratedImage(None, self._by, NOT_READ)
+        imagined = imagine_caption(
             meaning,
-            context.rng,
-            unlike=context.said,
-            original=context.original,
+            source_row.rng,
+            unlike=source_row.meaning,
+            original=source_row.original,
             adapted=request.source is not None,
             failure=self.failure,
-            subset=context.subset,
+            subset=source_row.subset,
         )
-        return MadeImage(None, self._by, NOT_DRAWN) if found is None else found[0]
+        return GeneratedImage(None, self._by, NOT_DRAWN) if imagined is None else imagined[0]
 
-    def _pictures(self, scenes: Sequence[Scene], work: Work) -> list[str]:
+    def _pictures(self, scenes: Sequence[Scene], context: StepContext) -> list[str]:
         """The cells of drawn pictures, in order."""
         cells: dict[int, str] = {}
 
         def take(row: int, data: bytes) -> None:
-            cells[row] = keep_image(work, data)
+            cells[row] = keep_image(context, data)
 
-        content = [each.to_json() for each in scenes]
+        content = [scene.to_json() for scene in scenes]
         painter = _Painter(self.size or _SIDE, self.style)
         keys = batch_keys(content, _BATCH)
-        work.session.make(painter, content, keys, take, stage="drawing", size=_BATCH)
+        context.session.make(painter, content, keys, take, stage="drawing", size=_BATCH)
         return [cells[row] for row in range(len(scenes))]
 
-    def _facts(self, kept: pa.Table, painter: ImagePipeline | None) -> Mapping[str, Any]:
+    def _facts(self, imagined: pa.Table, pipeline: ImagePipeline | None) -> Mapping[str, Any]:
         """How many images were made and, of those of the world, how many are right."""
-        facts: dict[str, Any] = {"by": self.by, "column": self.column, "k": self.k, "images": len(kept)}
+        facts: dict[str, Any] = {"by": self.by, "column": self.column, "k": self.k, "images": len(imagined)}
         if self.by == WORLD:
-            scenes = kept[_SCENE_OF[_IMAGE_OF[self.column]]].to_pylist()
-            shown = [Scene.from_json(each) for each in scenes]
+            scenes = imagined[SCENE_OF[_IMAGE_OF[self.column]]].to_pylist()
+            shown = [Scene.from_json(cell) for cell in scenes]
             right = [
                 matches(caption, scene)
-                for caption, scene in zip(kept[self.column].to_pylist(), shown, strict=True)
+                for caption, scene in zip(imagined[self.column].to_pylist(), shown, strict=True)
             ]
-            if self.column == "negative_caption" and "caption" in kept.column_names:
-                said = [understood(each) for each in kept["caption"].to_pylist()]
+            if self.column == "negative_caption" and "caption" in imagined.column_names:
+                captions = [understood(cell) for cell in imagined["caption"].to_pylist()]
                 right = [
                     fits and not (one is not None and matches(one, scene))
-                    for fits, one, scene in zip(right, said, shown, strict=True)
+                    for fits, one, scene in zip(right, captions, shown, strict=True)
                 ]
             facts["right"] = int(sum(right))
         else:
-            flags = kept[f"{_IMAGE_OF[self.column]}_unsafe"].to_pylist()
+            flags = imagined[f"{_IMAGE_OF[self.column]}_unsafe"].to_pylist()
             facts["unsafe"] = sum(flag is True for flag in flags)
-            if painter is not None:
-                facts["pipeline"] = painter.identity
+            if pipeline is not None:
+                facts["pipeline"] = pipeline.identity
         return facts
 
 
 @dataclass(frozen=True, eq=False)
-class _Context:
+class _SourceRow:
     """What is known of the row of a request: what the picture must not fit, what it may be made from."""
 
-    said: Meaning | None
+    meaning: Meaning | None
     original: Scene | None
     subset: str
     rng: np.random.Generator
@@ -395,6 +373,6 @@ class _Painter:
     def make(self, batches: Sequence[Sequence[str]]) -> Iterator[list[bytes]]:
         """The pictures of each batch as PNG files."""
         for batch in batches:
-            scenes = [Scene.from_json(each) for each in batch]
+            scenes = [Scene.from_json(cell) for cell in batch]
             drawn = draw_many(scenes, self.side, style=self.style)
             yield [encode(PIL.Image.fromarray(pixels)) for pixels in drawn]

@@ -1,7 +1,7 @@
 """`merge`: right pairs of several sources become one set, with what each source is worth."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.build.calibration import share
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
 from counterfoil.build.verification import Rule, check_rule
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import Direction, gain_of
@@ -27,7 +27,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Merge:
+class Merge(BuiltStep):
     """Pairs of an image and a caption that sources call right become one row each, with their sources.
 
     The rows themselves are a source where they have pairs with a `gain` (or `answer`, `right`, `rating`), or
@@ -36,59 +36,59 @@ class Merge:
     """
 
     name: ClassVar[str] = "merge"
-    summary: ClassVar[str] = "right pairs of several sources in one, with the precision and recall of each"
-    version: ClassVar[int] = 1
     opens: ClassVar[bool] = False
 
-    tables: tuple[str, ...] = field(
-        default=(),
-        metadata={"help": "Tables of pairs: image, caption and gain, answer, right or rating.", "file": True},
+    tables: tuple[str, ...] = setting(
+        (), "Tables of pairs: image, caption and gain, answer, right or rating.", file=True
     )
-    benchmarks: tuple[str, ...] = field(
-        default=(), metadata={"help": "Galleries whose right pairs are a source, such as eccv, cxc."}
-    )
-    data: str | None = field(
-        default=None, metadata={"help": "The folder with the benchmarks' files.", "file": True}
-    )
-    verified: str | None = field(
-        default=None, metadata={"help": "A table of pairs that people verified.", "file": True}
-    )
-    rating: float = field(default=3.0, metadata={"help": "Pairs rated at least so high are right."})
-    rule: Rule = field(default="any", metadata={"help": "Of sources: any, majority, all."})
+    benchmarks: tuple[str, ...] = setting((), "Galleries whose right pairs are a source, such as eccv, cxc.")
+    data: str | None = setting(None, "The folder with the benchmarks' files.", file=True)
+    verified: str | None = setting(None, "A table of pairs that people verified.", file=True)
+    rating: float = setting(3.0, "Pairs rated at least so high are right.", within="a finite number")
+    rule: Rule = setting("any", "Of sources: any, majority, all.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_rule(self.rule)
-        if not np.isfinite(self.rating):
-            raise InputError("rating", given=self.rating, allowed="a finite number")
 
     @property
-    def reads(self) -> Sequence[str]:
-        """Images and captions, by name or id."""
+    def requires(self) -> Sequence[str]:
         return ("image", "caption")
 
     @property
-    def makes(self) -> Sequence[str]:
-        """How right the pair is in the mean of its sources, and which they are."""
+    def produces(self) -> Sequence[str]:
         return ("gain", "sources")
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """A row per pair that is right, in the order of the sources; pairs that are not, with the reason.
 
         Facts hold of every source its pairs, how many of them are right by each other source (`also_in`) and,
         with verified pairs, its precision (of its pairs that were verified) and its recall (of all that were
         verified right). Raises `DataError` for tables that hold no pairs and benchmarks that are no gallery.
         """
-        sources = self._sources(rows, work)
+        sources: dict[str, dict[Pair, float]] = {}
+        if len(rows):
+            columns = {name: rows[name].to_pylist() for name in rows.column_names}
+            sources["rows"] = self._pairs(DataTable(columns, "the rows"))
+        for path in self.tables:
+            sources[_new(Path(path).stem, sources)] = self._pairs(read_table(path))
+        data = None if self.data is None else Path(self.data)
+        for name in self.benchmarks:
+            sources[_new(name, sources)] = _of_gallery(context.benchmark(name, data, None))
         verified = {} if self.verified is None else self._pairs(read_table(self.verified))
         pairs = list(dict.fromkeys(pair for of in [*sources.values(), verified] for pair in of))
         if not pairs:
-            raise InputError("no pairs to merge", where=f"step {work.step}", hint="name tables or benchmarks")
+            raise InputError(
+                "no pairs to merge", where=f"step {context.step}", hint="name tables or benchmarks"
+            )
         gains = np.array([[of.get(pair, np.nan) for of in sources.values()] for pair in pairs])
         truth = np.array([verified.get(pair, np.nan) for pair in pairs])
         right, known = np.nan_to_num(gains) > 0, ~np.isnan(gains)
         yes = right.sum(axis=1)
-        kept = {"any": yes > 0, "majority": 2 * yes > known.sum(axis=1), "all": right.all(axis=1)}[self.rule]
-        kept = np.where(np.isnan(truth), kept, truth > 0)
+        accepted = {"any": yes > 0, "majority": 2 * yes > known.sum(axis=1), "all": right.all(axis=1)}[
+            self.rule
+        ]
+        accepted = np.where(np.isnan(truth), accepted, truth > 0)
         mean = np.nansum(gains, axis=1) / np.maximum(known.sum(axis=1), 1)
         names = list(sources)
         table = pa.table(
@@ -104,20 +104,12 @@ class Merge:
             }
         )
         why = np.where(np.isnan(truth), OUTVOTED, WRONG).tolist()
-        facts = {"pairs": len(pairs), "right": int(kept.sum()), "sources": _statement(names, right, truth)}
-        return Output(*split_rows(table, kept, why), facts)
-
-    def _sources(self, rows: pa.Table, work: Work) -> dict[str, dict[Pair, float]]:
-        found: dict[str, dict[Pair, float]] = {}
-        if len(rows):
-            columns = {name: rows[name].to_pylist() for name in rows.column_names}
-            found["rows"] = self._pairs(DataTable(columns, "the rows"))
-        for path in self.tables:
-            found[_new(Path(path).stem, found)] = self._pairs(read_table(path))
-        data = None if self.data is None else Path(self.data)
-        for name in self.benchmarks:
-            found[_new(name, found)] = _of_gallery(work.benchmark(name, data, None))
-        return found
+        facts = {
+            "pairs": len(pairs),
+            "right": int(accepted.sum()),
+            "sources": _statement(names, right, truth),
+        }
+        return Output(*split_rows(table, accepted, why), facts)
 
     def _pairs(self, table: DataTable) -> dict[Pair, float]:
         """The gain of every pair of a table; of several rows of one pair the mean."""
@@ -134,8 +126,8 @@ class Merge:
 
     def _gains(self, table: DataTable, column: str) -> NDArray[np.float64]:
         if column == "answer":
-            found = [gain_of(word) if word else np.nan for word in labels(table, column)]
-            odd = next((row for row, gain in enumerate(found) if gain is None), None)
+            gains = [gain_of(word) if word else np.nan for word in labels(table, column)]
+            odd = next((row for row, gain in enumerate(gains) if gain is None), None)
             if odd is not None:
                 raise DataError(
                     "an answer that cannot be read",
@@ -143,7 +135,7 @@ class Merge:
                     given=table[column][odd],
                     allowed="100% YES, Partially YES, Mostly NO, 100% NO, yes, no",
                 )
-            return np.array(found, dtype=np.float64)
+            return np.array(gains, dtype=np.float64)
         if column == "right":
             return booleans(table, column).astype(np.float64)
         numbers = floats(table, column)
@@ -160,7 +152,7 @@ def _of_gallery(benchmark: Benchmark) -> dict[Pair, float]:
     """The right pairs of a gallery, of both directions."""
     images = [image.id for image in benchmark.images]
     captions = [caption.id for caption in benchmark.captions]
-    found: dict[Pair, float] = {}
+    gain_of_pair: dict[Pair, float] = {}
     sides: tuple[tuple[Direction, list[str], list[str]], ...] = (
         ("i2t", images, captions),
         ("t2i", captions, images),
@@ -168,8 +160,8 @@ def _of_gallery(benchmark: Benchmark) -> dict[Pair, float]:
     for way, asking, items in sides:
         for query, item in right_pairs(benchmark, way, asking, items).tolist():
             pair = asking[query], items[item]
-            found[pair if way == "i2t" else pair[::-1]] = 1.0
-    return found
+            gain_of_pair[pair if way == "i2t" else pair[::-1]] = 1.0
+    return gain_of_pair
 
 
 def _statement(names: list[str], right: NDArray[np.bool_], truth: NDArray[np.float64]) -> dict[str, Any]:

@@ -1,15 +1,14 @@
 """`negate`: negative captions by rules, by a language model, or by edits of drawn scenes."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from counterfoil.build.making import TextRequest, chat_answers, continuer
-from counterfoil.build.negation.balance import NO_OPPOSITE, balanced
+from counterfoil.build.generation import TextRequest, chat_answers, continuer
 from counterfoil.build.negation.checks import in_form_of, rejection
 from counterfoil.build.negation.lexicon import Lexicon, Usage
 from counterfoil.build.negation.parse import Parse, Parser, load_parser
@@ -23,9 +22,16 @@ from counterfoil.build.negation.prompts import (
     read_prompts,
     with_head,
 )
-from counterfoil.build.negation.rules import CATEGORIES, SUGAR_CREPE, Negative, negative
+from counterfoil.build.negation.rules import (
+    CATEGORIES,
+    NO_OPPOSITE,
+    SUGAR_CREPE,
+    Negative,
+    balanced,
+    negative,
+)
 from counterfoil.build.negation.wordnet import WordNet
-from counterfoil.build.step import REASON, Output, Work, with_column
+from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, setting, with_columns
 from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
 from counterfoil.world.captions import text as spoken
 from counterfoil.world.edits import edit
@@ -59,7 +65,7 @@ class NegativeRow:
 
 
 @dataclass(frozen=True)
-class Negate:
+class Negate(BuiltStep):
     """A row for each caption and category, named ROW/CATEGORY, with a negative caption.
 
     Columns are added: `negative_caption`, `subset` (the category), `type` ("replace", "swap", "add"),
@@ -70,65 +76,45 @@ class Negate:
     """
 
     name: ClassVar[str] = "negate"
-    summary: ClassVar[str] = "negative captions by rules, a language model, or edits of drawn scenes"
     version: ClassVar[int] = 3
 
-    by: str = field(
-        default=RULES,
-        metadata={
-            "help": "'rules', 'world', 'lm:FOLDER_OR_NAME' or 'chat:http://HOST:PORT/v1#MODEL'.",
-            "model": (RULES, WORLD),
-        },
+    by: str = setting(
+        RULES,
+        "'rules', 'world', 'lm:FOLDER_OR_NAME' or 'chat:http://HOST:PORT/v1#MODEL'.",
+        model=(RULES, WORLD),
     )
-    categories: tuple[str, ...] = field(
-        default=SUGAR_CREPE, metadata={"help": f"What is changed: {', '.join(CATEGORIES)}."}
+    categories: tuple[str, ...] = setting(SUGAR_CREPE, f"What is changed: {', '.join(CATEGORIES)}.")
+    per_caption: Literal["each", "one", "subset"] = setting(
+        "each", "A negative in 'each' category, in 'one' at random, or in that of column 'subset'."
     )
-    per_caption: Literal["each", "one", "subset"] = field(
-        default="each",
-        metadata={
-            "help": "A negative in 'each' category, in 'one' at random, or in that of column 'subset'."
-        },
+    balance: bool = setting(
+        True,
+        "Whether rules replace each word by another as often as that by it; captions without a "
+        "partner are dropped. Without it a replacement has a direction, which tells the wrong caption.",
     )
-    balance: bool = field(
-        default=True,
-        metadata={
-            "help": "Whether rules replace each word by another as often as that by it; captions without a "
-            "partner are dropped. Without it a replacement has a direction, which tells the wrong caption."
-        },
+    parser: str = setting("hanta", "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'.", model=("hanta",))
+    wordnet: str | None = setting(
+        None, "A folder with WordNet's files, such as /usr/share/wordnet.", file=True
     )
-    parser: str = field(
-        default="hanta",
-        metadata={"help": "'hanta', or 'spacy:MODEL' or 'spacy:FOLDER'.", "model": ("hanta",)},
+    prompts: str | None = setting(
+        None, "A TOML file of prompts and examples for a language model.", file=True
     )
-    wordnet: str | None = field(
-        default=None,
-        metadata={"help": "A folder with WordNet's files, such as /usr/share/wordnet.", "file": True},
+    answers: Literal["schema", "free"] = setting(
+        "schema",
+        "Whether a language model's answers are held to JSON: by a schema that an endpoint is "
+        "sent, and by how a local model's answers begin.",
     )
-    prompts: str | None = field(
-        default=None,
-        metadata={"help": "A TOML file of prompts and examples for a language model.", "file": True},
+    otherwise: Literal["drop", "rules"] = setting(
+        "drop",
+        "Where an answer of lm: cannot be used: 'drop' the row, or let the model choose the "
+        "likeliest of candidates that are made by 'rules'.",
     )
-    answers: Literal["schema", "free"] = field(
-        default="schema",
-        metadata={
-            "help": "Whether a language model's answers are held to JSON: by a schema that an endpoint is "
-            "sent, and by how a local model's answers begin."
-        },
-    )
-    otherwise: Literal["drop", "rules"] = field(
-        default="drop",
-        metadata={
-            "help": "Where an answer of lm: cannot be used: 'drop' the row, or let the model choose the "
-            "likeliest of candidates that are made by 'rules'."
-        },
-    )
-    temperature: float = field(default=0.0, metadata={"help": "Of a language model; 0 takes the likeliest."})
-    max_tokens: int = field(
-        default=96, metadata={"help": "Of a language model: tokens of an answer, at most."}
-    )
-    batch: int = field(default=16, metadata={"help": "Prompts that a local language model reads together."})
+    temperature: float = setting(0.0, "Of a language model; 0 takes the likeliest.", within="0 to 2")
+    max_tokens: int = setting(96, "Of a language model: tokens of an answer, at most.", within="1 or more")
+    batch: int = setting(16, "Prompts that a local language model reads together.", within="1 or more")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         known = SUGAR_CREPE if self.by != RULES else CATEGORIES
         if not self.categories:
             raise InputError("no categories", allowed=known)
@@ -141,24 +127,22 @@ class Negate:
         if self.otherwise == "rules" and kind != "lm":
             hint = "an endpoint gives no likelihoods of captions"
             raise InputError("otherwise", given=f"rules, by {self.by}", allowed="by lm:...", hint=hint)
-        if not 0 <= self.temperature <= 2:
-            raise InputError("temperature", given=self.temperature, allowed="0 to 2")
-        for name in ("max_tokens", "batch"):
-            if getattr(self, name) < 1:
-                raise InputError(name, given=getattr(self, name), allowed="1 or more")
 
     @property
-    def reads(self) -> Sequence[str]:
-        """The captions or scenes, and the column of categories."""
+    def requires(self) -> Sequence[str]:
         source = "scene" if self.by == WORLD else "caption"
         return (source, "subset") if self.per_caption == "subset" else (source,)
 
     @property
-    def makes(self) -> Sequence[str]:
-        """The negatives with what was changed and who made them."""
-        made = ("negative_caption", "negative_caption_by", "negative_caption_from", "negative_caption_seed")
+    def produces(self) -> Sequence[str]:
+        columns = (
+            "negative_caption",
+            "negative_caption_by",
+            "negative_caption_from",
+            "negative_caption_seed",
+        )
         return (
-            *made,
+            *columns,
             "subset",
             "type",
             "change",
@@ -166,34 +150,33 @@ class Negate:
             *(() if self.by in (RULES, WORLD) else (_ANSWER,)),
         )
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """A row per negative; raises `DataError` for a subset that is no category."""
-        wanted = self._wanted(rows, work)
+        wanted = self._wanted(rows, context)
         if self.by == WORLD:
-            found, maker = list(self._edited(rows, wanted, work)), WORLD
+            negatives, maker = list(self._edited(rows, wanted, context)), WORLD
         elif self.by == RULES:
             parser = load_parser(self.parser)
-            found, maker = self._ruled(rows, wanted, parser, work), f"rules {parser.name}"
+            negatives, maker = self._ruled(rows, wanted, parser, context), f"rules {parser.name}"
         else:
-            found, maker = self._written(rows, wanted, work), self.by
+            negatives, maker = self._written(rows, wanted, context), self.by
         if self.per_caption == "one":
-            found = _first_of(found)
-        if single := sum(each.reason == NO_OPPOSITE for each in found):
-            work.note(
+            negatives = _first_of(negatives)
+        if single := sum(row.reason == NO_OPPOSITE for row in negatives):
+            context.note(
                 f"replacements left out since no caption has the opposite one: {single:,}; with balance=no "
                 "(--no-balance) they are made, and replacements have a direction"
             )
-        kept = [each for each in found if each.text is not None]
-        gone = [each for each in found if each.text is None]
-        made = self._table(rows, kept, maker)
-        dropped = self._named(rows, gone)
-        dropped = dropped.append_column(REASON, pa.array([each.reason for each in gone], pa.string()))
-        facts = {"by": maker, "categories": _counts(found)}
+        gone = [row for row in negatives if row.text is None]
+        dropped = self._table(rows, gone)
+        dropped = dropped.append_column(REASON, pa.array([row.reason for row in gone], pa.string()))
+        facts = {"by": maker, "categories": _counts(negatives)}
         if self.by not in (RULES, WORLD):
-            facts |= {"refusals": _refusals(found)}
-        return Output(made, dropped, facts)
+            facts |= {"refusals": _refusals(negatives)}
+        written = [row for row in negatives if row.text is not None]
+        return Output(self._table(rows, written, maker), dropped, facts)
 
-    def _wanted(self, rows: pa.Table, work: Work) -> list[tuple[int, str]]:
+    def _wanted(self, rows: pa.Table, context: StepContext) -> list[tuple[int, str]]:
         """Rows with the categories that are tried, in order; of `one` all, in an order that is drawn."""
         ids = rows["id"].to_pylist()
         if self.per_caption == "each":
@@ -211,32 +194,32 @@ class Negate:
             return list(enumerate(subsets))
         wanted = []
         for row, name in enumerate(ids):
-            order = work.rng(name, "category").permutation(len(self.categories))
+            order = context.rng(name, "category").permutation(len(self.categories))
             several = self.by in (RULES, WORLD)
             wanted += [(row, self.categories[at]) for at in (order if several else order[:1])]
         return wanted
 
     def _ruled(
-        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], parser: Parser, work: Work
+        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], parser: Parser, context: StepContext
     ) -> list[NegativeRow]:
         """Negatives by rules; in balance and of one category, rows without one are paired in their next."""
         if not self.balance or self.per_caption != "one":
-            return list(self._by_rules(rows, wanted, parser, work))
-        found: list[NegativeRow] = []
+            return list(self._by_rules(rows, wanted, parser, context))
+        negatives: list[NegativeRow] = []
         left: Sequence[int] = range(len(rows))
         for turn in range(len(self.categories)):
             part = [wanted[row * len(self.categories) + turn] for row in left]
-            made = list(self._by_rules(rows, part, parser, work))
-            found += made
-            left = [each.row for each in made if each.text is None]
-        return sorted(found, key=lambda each: each.row)
+            ruled = list(self._by_rules(rows, part, parser, context))
+            negatives += ruled
+            left = [outcome.row for outcome in ruled if outcome.text is None]
+        return sorted(negatives, key=lambda outcome: outcome.row)
 
     def _by_rules(
         self,
         rows: pa.Table,
         wanted: Sequence[tuple[int, str]],
         parser: Parser,
-        work: Work,
+        context: StepContext,
         draw: int | None = None,
     ) -> Iterator[NegativeRow]:
         """Negatives by rules; each `draw` of a row draws anew, and by itself, without balance."""
@@ -252,35 +235,37 @@ class Negate:
             lexicon = lexicon or Lexicon(wordnet, Usage.of(parses.values()))
             paired: dict[tuple[int, str], Negative | str] = {}
             pairing = self.balance and draw is None
-            for category in {each for _, each in part if pairing and each.startswith("replace")}:
-                rows_ = [row for row, each in part if each == category and captions[row] in parses]
+            for category in {name for _, name in part if pairing and name.startswith("replace")}:
+                rows_ = [row for row, name in part if name == category and captions[row] in parses]
                 given = [parses[captions[row]] for row in rows_]
-                rng = work.rng("balance", category, *(ids[row] for row in rows_[:1]))
-                for row, made in zip(rows_, balanced(given, category, lexicon, rng), strict=True):
-                    paired[row, category] = made
+                rng = context.rng("balance", category, *(ids[row] for row in rows_[:1]))
+                for row, choice in zip(rows_, balanced(given, category, lexicon, rng), strict=True):
+                    paired[row, category] = choice
             for row, category in part:
                 parse = parses.get(captions[row])
                 if parse is None:
                     yield NegativeRow(row, category, reason=_NO_CAPTION)
                 else:
-                    seed = work.number(ids[row], category, *more)
-                    found = paired.get((row, category))
-                    if found is None:
-                        found = negative(parse, category, np.random.default_rng(seed), lexicon)
-                    if isinstance(found, Negative):
-                        yield NegativeRow(row, category, found.text, found.change, seed=seed)
+                    seed = context.number(ids[row], category, *more)
+                    outcome = paired.get((row, category))
+                    if outcome is None:
+                        outcome = negative(parse, category, np.random.default_rng(seed), lexicon)
+                    if isinstance(outcome, Negative):
+                        yield NegativeRow(row, category, outcome.text, outcome.change, seed=seed)
                     else:
-                        yield NegativeRow(row, category, reason=found)
+                        yield NegativeRow(row, category, reason=outcome)
                 done += 1
                 if done % 500 == 0 or done == total:
-                    work.progress("negate", done, total)
+                    context.progress("negate", done, total)
 
-    def _edited(self, rows: pa.Table, wanted: Sequence[tuple[int, str]], work: Work) -> Iterator[NegativeRow]:
+    def _edited(
+        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], context: StepContext
+    ) -> Iterator[NegativeRow]:
         """Edits of the rows' scenes, whose captions are true of one of the two scenes each."""
         ids, cells = rows["id"].to_pylist(), rows["scene"].to_pylist()
         for done, (row, category) in enumerate(wanted, start=1):
             scene = Scene.from_json(cells[row] or "", where=f"row '{ids[row]}', scene")
-            contrast = edit(scene, category, work.rng(ids[row], category))
+            contrast = edit(scene, category, context.rng(ids[row], category))
             if contrast is None:
                 yield NegativeRow(row, category, reason=_NO_ROOM)
             else:
@@ -289,61 +274,65 @@ class Negate:
                     row,
                     category,
                     wrong,
-                    seed=work.number(ids[row], category),
+                    seed=context.number(ids[row], category),
                     caption=caption,
                     scene=contrast.scenes[1].to_json(),
                 )
-            work.progress("negate", done, len(wanted))
+            context.progress("negate", done, len(wanted))
 
-    def _written(self, rows: pa.Table, wanted: Sequence[tuple[int, str]], work: Work) -> list[NegativeRow]:
+    def _written(
+        self, rows: pa.Table, wanted: Sequence[tuple[int, str]], context: StepContext
+    ) -> list[NegativeRow]:
         """What a language model answers, read and checked."""
         ids, captions = rows["id"].to_pylist(), rows["caption"].to_pylist()
         wordnet = None if self.wordnet is None else WordNet.loaded(self.wordnet)
         lexicon = Lexicon(wordnet)
         prompts = PROMPTS if self.prompts is None else read_prompts(self.prompts)
-        asked = {
+        conversations = {
             (row, category): prompts.turns(captions[row], category)
             for row, category in wanted
             if (captions[row] or "").strip()
         }
         answering = self._chat if self.by.startswith("chat:") else self._local
-        names = [(ids[row], category) for row, category in asked]
-        answers = dict(zip(asked, answering(names, list(asked.values()), work), strict=True))
-        found = []
+        names = [(ids[row], category) for row, category in conversations]
+        answers = dict(
+            zip(conversations, answering(names, list(conversations.values()), context), strict=True)
+        )
+        negatives = []
         for row, category in wanted:
             if (row, category) not in answers:
-                found.append(NegativeRow(row, category, reason=_NO_CAPTION))
+                negatives.append(NegativeRow(row, category, reason=_NO_CAPTION))
                 continue
-            (said, refused), seed = answers[row, category], work.number(ids[row], category)
-            answer = ReadAnswer(reason=REFUSED) if refused else read_answer(said)
+            (reply, refused), seed = answers[row, category], context.number(ids[row], category)
+            answer = ReadAnswer(reason=REFUSED) if refused else read_answer(reply)
             before = captions[row].strip()
             after = in_form_of(before, answer.caption)
             reason = answer.reason or rejection(before, after, category, lexicon)
             text = None if reason else after
-            found.append(NegativeRow(row, category, text, reason=reason, seed=seed, answer=said))
+            negatives.append(NegativeRow(row, category, text, reason=reason, seed=seed, answer=reply))
         if self.otherwise == "rules":
-            found = self._chosen(found, rows, lexicon, work)
-        return found
+            negatives = self._chosen(negatives, rows, lexicon, context)
+        return negatives
 
     def _chat(
-        self, names: Sequence[tuple[str, str]], asked: Sequence[tuple[str, ...]], work: Work
+        self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], context: StepContext
     ) -> list[tuple[str, bool]]:
         """The answers of an endpoint, and which are refusals; kept in the cache, else beside the build."""
         from counterfoil.scorers.chat.endpoint import ChatRequest
 
         requests = [
             ChatRequest(
-                turns[-1:],
+                messages[-1:],
                 self.max_tokens,
-                seed=work.number(*name) % 2**31 if self.temperature else None,
+                seed=context.number(*name) % 2**31 if self.temperature else None,
                 schema=SCHEMA if self.answers == "schema" else None,
-                before=turns[:-1],
+                before=messages[:-1],
             )
-            for name, turns in zip(names, asked, strict=True)
+            for name, messages in zip(names, conversations, strict=True)
         ]
         settings = {"temperature": str(self.temperature), "read": "text"}
         try:
-            answers = chat_answers(self.by, settings, requests, work, stage="negate")
+            answers = chat_answers(self.by, settings, requests, context, stage="negate")
         except ModelError as error:
             if self.answers == "free" or "refuses the request" not in str(error):
                 raise
@@ -352,39 +341,43 @@ class Negate:
         return answers
 
     def _local(
-        self, names: Sequence[tuple[str, str]], asked: Sequence[tuple[str, ...]], work: Work
+        self, names: Sequence[tuple[str, str]], conversations: Sequence[tuple[str, ...]], context: StepContext
     ) -> list[tuple[str, bool]]:
         """The answers of a local model to the prompts of rows, batch by batch; finished batches are kept."""
         head = HEAD if self.answers == "schema" else ""
-        maker = continuer(self.by.partition(":")[2], work.device, self.max_tokens, self.temperature, head)
+        maker = continuer(self.by.partition(":")[2], context.device, self.max_tokens, self.temperature, head)
         requests = [
-            TextRequest("/".join(name), turns, work.number("batch", at - at % self.batch))
-            for at, (name, turns) in enumerate(zip(names, asked, strict=True))
+            TextRequest("/".join(name), messages, context.number("batch", at - at % self.batch))
+            for at, (name, messages) in enumerate(zip(names, conversations, strict=True))
         ]
-        texts = maker.texts(requests, work, stage="negate", size=self.batch)
-        return [(with_head(each) if head else each, False) for each in texts]
+        texts = maker.texts(requests, context, stage="negate", size=self.batch)
+        return [(with_head(text) if head else text, False) for text in texts]
 
     def _chosen(
-        self, found: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, work: Work
+        self, negatives: Sequence[NegativeRow], rows: pa.Table, lexicon: Lexicon, context: StepContext
     ) -> list[NegativeRow]:
         """The rows without a negative with that of some made by rules which the model finds likeliest."""
         from counterfoil.scorers.base import Options
         from counterfoil.scorers.text_models import load_lm
 
-        lacking = [(each.row, each.category) for each in found if each.reason not in ("", _NO_CAPTION)]
+        lacking = [
+            (candidate.row, candidate.category)
+            for candidate in negatives
+            if candidate.reason not in ("", _NO_CAPTION)
+        ]
         parser = load_parser(self.parser)
-        candidates: dict[tuple[int, str], dict[str, str]] = {each: {} for each in lacking}
+        candidates: dict[tuple[int, str], dict[str, str]] = {candidate: {} for candidate in lacking}
         for draw in range(_CANDIDATES):
-            for each in self._by_rules(rows, lacking, parser, work, draw):
-                if each.text is not None:
-                    candidates[each.row, each.category].setdefault(each.text, each.change)
-        texts = list(dict.fromkeys(text for each in candidates.values() for text in each))
+            for candidate in self._by_rules(rows, lacking, parser, context, draw):
+                if candidate.text is not None:
+                    candidates[candidate.row, candidate.category].setdefault(candidate.text, candidate.change)
+        texts = list(dict.fromkeys(text for candidate in candidates.values() for text in candidate))
         named = self.by.partition(":")[2]
-        model = load_lm(named, Options(device=work.device, settings={"score": "mean"}))
+        model = load_lm(named, Options(device=context.device, settings={"score": "mean"}))
         value = dict(zip(texts, model.values(texts), strict=True))
         by = f"rules {parser.name}, chosen by {self.by}"
         chosen = []
-        for row in found:
+        for row in negatives:
             options = candidates.get((row.row, row.category))
             if options:
                 best = max(options, key=lambda text: (value[text], text))
@@ -392,60 +385,61 @@ class Negate:
             chosen.append(row)
         return chosen
 
-    def _named(self, rows: pa.Table, made: Sequence[NegativeRow]) -> pa.Table:
-        """The rows that negatives are made of, under their new names, with categories."""
-        ids = rows["id"].to_pylist()
-        table = rows.take(pa.array([each.row for each in made], pa.int64()))
-        table = with_column(table, "id", pa.array([f"{ids[e.row]}/{e.category}" for e in made], pa.string()))
-        table = with_column(table, "subset", pa.array([each.category for each in made], pa.string()))
-        kinds = [each.category.partition("_")[0] for each in made]
-        table = with_column(table, "type", pa.array(kinds, pa.string()))
-        if self.by in (RULES, WORLD):
-            return table
-        return with_column(table, _ANSWER, pa.array([each.answer for each in made], pa.string()))
+    def _table(self, rows: pa.Table, negatives: Sequence[NegativeRow], by: str | None = None) -> pa.Table:
+        """The rows that negatives are made of, under their new names, with categories.
 
-    def _table(self, rows: pa.Table, made: Sequence[NegativeRow], maker: str) -> pa.Table:
+        Where negatives were written, `by` says who wrote them, and their columns are added.
+        """
         ids = rows["id"].to_pylist()
-        columns: dict[str, tuple[list[Any], pa.DataType]] = {
-            "negative_caption": ([each.text for each in made], pa.string()),
-            "negative_caption_by": ([each.by or maker for each in made], pa.string()),
-            "negative_caption_from": ([ids[each.row] for each in made], pa.string()),
-            "negative_caption_seed": ([each.seed for each in made], pa.int64()),
-            "change": ([each.change for each in made], pa.string()),
+        columns: dict[str, list[Any]] = {
+            "id": [f"{ids[negative.row]}/{negative.category}" for negative in negatives],
+            "subset": [negative.category for negative in negatives],
+            "type": [negative.category.partition("_")[0] for negative in negatives],
         }
-        if self.by == WORLD:
-            columns["caption"] = [each.caption for each in made], pa.string()
-            columns["negative_scene"] = [each.scene for each in made], pa.string()
-        table = self._named(rows, made)
-        for name, (values, kind) in columns.items():
-            table = with_column(table, name, pa.array(values, kind))
-        return table
+        if self.by not in (RULES, WORLD):
+            columns[_ANSWER] = [negative.answer for negative in negatives]
+        if by is not None:
+            columns |= {
+                "negative_caption": [negative.text for negative in negatives],
+                "negative_caption_by": [negative.by or by for negative in negatives],
+                "negative_caption_from": [ids[negative.row] for negative in negatives],
+                "negative_caption_seed": [negative.seed for negative in negatives],
+                "change": [negative.change for negative in negatives],
+            }
+            if self.by == WORLD:
+                columns["caption"] = [negative.caption for negative in negatives]
+                columns["negative_scene"] = [negative.scene for negative in negatives]
+        kinds = {"negative_caption_seed": pa.int64()}
+        return with_columns(
+            rows.take(pa.array([negative.row for negative in negatives], pa.int64())),
+            {name: pa.array(cells, kinds.get(name, pa.string())) for name, cells in columns.items()},
+        )
 
 
-def _first_of(found: Sequence[NegativeRow]) -> list[NegativeRow]:
+def _first_of(negatives: Sequence[NegativeRow]) -> list[NegativeRow]:
     """Of each row the first category that gave a negative, else the first with its reason."""
     chosen: dict[int, NegativeRow] = {}
-    for each in found:
-        if each.row not in chosen or (chosen[each.row].text is None and each.text is not None):
-            chosen[each.row] = each
+    for outcome in negatives:
+        if outcome.row not in chosen or (chosen[outcome.row].text is None and outcome.text is not None):
+            chosen[outcome.row] = outcome
     return list(chosen.values())
 
 
-def _refusals(found: Sequence[NegativeRow]) -> dict[str, dict[str, Any]]:
+def _refusals(negatives: Sequence[NegativeRow]) -> dict[str, dict[str, Any]]:
     """How many answers could not be used for each reason, the most frequent first, and three of them."""
     answers: dict[str, list[str]] = {}
-    for each in found:
-        if each.reason and each.answer is not None:
-            answers.setdefault(each.reason, []).append(each.answer)
+    for outcome in negatives:
+        if outcome.reason and outcome.answer is not None:
+            answers.setdefault(outcome.reason, []).append(outcome.answer)
     ranked = sorted(answers.items(), key=lambda item: (-len(item[1]), item[0]))
-    return {reason: {"rows": len(said), "examples": said[:3]} for reason, said in ranked}
+    return {reason: {"rows": len(replies), "examples": replies[:3]} for reason, replies in ranked}
 
 
-def _counts(found: Sequence[NegativeRow]) -> dict[str, dict[str, int]]:
+def _counts(negatives: Sequence[NegativeRow]) -> dict[str, dict[str, int]]:
     """How many negatives were wanted and made, by category."""
     counts: dict[str, dict[str, int]] = {}
-    for each in found:
-        of = counts.setdefault(each.category, {"wanted": 0, "made": 0})
+    for outcome in negatives:
+        of = counts.setdefault(outcome.category, {"wanted": 0, "made": 0})
         of["wanted"] += 1
-        of["made"] += each.text is not None
+        of["made"] += outcome.text is not None
     return counts

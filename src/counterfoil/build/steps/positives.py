@@ -1,7 +1,7 @@
 """`positives`: right pairs that rows lack, proposed by models and judged, round after round."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,14 +10,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.build.pooling import Judge, PoolingState, table_judge
-from counterfoil.build.scorer_settings import settings_by_scorer
-from counterfoil.build.step import REASON, Output, Work
+from counterfoil.build.rating import settings_by_scorer
+from counterfoil.build.step import REASON, BuiltStep, Output, StepContext, setting
 from counterfoil.build.steps.assemble import pair_gallery
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.judgements import Direction
 from counterfoil.engine.run import run
 from counterfoil.engine.top_lists import of_rankings
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.evaluation.pool_rounds import PoolRound
 from counterfoil.evaluation.pooling import Tasks
 from counterfoil.world.people import Annotator, annotate
@@ -29,7 +29,7 @@ WRONG, UNJUDGED = "judged wrong", "not judged"
 
 
 @dataclass(frozen=True)
-class MissingPositives:
+class MissingPositives(BuiltStep):
     """Every caption with every image that it fits: models propose pairs, people judge them.
 
     In each round every model proposes, for every image and every caption, the first k items of its list that
@@ -38,48 +38,28 @@ class MissingPositives:
     """
 
     name: ClassVar[str] = "positives"
-    summary: ClassVar[str] = "right pairs that rows lack, proposed by models and judged in rounds"
-    version: ClassVar[int] = 1
 
-    scorers: tuple[str, ...] = field(
-        default=("pixels:colours", "blind:random"), metadata={"help": "The models that propose.", "model": ()}
+    scorers: tuple[str, ...] = setting(
+        ("pixels:colours", "blind:random"), "The models that propose.", model=(), within="one or more"
     )
-    set: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).",
-            "model": (),
-        },
+    set: tuple[str, ...] = setting(
+        (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
     )
-    rounds: int = field(default=3, metadata={"help": "How many rounds, at most."})
-    k: int = field(default=5, metadata={"help": "New items of each model per query and round."})
-    people: str | None = field(
-        default=None, metadata={"help": "A table of judgements: image, caption, answer.", "file": True}
-    )
-    simulate: int = field(default=0, metadata={"help": "In the drawn world: so many simulated people."})
-    accuracy: float = field(default=0.95, metadata={"help": "Of simulated people: how often they are right."})
+    rounds: int = setting(3, "How many rounds, at most.", within="1 or more")
+    k: int = setting(5, "New items of each model per query and round.", within="1 or more")
+    people: str | None = setting(None, "A table of judgements: image, caption, answer.", file=True)
+    simulate: int = setting(0, "In the drawn world: so many simulated people.", within="0 or more")
+    accuracy: float = setting(0.95, "Of simulated people: how often they are right.", within="0 to 1")
 
     def __post_init__(self) -> None:
-        for name, least in (("rounds", 1), ("k", 1), ("simulate", 0)):
-            if getattr(self, name) < least:
-                raise InputError(name, given=getattr(self, name), allowed=f"{least} or more")
-        if not 0 <= self.accuracy <= 1:
-            raise InputError("accuracy", given=self.accuracy, allowed="0 to 1")
-        if not self.scorers:
-            raise InputError("no models that propose", allowed="one or more scorers")
+        super().__post_init__()
         settings_by_scorer(self.scorers, self.set)
 
     @property
-    def reads(self) -> Sequence[str]:
-        """Images and captions."""
+    def requires(self) -> Sequence[str]:
         return ("image", "caption")
 
-    @property
-    def makes(self) -> Sequence[str]:
-        """No column; rows are added."""
-        return ()
-
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows, then the pairs that were judged right; what was judged wrong is dropped.
 
         Facts hold what each round proposed, cost and found, and estimates of how many right pairs there are
@@ -87,12 +67,12 @@ class MissingPositives:
         there is no judge, and what loading a scorer raises.
         """
         card = Card(name="rows", title="Rows of a build", form="gallery")
-        gallery = pair_gallery(rows, card, work, source=f"step {work.step}")
+        gallery = pair_gallery(rows, card, context, source=f"step {context.step}")
         truth = self._truth(rows, gallery)
-        judge = self._judge(rows, gallery, truth, work)
+        judge = self._judge(rows, gallery, truth, context)
         models = []
         for name, settings in settings_by_scorer(self.scorers, self.set).items():
-            answers = run(gallery, work.scorer(name, settings), session=work.session)
+            answers = run(gallery, context.scorer(name, settings), session=context.session)
             models.append(of_rankings(name, gallery, answers))  # type: ignore[arg-type]
         chosen: dict[Direction, tuple[str, ...]] = {"i2t": models[0].image_ids, "t2i": models[0].caption_ids}
         tasks = Tasks()
@@ -100,12 +80,12 @@ class MissingPositives:
         state = PoolingState(models, chosen, self.k, lambda judged: tasks.of(judged) * tasks.price, total)
         done: list[PoolRound] = []
         for number in range(1, self.rounds + 1):
-            work.progress("pooling", number - 1, self.rounds)
-            made = state.round(number, judge)
-            if made is None:
+            context.progress("pooling", number - 1, self.rounds)
+            outcome = state.round(number, judge)
+            if outcome is None:
                 break
-            done.append(made)
-        work.progress("pooling", self.rounds, self.rounds)
+            done.append(outcome)
+        context.progress("pooling", self.rounds, self.rounds)
         return self._joined(rows, gallery, state, done)
 
     def _truth(self, rows: pa.Table, gallery: Benchmark) -> NDArray[np.bool_] | None:
@@ -114,11 +94,11 @@ class MissingPositives:
             return None
         scene_of = dict(zip(rows["image"].to_pylist(), rows["scene"].to_pylist(), strict=True))
         scenes = [Scene.from_json(scene_of[image.id]) for image in gallery.images]
-        said = [caption.text or "" for caption in gallery.captions]
-        return np.ascontiguousarray(true_pairs(said, scenes).T)
+        captions = [caption.text or "" for caption in gallery.captions]
+        return np.ascontiguousarray(true_pairs(captions, scenes).T)
 
     def _judge(
-        self, rows: pa.Table, gallery: Benchmark, truth: NDArray[np.bool_] | None, work: Work
+        self, rows: pa.Table, gallery: Benchmark, truth: NDArray[np.bool_] | None, context: StepContext
     ) -> Judge:
         image_of = {image.id: at for at, image in enumerate(gallery.images)}
         caption_of = {caption.id: at for at, caption in enumerate(gallery.captions)}
@@ -128,7 +108,7 @@ class MissingPositives:
         if truth is None:
             raise DataError(
                 "the pairs that models propose have no judge",
-                where=f"step {work.step}",
+                where=f"step {context.step}",
                 hint="give a table of judgements with people = TABLE",
             )
         crowd = [Annotator(f"person {at + 1}", self.accuracy) for at in range(self.simulate)]
@@ -141,8 +121,8 @@ class MissingPositives:
                 return right.astype(np.float64)
             # A pair that both directions propose is judged once.
             distinct, at = np.unique(np.array(places), axis=0, return_inverse=True)
-            asked = truth[distinct[:, 0], distinct[:, 1]]
-            answers = annotate(asked, crowd, work.rng("people", len(distinct), int(distinct.sum())))
+            sound = truth[distinct[:, 0], distinct[:, 1]]
+            answers = annotate(sound, crowd, context.rng("people", len(distinct), int(distinct.sum())))
             votes: NDArray[np.float64] = (answers.said.mean(axis=0) > 0.5).astype(np.float64)
             return votes[at.reshape(-1)]
 
@@ -158,18 +138,18 @@ class MissingPositives:
         gone: list[tuple[str, str, str, str]] = []
         seen: set[tuple[str, str]] = set()
         table = state.table().to_pylist() if done else []
-        for each in table:
-            pair = each["image"], each["caption"]
-            text = texts[each["caption"]] or ""
-            if pair in seen or (each["image"], text) in known:
+        for judged in table:
+            pair = judged["image"], judged["caption"]
+            text = texts[judged["caption"]] or ""
+            if pair in seen or (judged["image"], text) in known:
                 continue
             seen.add(pair)
-            name = f"{each['caption']}+{each['image']}"
-            if each["gain"] is not None and each["gain"] > 0:
-                added.append((name, each["image"], text))
+            name = f"{judged['caption']}+{judged['image']}"
+            if judged["gain"] is not None and judged["gain"] > 0:
+                added.append((name, judged["image"], text))
             else:
-                reason = UNJUDGED if each["gain"] is None or each["gain"] != each["gain"] else WRONG
-                gone.append((name, each["image"], text, reason))
+                reason = UNJUDGED if judged["gain"] is None or judged["gain"] != judged["gain"] else WRONG
+                gone.append((name, judged["image"], text, reason))
         # What is known of an image stands in each of its rows; everything else of a new row is empty.
         places = [first[image] for _, image, _ in added]
         new: dict[str, Any] = {
@@ -179,16 +159,16 @@ class MissingPositives:
         }
         if "scene" in rows.column_names:
             new["scene"] = rows["scene"].take(pa.array(places, pa.int64())).to_pylist()
-        columns = [pa.array(new.get(each.name, [None] * len(added)), each.type) for each in rows.schema]
+        columns = [pa.array(new.get(judged.name, [None] * len(added)), judged.type) for judged in rows.schema]
         dropped = {"id": 0, "image": 1, "caption": 2, REASON: 3}
-        x = [each.all_judged for each in done]
+        x = [judged.all_judged for judged in done]
         facts: dict[str, Any] = {
-            "rounds": [each.to_json() for each in done],
+            "rounds": [judged.to_json() for judged in done],
             "found": len(added),
             "right pairs": len(known) + len(added),
             "cost curve": {
                 "x": [0, *x],
-                "y": [0, *(each.all_right for each in done)],
+                "y": [0, *(judged.all_right for judged in done)],
                 "x_label": "pairs judged",
                 "y_label": "right pairs found",
                 "title": "What judging costs",

@@ -1,7 +1,7 @@
 """A step that scores captions: plausibility, grammar, likelihood, or how well they fit an image."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,51 +15,39 @@ from counterfoil.build.rating import (
     looks,
     pair_scores,
     score_column,
+    settings_by_scorer,
     texts_of,
 )
-from counterfoil.build.scorer_settings import settings_by_scorer
-from counterfoil.build.step import Output, Work, with_column
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, with_column
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import abilities, identity_of
 
 
 @dataclass(frozen=True)
-class Rate:
+class Rate(BuiltStep):
     """Columns of scores by one scorer, through the session's cache: no caption is scored twice."""
 
     name: ClassVar[str] = "rate"
-    summary: ClassVar[str] = "scores of captions by any scorer"
-    version: ClassVar[int] = 1
 
-    scorer: str = field(
-        default="blind:length",
-        metadata={
-            "help": "The scorer: plausibility:MODEL, text-classifier:MODEL, lm:MODEL, open-clip:MODEL.",
-            "model": (),
-        },
+    scorer: str = setting(
+        "blind:length",
+        "The scorer: plausibility:MODEL, text-classifier:MODEL, lm:MODEL, open-clip:MODEL.",
+        model=(),
     )
-    score: str | None = field(
-        default=None, metadata={"help": "What the columns of scores are called; by default as the scorer."}
+    score: str | None = setting(None, "What the columns of scores are called; by default as the scorer.")
+    columns: tuple[str, ...] = setting(
+        ("caption", "negative_caption"), "The columns of captions to score.", among=CAPTION_ROLES
     )
-    columns: tuple[str, ...] = field(
-        default=("caption", "negative_caption"), metadata={"help": "The columns of captions to score."}
+    image: str = setting(
+        "image", "The column of images that the captions are scored with.", among=IMAGE_ROLES
     )
-    image: str = field(
-        default="image", metadata={"help": "The column of images that the captions are scored with."}
-    )
-    set: tuple[str, ...] = field(
-        default=(), metadata={"help": "Settings of the scorer, KEY=VALUE.", "model": ()}
-    )
+    set: tuple[str, ...] = setting((), "Settings of the scorer, KEY=VALUE.", model=())
 
     def __post_init__(self) -> None:
-        odd = [each for each in self.columns if each not in CAPTION_ROLES]
-        if odd or not self.columns:
-            raise InputError("columns of captions", given=odd[0] if odd else "none", allowed=CAPTION_ROLES)
-        if self.image not in IMAGE_ROLES:
-            raise InputError("column of images", given=self.image, allowed=IMAGE_ROLES)
+        super().__post_init__()
         settings_by_scorer([self.scorer], self.set)
-        if {*self.makes} & {"id", "of", *CAPTION_ROLES, *IMAGE_ROLES}:
+        if {*self.produces} & {"id", "of", *CAPTION_ROLES, *IMAGE_ROLES}:
             raise InputError("name of the scores", given=self.called, allowed="another than that of a role")
 
     @property
@@ -69,33 +57,31 @@ class Rate:
         return self.score or (argument if prefix == "blind" and argument else prefix).replace("-", "_")
 
     @property
-    def reads(self) -> Sequence[str]:
-        """The captions; images are read where the scorer looks at them."""
+    def requires(self) -> Sequence[str]:
         return self.columns
 
     @property
-    def makes(self) -> Sequence[str]:
-        """A column of scores for each column of captions."""
-        return tuple(score_column(self.called, each) for each in self.columns)
+    def produces(self) -> Sequence[str]:
+        return tuple(score_column(self.called, column) for column in self.columns)
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows with the columns of scores, none dropped.
 
         A scorer that learns scores `caption` and `negative_caption` of a row by what it learned from others.
         Raises what loading the scorer raises, `InputError` for one that scores no new captions, `DataError`
         where a caption, or an image that it looks at, is not at hand.
         """
-        scorer = work.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
+        scorer = context.scorer(self.scorer, settings_by_scorer([self.scorer], self.set)[self.scorer])
         if not {"learns", "embeds", "scores_pairs"}.intersection(abilities(scorer)):
             raise InputError(
                 "gives no scores of new captions",
                 where=self.scorer,
                 allowed="scorers of texts, dual encoders, scorers of pairs, blind:...",
             )
-        texts = [texts_of(rows, each) for each in self.columns]
-        numbers = self._scored(scorer, texts, rows, work)
+        texts = [texts_of(rows, column_name) for column_name in self.columns]
+        numbers = self._scored(scorer, texts, rows, context)
         facts: dict[str, Any] = {"scorer": identity_of(scorer).to_json(), "scores": {}}
-        for column, values in zip(self.makes, numbers, strict=True):
+        for column, values in zip(self.produces, numbers, strict=True):
             rows = with_column(rows, column, pa.array(values, pa.float64()))
             facts["scores"][column] = (
                 {"mean": float(values.mean()), "low": float(values.min()), "high": float(values.max())}
@@ -105,7 +91,7 @@ class Rate:
         return Output(rows, facts=facts)
 
     def _scored(
-        self, scorer: Any, texts: list[list[str]], rows: pa.Table, work: Work
+        self, scorer: Any, texts: list[list[str]], rows: pa.Table, context: StepContext
     ) -> list[NDArray[np.float64]]:
         if "learns" in abilities(scorer):
             if self.columns != ("caption", "negative_caption"):
@@ -119,9 +105,9 @@ class Rate:
         flat = [text for column in texts for text in column]
         if looks(scorer):
             cells = self._cells(rows)
-            scores = pair_scores(scorer, cells * len(texts), flat, work)
+            scores = pair_scores(scorer, cells * len(texts), flat, context)
         else:
-            scores = caption_scores(scorer, flat, work)
+            scores = caption_scores(scorer, flat, context)
         return list(scores.reshape(len(texts), len(rows)))
 
     def _cells(self, rows: pa.Table) -> list[str]:

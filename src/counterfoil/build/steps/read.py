@@ -1,7 +1,7 @@
 """`read`: the rows that a recipe begins with, from a benchmark, a table, captions, or the drawn world."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -10,9 +10,10 @@ import PIL.Image
 import pyarrow as pa
 
 from counterfoil.build.rows import keep_image, of_benchmark, read_rows
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.data.tables import EXTENSIONS
 from counterfoil.data.training_rows import IMAGE_ROLES
-from counterfoil.errors import DataError, InputError
+from counterfoil.errors import DataError
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.edits import Contrast
 from counterfoil.world.painting import draw_many, encode
@@ -21,14 +22,12 @@ from counterfoil.world.scenes import one_of, sample_scene
 
 #: The source of rows that are drawn.
 WORLD = "world"
-#: Files that are read as tables, or as captions in COCO's layouts.
-_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 #: Pictures that are drawn at a time.
 _BATCH = 500
 
 
 @dataclass(frozen=True)
-class ReadRows:
+class ReadRows(BuiltStep):
     """Rows with `id`, `caption` and what else the source has: images, negative captions, labels, scores.
 
     Of the drawn world: `image` with its `scene`, a caption that is true of it, and with `negatives` a caption
@@ -36,114 +35,93 @@ class ReadRows:
     """
 
     name: ClassVar[str] = "read"
-    summary: ClassVar[str] = "rows from a benchmark, a table, captions, or the drawn world"
-    version: ClassVar[int] = 1
 
-    source: str = field(
-        default=WORLD,
-        metadata={
-            "help": "A table (CSV, TSV, JSON, JSON Lines, Parquet), captions in COCO's layouts, a benchmark "
-            "by its name or folder, or 'world'.",
-            "file": True,
-        },
+    source: str = setting(
+        WORLD,
+        "A table (CSV, TSV, JSON, JSON Lines, Parquet), captions in COCO's layouts, a benchmark "
+        "by its name or folder, or 'world'.",
+        file=True,
     )
-    layout: str | None = field(
-        default=None, metadata={"help": "The benchmark in whose layout the source is, such as sugarcrepe."}
+    layout: str | None = setting(None, "The benchmark in whose layout the source is, such as sugarcrepe.")
+    images: str | None = setting(None, "The folder of the images.", file=True)
+    limit: int | None = setting(None, "Only so many rows, evenly spread over the source.", within="1 or more")
+    available: bool = setting(False, "Only rows whose images are in the folder of images.")
+    n: int = setting(210, "Of the drawn world: how many rows.")
+    size: int = setting(96, "Of the drawn world: pixels to a side.")
+    negatives: bool = setting(True, "Of the drawn world: whether rows have a negative caption.")
+    training: bool = setting(
+        False, "Of the drawn world: scenes that no built benchmark shares, to learn from."
     )
-    images: str | None = field(default=None, metadata={"help": "The folder of the images.", "file": True})
-    limit: int | None = field(
-        default=None, metadata={"help": "Only so many rows, evenly spread over the source."}
-    )
-    available: bool = field(
-        default=False, metadata={"help": "Only rows whose images are in the folder of images."}
-    )
-    n: int = field(default=210, metadata={"help": "Of the drawn world: how many rows."})
-    size: int = field(default=96, metadata={"help": "Of the drawn world: pixels to a side."})
-    negatives: bool = field(
-        default=True, metadata={"help": "Of the drawn world: whether rows have a negative caption."}
-    )
-    training: bool = field(
-        default=False,
-        metadata={"help": "Of the drawn world: scenes that no built benchmark shares, to learn from."},
-    )
-    captions: Literal["exact", "loose"] = field(
-        default="exact",
-        metadata={"help": "Of the drawn world, without negatives: captions of one scene, or loose ones."},
+    captions: Literal["exact", "loose"] = setting(
+        "exact", "Of the drawn world, without negatives: captions of one scene, or loose ones."
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_number(self.n, "rows")
         check_size(self.size)
-        if self.limit is not None and self.limit < 1:
-            raise InputError("limit", given=self.limit, allowed="1 or more")
 
     @property
-    def reads(self) -> Sequence[str]:
-        """None: this step comes first."""
-        return ()
-
-    @property
-    def makes(self) -> Sequence[str]:
-        """The columns that every source has."""
+    def produces(self) -> Sequence[str]:
         return ("caption",)
 
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows of the source. Raises `DataError` where it does not exist or cannot be read."""
         if self.source == WORLD and not Path(self.source).exists():
-            return self._cut(self._drawn(work), f"drawn with seed {work.seed}", work)
+            return self._cut(self._drawn(context), f"drawn with seed {context.seed}", context)
         path = Path(self.source)
         images = None if self.images is None else Path(self.images)
         if images is not None and not images.is_dir():
             raise DataError("no such folder of images", where=images, hint="check --images")
-        if self.layout is None and path.suffix.lower() in _FILES:
-            return self._cut(read_rows(path, work), self.source, work)
+        if self.layout is None and path.suffix.lower() in EXTENSIONS:
+            return self._cut(read_rows(path, context), self.source, context)
         named = self.layout or self.source
-        read = work.benchmark(named, None if self.layout is None else path, images)
-        return self._cut(of_benchmark(read, work), self.source, work)
+        read = context.benchmark(named, None if self.layout is None else path, images)
+        return self._cut(of_benchmark(read, context), self.source, context)
 
-    def _cut(self, found: pa.Table, source: str, work: Work) -> Output:
-        total = len(found)
+    def _cut(self, table: pa.Table, source: str, context: StepContext) -> Output:
+        total = len(table)
         dropped = None
         if self.available:
-            images = [name for name in IMAGE_ROLES if name in found.column_names]
+            images = [name for name in IMAGE_ROLES if name in table.column_names]
             at_hand = [
-                all(cell and work.image(cell, missing=True).source is not None for cell in cells)
-                for cells in zip(*(found[name].to_pylist() for name in images), strict=True)
+                all(cell and context.image(cell, missing=True).source is not None for cell in cells)
+                for cells in zip(*(table[name].to_pylist() for name in images), strict=True)
             ]
-            found, dropped = split_rows(found, at_hand, "image not at hand")
-        if self.limit is not None and self.limit < len(found):
-            found = found.take(np.linspace(0, len(found) - 1, self.limit).round().astype(np.int64))
-        return Output(found, dropped, {"source": source, "rows": total})
+            table, dropped = split_rows(table, at_hand, "image not at hand")
+        if self.limit is not None and self.limit < len(table):
+            table = table.take(np.linspace(0, len(table) - 1, self.limit).round().astype(np.int64))
+        return Output(table, dropped, {"source": source, "rows": total})
 
-    def _drawn(self, work: Work) -> pa.Table:
+    def _drawn(self, context: StepContext) -> pa.Table:
         of = "built-training" if self.training else "built"
-        rng = stream(of, work.seed, 1)
+        rng = stream(of, context.seed, 1)
         if not self.negatives and self.captions == "loose":
             scenes = [sample_scene(rng) for _ in range(self.n)]
-            said = [text(describe(scene, rng), opening=one_of(OPENINGS, rng)) for scene in scenes]
-            made: Sequence[Contrast] = ()
+            captions = [text(describe(scene, rng), opening=one_of(OPENINGS, rng)) for scene in scenes]
+            pairs: Sequence[Contrast] = ()
             negatives: list[str] = []
         else:
-            made = contrasts(self.n, seed=work.seed, of=of, progress=work.progress)
-            scenes = [contrast.scenes[0] for contrast in made]
-            openings = [one_of(OPENINGS, rng) for _ in made]
-            said, negatives = (
-                [text(one.captions[at], opening=by) for one, by in zip(made, openings, strict=True)]
+            pairs = contrasts(self.n, seed=context.seed, of=of, progress=context.progress)
+            scenes = [contrast.scenes[0] for contrast in pairs]
+            openings = [one_of(OPENINGS, rng) for _ in pairs]
+            captions, negatives = (
+                [text(one.captions[at], opening=by) for one, by in zip(pairs, openings, strict=True)]
                 for at in (0, 1)
             )
         cells = []
         for start in range(0, len(scenes), _BATCH):
             pictures = draw_many(scenes[start : start + _BATCH], self.size)
-            cells += [keep_image(work, encode(PIL.Image.fromarray(each))) for each in pictures]
-            work.progress("drawing", len(cells), len(scenes))
+            cells += [keep_image(context, encode(PIL.Image.fromarray(pixels))) for pixels in pictures]
+            context.progress("drawing", len(cells), len(scenes))
         columns = {
             "id": [f"row-{at:06d}" for at in range(len(scenes))],
             "image": cells,
-            "caption": said,
+            "caption": captions,
             "scene": [scene.to_json() for scene in scenes],
         }
         if self.negatives:
             columns["negative_caption"] = negatives
-            columns["subset"] = [contrast.subset for contrast in made]
-            columns["type"] = [contrast.type for contrast in made]
+            columns["subset"] = [contrast.subset for contrast in pairs]
+            columns["type"] = [contrast.type for contrast in pairs]
         return pa.table(columns)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,16 +19,15 @@ from counterfoil.build.rating import (
     clusters_of,
     numbers_of,
     score_pairs_of,
+    settings_by_scorer,
     texts_of,
 )
 from counterfoil.build.refinement import BINS, EDGE_BINS, cells, filter_predictable, largest_gaps, refine
-from counterfoil.build.scorer_settings import settings_by_scorer
-from counterfoil.build.step import Output, Work, split_rows
-from counterfoil.data.tables import DataTable, floats, names, read_table
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.data.tables import EXTENSIONS, DataTable, floats, names, read_table
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
 
-_FILES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
 #: What scores by scorers that know the rows alone are called.
 _OF_ROWS = ("length", "unigram", "bag_of_words", "learned")
 #: Reasons for which rows are dropped.
@@ -36,78 +35,49 @@ NO_SCORE, SURPLUS, PREDICTABLE = "no score", "surplus of its cell", "predictable
 
 
 @dataclass(frozen=True)
-class Refine:
+class Refine(BuiltStep):
     """SugarCrepe's refinement over any number of scores, and filtering against a blind scorer before it."""
 
     name: ClassVar[str] = "refine"
-    summary: ClassVar[str] = "drop rows until blind scores tell nothing"
-    version: ClassVar[int] = 1
 
-    scores: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Scores to balance: NAME of columns NAME and negative_NAME, or files with such columns; "
-            "by default all that the rows have.",
-            "file": True,
-        },
+    scores: tuple[str, ...] = setting(
+        (),
+        "Scores to balance: NAME of columns NAME and negative_NAME, or files with such columns; "
+        "by default all that the rows have.",
+        file=True,
     )
-    balance: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Blind scorers that are asked here and balanced too: lm:MODEL, plausibility:MODEL.",
-            "model": (),
-        },
+    balance: tuple[str, ...] = setting(
+        (), "Blind scorers that are asked here and balanced too: lm:MODEL, plausibility:MODEL.", model=()
     )
-    within: str | None = field(
-        default=None, metadata={"help": "A column of labels; rows of each label are balanced by themselves."}
+    within: str | None = setting(None, "A column of labels; rows of each label are balanced by themselves.")
+    scales: tuple[str, ...] = setting(
+        (),
+        "NAME=NUMBER: gaps from this number on are in the last bin. By default 1 for scores "
+        "whose gaps are in [-1, 1], else the largest gap.",
     )
-    scales: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "NAME=NUMBER: gaps from this number on are in the last bin. By default 1 for scores "
-            "whose gaps are in [-1, 1], else the largest gap."
-        },
+    bins: int = setting(BINS, "Bins of a gap between 0 and its scale.", within="1 to 10,000")
+    edge_bins: int = setting(EDGE_BINS, "The same in rows where some other gap is 0.", within="1 to 10,000")
+    against: str | None = setting(
+        None, "A blind scorer whose surest right answers are dropped first: blind:learned.", model=()
     )
-    bins: int = field(default=BINS, metadata={"help": "Bins of a gap between 0 and its scale."})
-    edge_bins: int = field(
-        default=EDGE_BINS, metadata={"help": "The same in rows where some other gap is 0."}
+    share: float = setting(
+        0.05, "With 'against': the share of rows dropped in a round, at most.", within="between 0 and 1"
     )
-    against: str | None = field(
-        default=None,
-        metadata={
-            "help": "A blind scorer whose surest right answers are dropped first: blind:learned.",
-            "model": (),
-        },
+    least: int = setting(50, "With 'against': rows that are left, at least.", within="0 or more")
+    held_out: tuple[str, ...] = setting(
+        ("blind:length", "blind:bag-of-words"),
+        "Blind scorers that take no part and are measured before and after.",
+        model=(),
     )
-    share: float = field(
-        default=0.05, metadata={"help": "With 'against': the share of rows dropped in a round, at most."}
+    set: tuple[str, ...] = setting(
+        (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (lm).", model=()
     )
-    least: int = field(default=50, metadata={"help": "With 'against': rows that are left, at least."})
-    held_out: tuple[str, ...] = field(
-        default=("blind:length", "blind:bag-of-words"),
-        metadata={"help": "Blind scorers that take no part and are measured before and after.", "model": ()},
-    )
-    set: tuple[str, ...] = field(
-        default=(),
-        metadata={
-            "help": "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (lm).",
-            "model": (),
-        },
-    )
-    sample: int = field(
-        default=20_000, metadata={"help": "Rows on which blind scorers other than 'scores' are measured."}
+    sample: int = setting(
+        20_000, "Rows on which blind scorers other than 'scores' are measured.", within="1 or more"
     )
 
     def __post_init__(self) -> None:
-        for what, number in (("bins", self.bins), ("edge_bins", self.edge_bins), ("sample", self.sample)):
-            if number < 1:
-                raise InputError(what, given=number, allowed="1 or more")
-        if self.bins > 10_000 or self.edge_bins > 10_000:
-            raise InputError("bins", given=max(self.bins, self.edge_bins), allowed="at most 10,000")
-        if self.least < 0:
-            raise InputError("least", given=self.least, allowed="0 or more")
-        if not 0 < self.share < 1:
-            raise InputError("share", given=self.share, allowed="between 0 and 1")
+        super().__post_init__()
         self._scales()
         settings_by_scorer(self._blind, self.set)
 
@@ -117,20 +87,14 @@ class Refine:
         return [*self.balance, *([self.against] if self.against else []), *self.held_out]
 
     @property
-    def reads(self) -> Sequence[str]:
-        """The columns of the scores that are named, and the captions where a blind scorer reads them."""
-        named = [each for each in self.scores if not _is_file(each)]
+    def requires(self) -> Sequence[str]:
+        named = [score for score in self.scores if not _is_file(score)]
         columns = [column for name in named for column in (name, NEGATIVE + name)]
         if self._blind:
             columns += ["caption", "negative_caption"]
         return (*columns, *([self.within] if self.within else []))
 
-    @property
-    def makes(self) -> Sequence[str]:
-        """None."""
-        return ()
-
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The rows that are kept; facts hold each scorer's accuracy before and after, with intervals.
 
         Raises `DataError` where scores are missing, do not fit the rows or are no numbers, `InputError` for
@@ -150,7 +114,7 @@ class Refine:
             raise InputError("a scale of no score", given=unknown[0], allowed=known or "none")
         n = len(rows)
         clusters = clusters_of(rows) if n else np.zeros(0, dtype=np.int64)
-        every = self._others(rows, clusters, work)
+        every = self._others(rows, clusters, context)
         for name in self.balance:
             if name in gaps:
                 raise InputError("two scores of one name", where="--balance", given=name)
@@ -163,22 +127,22 @@ class Refine:
         facts: dict[str, Any] = {"scores": {}, "held_out": {}}
         left = scored
         if self.against is not None:
-            left, facts["against"] = self._filtered(others[self.against], scored, clusters, work)
+            left, facts["against"] = self._filtered(others[self.against], scored, clusters, context)
             reasons[np.setdiff1d(scored, left)] = PREDICTABLE
         if gaps:
-            left, facts["grid"] = self._balanced(tuple(gaps), table, left, rows, work)
+            left, facts["grid"] = self._balanced(tuple(gaps), table, left, rows, context)
             reasons[(reasons == "") & ~np.isin(np.arange(n), left)] = SURPLUS
         if len(left):
             for at, name in enumerate(gaps):
                 facts["scores"][name] = _before_and_after(table[:, at], scored, left, clusters)
             for name, gap in others.items():
-                measured = self._measured(gap, scored, left, clusters, work)
+                measured = self._measured(gap, scored, left, clusters, context)
                 (facts["against"] if name == self.against else facts["held_out"].setdefault(name, {})).update(
                     measured
                 )
                 if not measured["chance_after"]:
                     value, low, high = (100 * measured["after"][key] for key in ("value", "low", "high"))
-                    work.note(
+                    context.note(
                         f"{name} still prefers the right caption in {value:.1f} % of rows "
                         f"[{low:.1f}, {high:.1f}], and chance is 50 %"
                     )
@@ -187,41 +151,41 @@ class Refine:
             facts["within"] = {str(name): [count, after[name]] for name, count in before.items()}
             for name, count in before.items():
                 if not after[name]:
-                    work.note(f"{self.within} '{name}': none of its {count:,} rows is left")
+                    context.note(f"{self.within} '{name}': none of its {count:,} rows is left")
         part = [*gaps, *([self.against] if self.against else [])]
-        facts["not_ruled_out"] = said = _not_ruled_out(part, facts["held_out"])
-        work.note(said)
-        kept, dropped = split_rows(rows, reasons == "", reasons.tolist())
-        return Output(kept, dropped, facts)
+        facts["not_ruled_out"] = statement = _not_ruled_out(part, facts["held_out"])
+        context.note(statement)
+        refined, dropped = split_rows(rows, reasons == "", reasons.tolist())
+        return Output(refined, dropped, facts)
 
     def _gaps(self, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
         """The gaps of every row by score; NaN where it has none."""
-        found: dict[str, NDArray[np.float64]] = {}
+        gaps: dict[str, NDArray[np.float64]] = {}
         own = score_pairs_of(rows)
-        for each in self.scores or tuple(own):
-            if _is_file(each):
-                read = _of_file(Path(each), rows)
+        for score in self.scores or tuple(own):
+            if _is_file(score):
+                read = _of_file(Path(score), rows)
             else:
-                pair = own.get(each, (each, NEGATIVE + each))
+                pair = own.get(score, (score, NEGATIVE + score))
                 right, wrong = (numbers_of(rows, column, where="refine") for column in pair)
-                read = {each: right - wrong}
-            double = [name for name in read if name in found]
+                read = {score: right - wrong}
+            double = [name for name in read if name in gaps]
             if double:
                 raise InputError("two scores of one name", where="--scores", given=double[0])
-            found |= read
-        return found
+            gaps |= read
+        return gaps
 
     def _scales(self) -> dict[str, float]:
-        found = {}
-        for each in self.scales:
-            name, sign, number = each.partition("=")
+        scales = {}
+        for entry in self.scales:
+            name, sign, number = entry.partition("=")
             try:
-                found[name] = float(number)
+                scales[name] = float(number)
             except ValueError:
                 sign = ""
-            if not name or not sign or not 0 < found[name] < np.inf:
-                raise InputError("scale of a score", given=each, allowed="NAME=NUMBER, a positive number")
-        return found
+            if not name or not sign or not 0 < scales[name] < np.inf:
+                raise InputError("scale of a score", given=entry, allowed="NAME=NUMBER, a positive number")
+        return scales
 
     def _balanced(
         self,
@@ -229,7 +193,7 @@ class Refine:
         table: NDArray[np.float64],
         left: NDArray[np.int64],
         rows: pa.Table,
-        work: Work,
+        context: StepContext,
     ) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """The rows of `left` that balance mirrored cells, and what the grid was."""
         scales = dict(zip(names, largest_gaps(table[left]), strict=True))
@@ -245,10 +209,10 @@ class Refine:
             "groups": groups,
         }
         gaps = table[left]
-        kept = refine(gaps, work.rng("refine").permutation(len(left)), **how)
+        mask = refine(gaps, context.rng("refine").permutation(len(left)), **how)
         cell, side = cells(gaps, **how)
         sides = np.stack(
-            [np.bincount(cell[side == each], minlength=int(cell.max(initial=-1)) + 1) for each in (1, -1)]
+            [np.bincount(cell[side == sign], minlength=int(cell.max(initial=-1)) + 1) for sign in (1, -1)]
         )
         facts = {
             "scales": scales,
@@ -256,9 +220,11 @@ class Refine:
             "rows_without_mirror": int(sides.sum(axis=0)[(sides == 0).any(axis=0)].sum()),
             "rows_without_gaps": int((side == 0).sum()),
         }
-        return left[kept], facts
+        return left[mask], facts
 
-    def _others(self, rows: pa.Table, clusters: NDArray[np.int64], work: Work) -> dict[str, BlindGaps]:
+    def _others(
+        self, rows: pa.Table, clusters: NDArray[np.int64], context: StepContext
+    ) -> dict[str, BlindGaps]:
         """The gaps of rows by each of the blind scorers that read captions."""
         named = self._blind
         if len(set(named)) < len(named):
@@ -266,32 +232,32 @@ class Refine:
             raise InputError("a scorer that takes part is not held out", where="--held-out", given=double)
         if not named or not len(rows):
             return {}
-        right, wrong = (texts_of(rows, each) for each in ("caption", "negative_caption"))
+        right, wrong = (texts_of(rows, column) for column in ("caption", "negative_caption"))
         return {
-            name: BlindGaps(work.scorer(name, settings), name, right, wrong, clusters, work)
+            name: BlindGaps(context.scorer(name, settings), name, right, wrong, clusters, context)
             for name, settings in settings_by_scorer(named, self.set).items()
         }
 
     def _filtered(
-        self, gap: BlindGaps, scored: NDArray[np.int64], clusters: NDArray[np.int64], work: Work
+        self, gap: BlindGaps, scored: NDArray[np.int64], clusters: NDArray[np.int64], context: StepContext
     ) -> tuple[NDArray[np.int64], dict[str, Any]]:
         done = 0
 
         def answer(rows: NDArray[np.int64]) -> NDArray[np.float64]:
             nonlocal done
-            work.progress("filtering predictable rows", done, len(scored))
+            context.progress("filtering predictable rows", done, len(scored))
             done = len(scored) - len(rows)
             return gap.of(scored[rows])
 
-        kept, rounds = filter_predictable(
+        mask, rounds = filter_predictable(
             len(scored),
             answer,
             lambda rows, gaps: _interval(gaps, clusters[scored[rows]]),
-            work.rng("filter").permutation(len(scored)),
+            context.rng("filter").permutation(len(scored)),
             share=self.share,
             least=self.least,
         )
-        return scored[kept], {"scorer": gap.name, "rounds": [asdict(each) for each in rounds]}
+        return scored[mask], {"scorer": gap.name, "rounds": [asdict(outcome) for outcome in rounds]}
 
     def _measured(
         self,
@@ -299,13 +265,13 @@ class Refine:
         scored: NDArray[np.int64],
         left: NDArray[np.int64],
         clusters: NDArray[np.int64],
-        work: Work,
+        context: StepContext,
     ) -> dict[str, Any]:
         """The accuracy of a blind scorer before and after, on samples where there are more rows."""
         parts = []
         for when, rows in (("before", scored), ("after", left)):
             if len(rows) > self.sample:
-                rows = np.sort(work.rng("sample", when).choice(rows, self.sample, replace=False))
+                rows = np.sort(context.rng("sample", when).choice(rows, self.sample, replace=False))
             parts.append(blind_accuracy(gap.of(rows), clusters[rows]))
         return accuracy_facts(*parts)
 
@@ -323,11 +289,11 @@ def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]
         name: [100 * its["after"][key] for key in ("value", "low", "high")] for name, its in held_out.items()
     }
     held = [f"{name} {value:.1f} % [{low:.1f}, {high:.1f}]" for name, (value, low, high) in numbers.items()]
-    said = f"took part: {', '.join(part)}; held out: {', '.join(held) or 'none'}"
+    statement = f"took part: {', '.join(part)}; held out: {', '.join(held) or 'none'}"
     if any(map(_reads_more, held_out)):
-        return f"{said}; others are not ruled out"
+        return f"{statement}; others are not ruled out"
     which = "another language model" if any(map(_reads_more, part)) else "a language model"
-    return f"{said}; {which} is not ruled out (--held-out lm:MODEL)"
+    return f"{statement}; {which} is not ruled out (--held-out lm:MODEL)"
 
 
 def _reads_more(name: str) -> bool:
@@ -343,12 +309,12 @@ def _before_and_after(
 
 
 def _interval(gaps: NDArray[np.float64], clusters: NDArray[np.int64]) -> tuple[float, float]:
-    found = blind_accuracy(gaps, clusters)
-    return found.low, found.high
+    accuracy = blind_accuracy(gaps, clusters)
+    return accuracy.low, accuracy.high
 
 
 def _is_file(name: str) -> bool:
-    return Path(name).suffix.lower() in _FILES
+    return Path(name).suffix.lower() in EXTENSIONS
 
 
 def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
@@ -372,11 +338,11 @@ def _of_file(path: Path, rows: pa.Table) -> dict[str, NDArray[np.float64]]:
             allowed="columns 'score' and 'negative_score', NAME and negative_NAME, or 'gap'",
         )
     places = _places(table, path, rows)
-    found = {}
+    gaps = {}
     for name in scored:
         gap = floats(table, name) - (floats(table, NEGATIVE + name) if name != "gap" else 0.0)
-        found[path.stem if name in ("gap", "score") else name] = gap[places]
-    return found
+        gaps[path.stem if name in ("gap", "score") else name] = gap[places]
+    return gaps
 
 
 def _places(table: DataTable, path: Path, rows: pa.Table) -> NDArray[np.int64]:

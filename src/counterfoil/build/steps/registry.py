@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from counterfoil.build.step import Step
+from counterfoil.errors import InputError
 from counterfoil.inputs.fields import made_of
 from counterfoil.registry import Registry, resolve
 
@@ -21,15 +22,20 @@ class StepEntry:
     @property
     def kind(self) -> type[Any]:
         """The class of the step."""
-        found = resolve(self.target)
-        assert isinstance(found, type)
-        return found
+        step_class = resolve(self.target)
+        assert isinstance(step_class, type)
+        return step_class
 
     def step(self, settings: Mapping[str, Any], *, where: object) -> Step:
         """The step with these settings, as `made_of` makes it."""
-        made = made_of(self.kind, settings, where=where)
-        assert isinstance(made, Step)
-        return made
+        instance = made_of(self.kind, settings, where=where)
+        if not isinstance(instance, Step):
+            raise InputError(
+                f"is no step: {self.target}",
+                where=where,
+                allowed="name, version, requires, produces (once called reads and makes), run",
+            )
+        return instance
 
 
 STEPS: Registry[StepEntry] = Registry(
@@ -113,7 +119,7 @@ STEPS: Registry[StepEntry] = Registry(
             "filter",
             "drop questions whose negative fits too, by people's answers or by scorers",
             "counterfoil build filter rows.parquet --people answers.csv --out filtered.parquet",
-            "counterfoil.build.steps.ambiguity:FilterAmbiguous",
+            "counterfoil.build.steps.filter:FilterAmbiguous",
         ),
         StepEntry(
             "merge",

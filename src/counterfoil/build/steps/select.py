@@ -1,7 +1,7 @@
 """A step that keeps the best rows of every category by their scores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.build.rating import numbers_of
-from counterfoil.build.step import Output, Work, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
 from counterfoil.errors import InputError
 
 #: Reasons for which rows are dropped.
@@ -18,46 +18,35 @@ NO_SCORE, BELOW = "no score", "below the best of its category"
 
 
 @dataclass(frozen=True)
-class Select:
+class Select(BuiltStep):
     """TROHN-Img's selection: of each category the share of rows whose scores sum to most.
 
     Source: Miranda et al., BiVLC, 2024, section 5.2, step 1 (the top 35 % by Vera's and CoLA's scores).
     """
 
     name: ClassVar[str] = "select"
-    summary: ClassVar[str] = "the best rows of every category by their scores"
-    version: ClassVar[int] = 1
     opens: ClassVar[bool] = False
 
-    by: tuple[str, ...] = field(
-        default=("negative_plausibility",), metadata={"help": "Columns of numbers, which are added up."}
+    by: tuple[str, ...] = setting(("negative_plausibility",), "Columns of numbers, which are added up.")
+    minus: tuple[str, ...] = setting(
+        (), "Columns of numbers that are taken off: the difference of two scores."
     )
-    minus: tuple[str, ...] = field(
-        default=(), metadata={"help": "Columns of numbers that are taken off: the difference of two scores."}
+    share: float = setting(
+        0.35, "The share of rows of each category that is kept.", within="above 0, at most 1"
     )
-    share: float = field(default=0.35, metadata={"help": "The share of rows of each category that is kept."})
-    category: str | None = field(
-        default="subset", metadata={"help": "The column of categories; none: all rows are one."}
-    )
-    lowest: bool = field(default=False, metadata={"help": "Keep the rows of the lowest sums instead."})
+    category: str | None = setting("subset", "The column of categories; none: all rows are one.")
+    lowest: bool = setting(False, "Keep the rows of the lowest sums instead.")
 
     def __post_init__(self) -> None:
-        if not 0 < self.share <= 1:
-            raise InputError("share", given=self.share, allowed="above 0, at most 1")
+        super().__post_init__()
         if not self.by and not self.minus:
             raise InputError("no column to select by", allowed="by, minus")
 
     @property
-    def reads(self) -> Sequence[str]:
-        """The columns of numbers and of categories."""
+    def requires(self) -> Sequence[str]:
         return (*self.by, *self.minus, *([self.category] if self.category else []))
 
-    @property
-    def makes(self) -> Sequence[str]:
-        """None."""
-        return ()
-
-    def run(self, rows: pa.Table, work: Work) -> Output:
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
         """The share of the rows of each category, rounded up; of equal sums those of lesser ids.
 
         Rows without a number in some column are dropped before shares are taken. Facts hold for each category
@@ -80,9 +69,9 @@ class Select:
         sizes = np.bincount(group, minlength=len(names))
         rank = np.empty(len(rows), dtype=np.int64)
         rank[order] = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        kept = rank < wanted[group]
+        selected = rank < wanted[group]
         least = {
-            name: float((np.max if self.lowest else np.min)(total[kept & (group == at)]))
+            name: float((np.max if self.lowest else np.min)(total[selected & (group == at)]))
             for at, name in enumerate(names)
             if wanted[at]
         }
@@ -92,12 +81,12 @@ class Select:
                 for at, name in enumerate(names)
             }
         }
-        return Output(*split_rows(rows, kept, np.where(there, BELOW, NO_SCORE).tolist()), facts)
+        return Output(*split_rows(rows, selected, np.where(there, BELOW, NO_SCORE).tolist()), facts)
 
 
 def _sorted(group: np.ndarray, sums: np.ndarray, ids: pa.ChunkedArray) -> np.ndarray:
     """The order of rows by category, sum and id."""
     keys = pa.table({"group": group, "sum": sums, "id": ids})
     by = [(name, "ascending") for name in keys.column_names]
-    found: np.ndarray = pc.sort_indices(keys, sort_keys=by).to_numpy()
-    return found
+    order: np.ndarray = pc.sort_indices(keys, sort_keys=by).to_numpy()
+    return order

@@ -81,8 +81,8 @@ class Recipe:
     stages: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            check_range(each.name, getattr(self, each.name), where=f"recipe {self.name}")
+        for parameter in fields(self):
+            check_range(parameter.name, getattr(self, parameter.name), where=f"recipe {self.name}")
         if self.batch_size * self.accumulate < self.smallest_batch:
             raise InputError(
                 "nothing to choose among in such a batch: its loss is 0 whatever the network does",

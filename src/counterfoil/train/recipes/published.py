@@ -29,7 +29,7 @@ _BIVLC_OPEN = (
 class Coco(Recipe):
     """InfoNCE on images and captions that belong together, as CLIP_COCO of BiVLC."""
 
-    objective: ClassVar[str] = "counterfoil.train.objectives:pairs"
+    objective: ClassVar[str] = "counterfoil.train.objectives:contrastive"
     about: ClassVar[str] = "pairs only: InfoNCE on images and their captions"
     smallest_batch: ClassVar[int] = 2
     source: ClassVar[str] = _BIVLC
@@ -42,7 +42,7 @@ class Coco(Recipe):
 class NegativeTexts(Recipe):
     """InfoNCE with one hard negative caption per pair, as CLIP_TROHN-Text of BiVLC."""
 
-    objective: ClassVar[str] = "counterfoil.train.objectives:negative_texts"
+    objective: ClassVar[str] = "counterfoil.train.objectives:contrastive"
     about: ClassVar[str] = "hard negative texts: images choose among 2B captions, captions among B images"
     smallest_batch: ClassVar[int] = 2
     source: ClassVar[str] = _BIVLC
@@ -77,7 +77,7 @@ class NegClip(NegativeTexts):
 class NegativePairs(Recipe):
     """InfoNCE over positive and negative pairs alike, 2B x 2B, as CLIP_TROHN-Img of BiVLC."""
 
-    objective: ClassVar[str] = "counterfoil.train.objectives:negative_pairs"
+    objective: ClassVar[str] = "counterfoil.train.objectives:contrastive"
     about: ClassVar[str] = "hard negative texts and images: InfoNCE over 2B pairs"
     source: ClassVar[str] = _BIVLC
     left_open: ClassVar[tuple[str, ...]] = _BIVLC_OPEN

@@ -112,8 +112,8 @@ def overridden(recipe: Recipe, values: Mapping[str, Any], *, where: object = Non
     place = where if where is not None else f"recipe {recipe.name}"
     checked = {key: value_of(type(recipe), key, value, where=place) for key, value in values.items()}
     if "stages" not in checked and recipe.stages:
-        kept = tuple({k: v for k, v in stage.items() if k not in checked} for stage in recipe.stages)
-        checked["stages"] = kept
+        stages = tuple({k: v for k, v in stage.items() if k not in checked} for stage in recipe.stages)
+        checked["stages"] = stages
     return replace(recipe, **checked)
 
 
@@ -125,9 +125,9 @@ def value_of(kind: type[Recipe], key: str, value: Any, *, where: object) -> Any:
     type_of(kind, key, where=where)
     if key == "stages":
         return _stages(kind, value, where=where)
-    found = field_value(kind, key, value, where=where)
-    check_range(key, found, where=f"{where}, key '{key}'")
-    return found
+    checked = field_value(kind, key, value, where=where)
+    check_range(key, checked, where=f"{where}, key '{key}'")
+    return checked
 
 
 def parsed(kind: type[Recipe], key: str, text: str, *, where: object) -> Any:

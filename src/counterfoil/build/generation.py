@@ -10,14 +10,36 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from counterfoil.build.kept import kept_texts
-from counterfoil.build.step import Work
+from counterfoil.build.step import StepContext
 from counterfoil.data.records import Image
 from counterfoil.engine.made import Maker, batch_keys
 from counterfoil.engine.session import Session
+from counterfoil.errors import CounterfoilError
+from counterfoil.inputs.files import read_json
 from counterfoil.scorers.base import Identity, Options
 from counterfoil.scorers.sources import remember_source, source_of
-from counterfoil.store import digest
+from counterfoil.store import digest, digest_value, write_json
+
+
+def stored_texts(
+    context: StepContext, request: object, count: int, write: Callable[[], Sequence[str]]
+) -> list[str]:
+    """The `count` texts of a batch: those that were kept, else what `write` gives, which is kept.
+
+    `request` is all that the texts depend on, in plain values. A damaged file is written again.
+    """
+    place = context.keep / f"{digest_value(request)}.json"
+    if place.is_file():
+        try:
+            texts = read_json(place)["texts"]
+        except (CounterfoilError, KeyError, TypeError):
+            texts = None
+        if isinstance(texts, list) and len(texts) == count:
+            return texts
+    texts = list(write())
+    write_json(place, {"texts": texts})
+    return texts
+
 
 #: What makes the texts of one batch of what is given, with a seed.
 Write = Callable[[Sequence[Any], int], Sequence[str]]
@@ -42,37 +64,39 @@ class TextRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class TextMaker:
-    """A local model that writes; finished batches are kept in the folder of `work`, if there is one."""
+class TextGenerator:
+    """A local model that writes; finished batches are kept in the folder of `context`, if there is one."""
 
     identity: Identity
     write: Write = field(repr=False)
-    work: Work | None = field(default=None, repr=False)
+    context: StepContext | None = field(default=None, repr=False)
 
     def make(self, batches: Sequence[Sequence[TextRequest]]) -> Iterator[list[bytes]]:
         """The texts, batch by batch."""
         for batch in batches:
-            write = partial(self.write, [each.given for each in batch], batch[0].seed or 0)
-            if self.work is None:
+            write = partial(self.write, [request.given for request in batch], batch[0].seed or 0)
+            if self.context is None:
                 texts = list(write())
             else:
-                asked = [self.identity.to_json(), [each.content for each in batch]]
-                texts = kept_texts(self.work, asked, len(batch), write)
+                key = [self.identity.to_json(), [request.content for request in batch]]
+                texts = stored_texts(self.context, key, len(batch), write)
             yield [text.encode() for text in texts]
 
-    def texts(self, requests: Sequence[TextRequest], work: Work, *, stage: str, size: int) -> list[str]:
+    def texts(
+        self, requests: Sequence[TextRequest], context: StepContext, *, stage: str, size: int
+    ) -> list[str]:
         """The text for each request, `size` of them written together."""
-        content = [each.content for each in requests]
-        beside = replace(self, work=work)
+        content = [request.content for request in requests]
+        beside = replace(self, context=context)
         if (source := source_of(self)) is not None:
             remember_source(beside, source)
-        found = made_bytes(beside, requests, content, work, stage=stage, size=size)
-        return [each.decode() for each in found]
+        encoded = generated_bytes(beside, requests, content, context, stage=stage, size=size)
+        return [request.decode() for request in encoded]
 
 
 def captioner(
     name: str, device: str, prompt: str | None, most: int, beams: int, temperature: float
-) -> TextMaker:
+) -> TextGenerator:
     """The writer of captions of a folder or a name of the hub; raises what loading it raises."""
     from counterfoil.scorers.generative.writing import load_writer
 
@@ -82,12 +106,12 @@ def captioner(
         return writer.write(images, most=most, beams=beams, temperature=temperature, seed=seed)
 
     more = {"most": most, "beams": beams, "temperature": temperature}
-    maker = TextMaker(replace(writer.identity, options={**writer.identity.options, **more}), write)
+    maker = TextGenerator(replace(writer.identity, options={**writer.identity.options, **more}), write)
     remember_source(maker, partial(captioner, name, device, prompt, most, beams, temperature))
     return maker
 
 
-def continuer(name: str, device: str, most: int, temperature: float, head: str = "") -> TextMaker:
+def continuer(name: str, device: str, most: int, temperature: float, head: str = "") -> TextGenerator:
     """The language model of a folder or a name of the hub, whose answers all begin with `head`.
 
     Raises what loading it raises.
@@ -101,13 +125,15 @@ def continuer(name: str, device: str, most: int, temperature: float, head: str =
 
     known = generator.identity
     more = {"most": most, "temperature": temperature, "head": head}
-    maker = TextMaker(replace(known, name=f"writing {known.name}", options={**known.options, **more}), write)
+    maker = TextGenerator(
+        replace(known, name=f"writing {known.name}", options={**known.options, **more}), write
+    )
     remember_source(maker, partial(continuer, name, device, most, temperature, head))
     return maker
 
 
 @dataclass(frozen=True, eq=False)
-class ChatMaker:
+class ChatGenerator:
     """Answers of a chat endpoint."""
 
     endpoint: Any
@@ -120,7 +146,7 @@ class ChatMaker:
 
     def make(self, batches: Sequence[Sequence[Any]]) -> Iterator[list[bytes]]:
         """The answers as JSON, asked for as one stream."""
-        replies = self.endpoint.ask([each for batch in batches for each in batch])
+        replies = self.endpoint.ask([request for batch in batches for request in batch])
         for batch in batches:
             yield [
                 json.dumps({"text": reply.answer, "refused": reply.refused}).encode()
@@ -130,46 +156,48 @@ class ChatMaker:
 
 
 def chat_answers(
-    name: str, settings: Mapping[str, str], requests: Sequence[Any], work: Work, *, stage: str
+    name: str, settings: Mapping[str, str], requests: Sequence[Any], context: StepContext, *, stage: str
 ) -> list[tuple[str, bool]]:
     """Text and refusal of each answer of an endpoint; they are kept in the cache, else beside the build."""
-    endpoint = work.scorer(name, settings).endpoint
-    if work.session.folder is None:
-        endpoint = endpoint.kept_in(work.keep)
+    endpoint = context.scorer(name, settings).endpoint
+    if context.session.folder is None:
+        endpoint = endpoint.kept_in(context.keep)
         content: Sequence[Any] = range(len(requests))
     else:
-        content = [endpoint.payload(each)[1] for each in requests]
-    found = made_bytes(
-        ChatMaker(endpoint),
+        content = [endpoint.payload(request)[1] for request in requests]
+    replies = generated_bytes(
+        ChatGenerator(endpoint),
         requests,
         content,
-        work,
+        context,
         stage=stage,
         size=endpoint.settings.concurrency,
         here=True,
     )
-    answers = map(json.loads, found)
-    return [(each["text"], each["refused"]) for each in answers]
+    answers = map(json.loads, replies)
+    return [(request["text"], request["refused"]) for request in answers]
 
 
-def made_bytes(
+def generated_bytes(
     maker: Maker,
     items: Sequence[Any],
     content: Sequence[Any],
-    work: Work,
+    context: StepContext,
     *,
     stage: str,
     size: int,
     here: bool = False,
 ) -> list[bytes]:
     """What is made for each item, small enough to be held; `content` tells the items apart."""
-    found: dict[int, bytes] = {}
+    contents: dict[int, bytes] = {}
     keys = batch_keys(content, size)
-    work.session.make(maker, items, keys, found.__setitem__, stage=stage, size=size, here=here)
-    return [found[row] for row in range(len(items))]
+    context.session.make(maker, items, keys, contents.__setitem__, stage=stage, size=size, here=here)
+    return [contents[row] for row in range(len(items))]
 
 
-def elsewhere(work: Work) -> Work:
+def elsewhere(context: StepContext) -> StepContext:
     """What of a step's work another process can use: its folders, as absolute paths."""
-    photos = None if work.photos is None else work.photos.absolute()
-    return Work(work.folder.absolute(), work.seed, Session(), photos, work.step, device=work.device)
+    photos = None if context.photos is None else context.photos.absolute()
+    return StepContext(
+        context.folder.absolute(), context.seed, Session(), photos, context.step, device=context.device
+    )

@@ -1,0 +1,338 @@
+"""`filter` drops questions whose wrong answer is right too; the settings that it shares with `choose`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from counterfoil.build.calibration import Calibration, Prices, Verified, calibrate, share
+from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
+from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.build.verification import (
+    Answers,
+    Rule,
+    check_rule,
+    label_noise,
+    read_answers,
+    read_verified,
+    sound,
+)
+from counterfoil.errors import DataError, InputError
+from counterfoil.metrics.agreement import fleiss_kappa
+from counterfoil.world.people import Annotator, annotate
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowFilter(BuiltStep):
+    """Rows stay that people accept, or whose score is at or above a threshold.
+
+    The threshold is given, or chosen so that it reaches a precision. Precision, recall and cost of the filter
+    are measured on verified rows: those of a table, or in the drawn world a random sample whose truth is
+    looked up. People's answers are those of a table, or in the drawn world of simulated people who err at a
+    known rate.
+    """
+
+    people: str | None = setting(
+        None, "A table of people's answers: id, answer (yes or no), annotator.", file=True
+    )
+    simulate: int = setting(0, "In the drawn world: so many simulated people.", within="0 or more")
+    accuracy: float = setting(0.95, "Of simulated people: how often they are right.")
+    bias: float = setting(0.0, "Of simulated people: how much readier for yes.")
+    rule: Rule = setting("majority", "Of people: majority, any, all.")
+
+    threshold: float | None = setting(None, "Keep what scores at or above it.")
+    target_precision: float | None = setting(
+        None,
+        "Choose the lowest threshold at which so many of the kept rows are right.",
+        within="between 0 and 1",
+    )
+    confidence: float = setting(
+        0.95, "How sure it is that the chosen threshold reaches the precision.", within="between 0 and 1"
+    )
+    verified: str | None = setting(
+        None, "A table of verified rows: id, right, and optionally weight.", file=True
+    )
+    verify: int = setting(
+        0, "In the drawn world: so many random rows are verified by their scenes.", within="0 or more"
+    )
+    making: float = setting(0.0, "The price of making one row, for the costs.", within="0 or more")
+    verifying: float = setting(0.0, "The price of verifying one row, for the costs.", within="0 or more")
+
+    #: The other ways in which a step filters, as settings.
+    WAYS: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ways = [name for name in ("people", "simulate", *self.WAYS) if getattr(self, name)]
+        if len(ways) > 1:
+            raise InputError(
+                "several ways at once", given=", ".join(ways), allowed=f"one of {', '.join(self.ways)}"
+            )
+        if ways[:1] in (["people"], ["simulate"], []) and (self.threshold, self.target_precision) != (
+            None,
+            None,
+        ):
+            raise InputError(
+                "a threshold is one of scores",
+                given=f"with {ways[0]}" if ways else "no scores",
+                allowed=f"with {' or '.join(self.WAYS)}",
+            )
+        check_rule(self.rule)
+        # Raises where the chances would not be chances.
+        Annotator("simulated", self.accuracy, self.bias)
+        if self.threshold is not None and self.target_precision is not None:
+            raise InputError("threshold or precision", given="both", allowed="one of them")
+        if self.verify and self.verified is not None:
+            raise InputError("verified or verify", given="both", allowed="one of them")
+        if self.target_precision is not None and not self.verify and self.verified is None:
+            raise InputError(
+                "a precision to reach needs verified rows",
+                given=self.target_precision,
+                allowed="a table with --verified, or in the drawn world --verify N",
+            )
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The settings one of which says by what rows are filtered."""
+        return ("people", "simulate", *self.WAYS)
+
+    @property
+    def way(self) -> str | None:
+        """The one of `ways` that was set, None where none was."""
+        return next((name for name in self.ways if getattr(self, name)), None)
+
+    def answers(self, ids: Sequence[str], truth: NDArray[np.bool_] | None, context: StepContext) -> Answers:
+        """What people answered of each row: those of the table, or simulated ones.
+
+        Raises `DataError` where the table cannot be used, and for simulated people where rows are not drawn.
+        """
+        if self.people is not None:
+            from_table, stray = read_answers(Path(self.people), ids)
+            if stray:
+                context.note(f"{self.people}: {stray:,} answers are about rows that are not here")
+            return from_table
+        if truth is None:
+            raise DataError(
+                "simulated people need drawn rows, whose truth is known",
+                where=f"step {context.step}",
+                hint="give a table of answers with --people",
+            )
+        crowd = [Annotator(f"person {at + 1}", self.accuracy, self.bias) for at in range(self.simulate)]
+        votes = annotate(truth, crowd, context.rng("people")).said
+        return Answers(tuple(person.name for person in crowd), votes, ~votes)
+
+    def people_facts(
+        self, ids: Sequence[str], answers: Answers, truth: NDArray[np.bool_] | None, context: StepContext
+    ) -> dict[str, Any]:
+        """How many answered, how they agree, and the noise of what they let in, estimated and verified.
+
+        Of drawn rows also the true noise, and whether the interval of the estimate holds it.
+        """
+        accepted = answers.accepted(self.rule)
+        noise = label_noise(answers, self.rule, context.rng("label noise"))
+        if noise is None:
+            context.note("fewer than three people answered: their errors cannot be told from their answers")
+        votes = np.stack([answers.yes.sum(axis=0), answers.no.sum(axis=0)], axis=1)
+        kappa = fleiss_kappa(votes)
+        facts: dict[str, Any] = {
+            "people": len(answers.people),
+            "answers": int(votes.sum()),
+            "cost": int(votes.sum()) * self.verifying,
+            "fleiss_kappa": None if np.isnan(kappa) else kappa,
+            "estimated": None if noise is None else noise.to_json(),
+        }
+        sample = self._sample(ids, accepted.astype(np.float64), truth, context)
+        if sample is not None:
+            inside = sample.scores > 0
+            facts["verified"] = {
+                "rows": len(sample),
+                "label_noise": share(~sample.right, inside, sample.weight).to_json(),
+                "recall": share(inside, sample.right, sample.weight).to_json(),
+            }
+        if truth is not None and accepted.any() and noise is not None:
+            wrong = float((~truth[accepted]).mean())
+            covered = bool(noise.share.low <= wrong <= noise.share.high)
+            facts["true"] = {"label_noise": wrong, "covered": covered}
+        return facts
+
+    def calibrated(
+        self,
+        ids: Sequence[str],
+        scores: NDArray[np.float64],
+        truth: NDArray[np.bool_] | None,
+        context: StepContext,
+    ) -> tuple[NDArray[np.bool_], Calibration | None]:
+        """Which rows stay, and what is known of the filter; all and None where nothing was asked of it.
+
+        `truth` is that of drawn rows. A threshold without verified rows is applied and not measured. Raises
+        `DataError` where truth is asked of rows that are not drawn and where verified rows are not here.
+        """
+        sample = self._sample(ids, scores, truth, context)
+        if self.threshold is None and self.target_precision is None and sample is None:
+            return np.ones(len(scores), dtype=bool), None
+        if sample is None:
+            assert self.threshold is not None
+            return scores >= self.threshold, None
+        # Without a threshold all rows stay; the curves say what one would do.
+        given = None if self.target_precision is not None else self.threshold
+        calibration = calibrate(
+            sample,
+            context.rng("halves"),
+            threshold=-np.inf if given is None and self.target_precision is None else given,
+            precision=self.target_precision,
+            confidence=self.confidence,
+            prices=Prices(self.making, self.verifying),
+        )
+        if calibration.threshold is None:
+            context.note(
+                f"no threshold reaches a precision of {self.target_precision:g} with "
+                f"{100 * self.confidence:g} % confidence on {calibration.chosen_on:,} verified rows: "
+                "none is kept"
+            )
+            return np.zeros(len(scores), dtype=bool), calibration
+        return scores >= calibration.threshold, calibration
+
+    def _sample(
+        self,
+        ids: Sequence[str],
+        scores: NDArray[np.float64],
+        truth: NDArray[np.bool_] | None,
+        context: StepContext,
+    ) -> Verified | None:
+        if self.verified is not None:
+            at, right, weights = read_verified(Path(self.verified), ids)
+            return Verified(scores[at], right, weights)
+        if not self.verify:
+            return None
+        if truth is None:
+            raise DataError(
+                "only drawn rows can be verified by their scenes",
+                where=f"step {context.step}",
+                hint="verify some rows by hand and name the table with --verified",
+            )
+        drawn = np.sort(context.rng("verified").permutation(len(scores))[: self.verify])
+        return Verified(scores[drawn], truth[drawn]) if len(drawn) else None
+
+
+def truth_facts(truth: NDArray[np.bool_] | None, mask: NDArray[np.bool_]) -> dict[str, Any]:
+    """What a filter really did to drawn rows: shares right before and after, and of the right ones kept.
+
+    >>> truth_facts(np.array([True, False, True, False]), np.array([True, True, False, False]))
+    {'truth': {'right_before': 0.5, 'precision': 0.5, 'recall': 0.5, 'kept': 0.5}}
+    """
+    if truth is None or not len(truth):
+        return {}
+    return {
+        "truth": {
+            "right_before": float(truth.mean()),
+            "precision": float(truth[mask].mean()) if mask.any() else None,
+            "recall": float(mask[truth].mean()) if truth.any() else None,
+            "kept": float(mask.mean()),
+        }
+    }
+
+
+def texts_and_cells(rows: pa.Table, names: Sequence[str], *, where: object) -> list[list[str]]:
+    """Columns of texts or of names of images without empty cells; raises `DataError` naming a row."""
+    columns = []
+    for name in names:
+        cells = rows[name].to_pylist()
+        at = next((row for row, cell in enumerate(cells) if not cell), None)
+        if at is not None:
+            raise DataError(f"a row without {name}", where=f"{where}, row '{rows['id'][at].as_py()}'")
+        columns.append(cells)
+    return columns
+
+
+#: Why a row goes.
+AMBIGUOUS, LOW, UNJUDGED = "ambiguous by people's answers", "below the threshold", "not judged"
+
+
+@dataclass(frozen=True)
+class FilterAmbiguous(RowFilter):
+    """Rows stay whose captions fit their own images only, as people say, or as an ensemble of scorers does.
+
+    People answer of each row whether each caption fits its own image and no other (yes keeps the row). In the
+    drawn world people can be simulated who err at a known rate. Scorers give each row its margin: the own
+    caption's score less the other's, for the image and, where there is one, the negative image, the lower of
+    the two. Of several scorers the mean of the margins' ranks counts, as shares in [0, 1].
+    """
+
+    name: ClassVar[str] = "filter"
+
+    scorers: tuple[str, ...] = setting((), "Scorers of images with captions.", model=())
+    set: tuple[str, ...] = setting(
+        (), "Settings of the scorers: KEY=VALUE of all, KIND.KEY=VALUE of one kind (open-clip).", model=()
+    )
+    column: str | None = setting(None, "A column of scores; higher where a row is likelier sound.")
+
+    WAYS: ClassVar[tuple[str, ...]] = ("scorers", "column")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        settings_by_scorer(self.scorers, self.set)
+
+    @property
+    def requires(self) -> Sequence[str]:
+        if self.scorers:
+            return ("image", "caption", "negative_caption")
+        return (self.column,) if self.column is not None else ()
+
+    def run(self, rows: pa.Table, context: StepContext) -> Output:
+        """The rows that stay, and the others with the reason.
+
+        Facts hold, of people: their number and answers, Fleiss' kappa, the estimated label noise of what is
+        kept with its interval, and with verified rows the noise among those; of scorers the calibration; of
+        drawn rows the truth. Raises `DataError` where rows cannot be asked about, and `InputError` where
+        nothing says what to filter by.
+        """
+        truth = sound(rows, where=f"step {context.step}")
+        if self.people is not None or self.simulate:
+            return self._by_people(rows, truth, context)
+        if not self.scorers and self.column is None:
+            raise InputError(
+                "nothing to filter by",
+                where=f"step {context.step}",
+                allowed=" or ".join(self.ways),
+            )
+        scores = self._scores(rows, context)
+        held, known = self.calibrated(rows["id"].to_pylist(), scores, truth, context)
+        passed, dropped = split_rows(rows, held & ~np.isnan(scores), LOW)
+        facts: dict[str, Any] = {"by": list(self.scorers) or self.column, "rows": len(rows)}
+        facts |= {} if known is None else {"calibration": known.to_json()}
+        return Output(passed, dropped, {**facts, **truth_facts(truth, held)})
+
+    def _by_people(self, rows: pa.Table, truth: NDArray[np.bool_] | None, context: StepContext) -> Output:
+        ids = rows["id"].to_pylist()
+        answers = self.answers(ids, truth, context)
+        accepted = answers.accepted(self.rule)
+        why = np.where(answers.asked, AMBIGUOUS, UNJUDGED).tolist()
+        facts = {
+            "by": "people" if self.people is not None else "simulated people",
+            "rows": len(rows),
+            **self.people_facts(ids, answers, truth, context),
+            **truth_facts(truth, accepted),
+        }
+        return Output(*split_rows(rows, accepted, why), facts)
+
+    def _scores(self, rows: pa.Table, context: StepContext) -> NDArray[np.float64]:
+        if self.column is not None:
+            return numbers_of(rows, self.column, where=f"step {context.step}")
+        both = "negative_image" in rows.column_names
+        names = ["image", "caption", "negative_caption", *(["negative_image"] if both else [])]
+        image, own, other, *rest = texts_and_cells(rows, names, where=f"step {context.step}")
+        margins = []
+        for name, settings in settings_by_scorer(self.scorers, self.set).items():
+            scorer = context.scorer(name, settings)
+            cells = [*image, *image, *rest[0], *rest[0]] if both else [*image, *image]
+            texts = [*own, *other, *other, *own] if both else [*own, *other]
+            pairs = pair_scores(scorer, cells, texts, context).reshape(-1, 2, len(rows))
+            margins.append((pairs[:, 0] - pairs[:, 1]).min(axis=0))
+        if len(margins) == 1 or not len(rows):
+            return margins[0]
+        return np.mean([rankdata(margin) / len(rows) for margin in margins], axis=0)
