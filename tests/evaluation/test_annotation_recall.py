@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from counterfoil.evaluation.judged_pairs import count, coverage
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
 
 
 def alone(n: int) -> Sharing:

@@ -11,9 +11,9 @@ from counterfoil.data import Benchmark, Caption, Card, Choice, Image
 from counterfoil.data.contrasts import Contrasts
 from counterfoil.engine.run import run
 from counterfoil.evaluation import audit as auditing
-from counterfoil.evaluation.artefacts import LONGER, artefacts
-from counterfoil.evaluation.chance import one_sided
+from counterfoil.evaluation.audit import LONGER, artefacts
 from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.intervals import one_sided
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.report.audit_page import lead
 from counterfoil.scorers.base import Options

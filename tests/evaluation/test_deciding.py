@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from counterfoil.evaluation.compare import Difference
-from counterfoil.evaluation.deciding import decided, questions_to_decide
+from counterfoil.evaluation.compare import Difference, decided, questions_to_decide
 
 
 @pytest.mark.parametrize("power", [0.5, 0.8, 0.9])

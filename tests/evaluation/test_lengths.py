@@ -15,7 +15,7 @@ from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.lengths import correlation, length_correlations, mean_words
 from counterfoil.evaluation.run import load_run, save_run
 from counterfoil.scorers import given
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
 from counterfoil.world import ratings
 from counterfoil.world.sample import quads
 

@@ -12,7 +12,7 @@ from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.evaluation.evaluate import evaluate
-from counterfoil.evaluation.pool_rounds import found_by, missing_pairs, unjudged
+from counterfoil.evaluation.pooling import found_by, missing_pairs, unjudged
 from counterfoil.evaluation.run import save_run
 from counterfoil.tasks.bias import bias
 from counterfoil.tasks.pool_judges import RoundOptions

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from counterfoil.metrics.attention import cosine_cost, rollout, transport
+from counterfoil.metrics.heatmaps import cosine_cost, rollout, transport
 
 
 def test_rollout_is_the_sum_over_all_paths() -> None:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.metrics.correlation_influence import influences
-from counterfoil.metrics.weighted_correlation import WeightedCorrelation
+from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
 
 
 @pytest.mark.parametrize("levels", [2, 4, 30])

@@ -15,6 +15,7 @@ from scipy.special import stdtr, stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.metrics import contrast
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import (
     cluster_interval,
     difference_interval,
@@ -25,7 +26,6 @@ from counterfoil.stats.estimates import (
     wilson,
 )
 from counterfoil.stats.intervals import tango_score, wilson_score
-from counterfoil.stats.sharing import Sharing
 
 
 def example(n: int = 60, m: int = 3, n_clusters: int = 15, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

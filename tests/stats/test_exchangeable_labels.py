@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.stats.careless import careless
 from counterfoil.stats.dawid_skene import accuracy_draws, dawid_skene, one_coin
+from counterfoil.stats.inattention import careless
 from counterfoil.stats.label_models import TIE, LabelModel, Labels, majority_vote, mean_accuracy
 from counterfoil.stats.pooled_one_coin import pooled_one_coin
 

@@ -9,9 +9,10 @@ from counterfoil.errors import InputError
 from counterfoil.stats.estimates import (
     difference_interval,
     macro_interval,
+    macro_table_differences,
+    table_spread,
     wilson,
 )
-from counterfoil.stats.table_estimates import macro_table_differences, table_spread
 
 
 def _table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:

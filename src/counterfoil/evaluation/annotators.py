@@ -26,9 +26,9 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.judged_pairs import JudgedPairs
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
-from counterfoil.stats.crossed import inflation, linear_variance
+from counterfoil.stats.estimates import table_spread
 from counterfoil.stats.resampling import cluster_draws, exact_sums
-from counterfoil.stats.table_estimates import table_spread
+from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 #: What can be measured, and whether the gain of a match counts (ECCV Caption equation E.4) or only that it is
 #: one.

@@ -16,8 +16,8 @@ from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import multiplicity, precision_recall
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import cluster_interval
-from counterfoil.stats.sharing import Sharing
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,8 @@ from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.measures import averaged
-from counterfoil.stats.crossed import linear_variance
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.two_way_clustering import linear_variance
 
 #: Fewer questions than these have no correlation worth an interval.
 _FEWEST = 4

@@ -10,7 +10,7 @@ two things are drawn anew with replacement:
 * the queries, whole clusters of them, since each measure knows a model's strength only as well as its queries
   tell. Galleries that share images (COCO, CxC, ECCV Caption) share their draws, image by image, since a lucky
   image is lucky in all of them. Other benchmarks are drawn each on their own. Where images and captions are
-  crossed, images are drawn, and values are moved apart (`forms.draws`).
+  crossed, images are drawn, and values are moved apart (`forms.bootstrap`).
 
 A model that is drawn twice is two copies that no measure can put in order. Copies are tied with each other in
 both columns, so tau-b leaves those pairs out of what it counts and of what it divides by; a pair of different
@@ -47,12 +47,12 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import aligned
 from counterfoil.evaluation.evaluate import leading, main_measures
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.forms.draws import MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import MeasureDraws
 from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.resampling import cluster_draws
-from counterfoil.stats.sharing import Sharing
 
 #: Fewer models have no useful correlation: two are in the same order or not.
 LEAST = 3

@@ -19,8 +19,8 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.forms import gallery, of
 from counterfoil.evaluation.result import Run, tenths
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import cluster_interval, difference_interval
-from counterfoil.stats.sharing import Sharing
 from counterfoil.stats.tests import holm
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion
-from counterfoil.evaluation.compare import Comparison, Difference
-from counterfoil.evaluation.deciding import decided, questions_to_decide
+from counterfoil.evaluation.compare import Comparison, Difference, decided, questions_to_decide
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Estimate
 from counterfoil.report import build_page, drawing, page_frame, study_figures

@@ -11,7 +11,7 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.forms import rated
 from counterfoil.evaluation.result import Run
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
 
 
 def judged(images: int, captions: int, n: int, rng: np.random.Generator) -> Benchmark:

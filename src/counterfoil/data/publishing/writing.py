@@ -33,7 +33,7 @@ from counterfoil.data.publishing.facts import MADE, Publication
 from counterfoil.data.publishing.tables import WrittenFile, write_tables
 from counterfoil.data.publishing.videos import with_videos
 from counterfoil.errors import DataError, InputError, StorageError
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
 from counterfoil.store import write_json, write_text
 
 README, CROISSANT, CHECKSUMS = "README.md", "croissant.json", "checksums.sha256"

@@ -15,14 +15,14 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms.base import NO_CANDIDATE
 from counterfoil.data.tables import LARGEST
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.forms.draws import MeanDraws, MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import MeanDraws, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
 
 #: What columns of answers hold, beside the question's id.
 _SCORE, _RIGHT = ColumnSchema("real", low=-LARGEST, high=LARGEST), ColumnSchema("truth")

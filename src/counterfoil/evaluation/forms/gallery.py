@@ -9,12 +9,18 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import Answers, Rankings
+from counterfoil.data.answers import Answers, DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.errors import InputError
-from counterfoil.evaluation import gallery_answers as stored
+from counterfoil.data.forms import Gallery, Search
+from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation import gallery_values
-from counterfoil.evaluation.forms.base import EvaluationSettings, FormEvaluation, PairedRuns, Tested
+from counterfoil.evaluation.forms.base import (
+    EvaluationSettings,
+    FormEvaluation,
+    PairedRuns,
+    Tested,
+    check_answers,
+)
 from counterfoil.evaluation.gallery_values import (
     chance,
     chance_per_item,
@@ -25,14 +31,14 @@ from counterfoil.evaluation.gallery_values import (
 )
 from counterfoil.evaluation.intervals import IntervalMethod, dependence, facts
 from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.inputs.columns import ColumnSchema
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import wilson
+from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.estimates import macro_table_differences, table_spread, wilson
 from counterfoil.stats.intervals import Spread
-from counterfoil.stats.sharing import Sharing
-from counterfoil.stats.table_estimates import macro_table_differences, table_spread
 
 
 def direction_columns(
@@ -271,10 +277,10 @@ class GalleryEvaluation(FormEvaluation):
         return []
 
     def answer_columns(self, benchmark: Benchmark, answers: Answers) -> dict[str, pa.Array]:
-        return stored.columns(benchmark.gallery, answers.rankings)
+        return _answer_columns(benchmark.gallery, answers.rankings)
 
     def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
-        return stored.read(benchmark.gallery, table, where=where)
+        return _read_answers(benchmark.gallery, table, where=where)
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
         """The direction, the position of the query among the images (or the captions), and its part."""
@@ -369,3 +375,143 @@ def _contents(benchmark: Benchmark) -> tuple[list[str], list[ndarray]]:
             facts += [found.starts, found.items, found.gains]
     images = [image.id for image in benchmark.images]
     return [*images, *(caption.id for caption in benchmark.captions)], facts
+
+
+#: Columns of a gallery's answers; in a column `share:THRESHOLD:POLICY` is, where right is a rule, the share
+#: of right answers, NaN in the other direction.
+_COLUMNS = {
+    # How far down the ranking is known.
+    "depth": ColumnSchema("whole", low=0),
+    # Per right answer, in their order: how many items score above it, -1 where it was not found, ...
+    "above": ColumnSchema("wholes", low=-1),
+    # ... and how many as high, itself included.
+    "level": ColumnSchema("wholes", low=0),
+    # What was ranked first, as positions, -1 behind the end; and its scores.
+    "items": ColumnSchema("wholes", low=-1),
+    "scores": ColumnSchema("reals", nan=True),
+}
+_SHARE = ColumnSchema("real", nan=True, low=0, high=1)
+_POLICIES = ("strict", "half", "optimistic")
+
+
+def _answer_columns(gallery: Gallery, rankings: Rankings) -> dict[str, pa.Array]:
+    """A table of rankings, a row per query (see `_COLUMNS`), by name of column."""
+    sides = (rankings.i2t, rankings.t2i)
+    answered = np.concatenate([_counts(gallery.i2t), _counts(gallery.t2i)])
+    tops = np.repeat([placed.top.shape[1] for placed in sides], [len(placed.top) for placed in sides])
+
+    def lists(counts: NDArray[np.int64], parts: list[ndarray], kind: pa.DataType) -> pa.Array:
+        starts = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+        return pa.ListArray.from_arrays(starts, pa.array(np.concatenate(parts), kind))
+
+    found = {
+        "depth": pa.array(np.concatenate([placed.depth for placed in sides]), pa.int64()),
+        "above": lists(answered, [placed.above for placed in sides], pa.int64()),
+        "level": lists(answered, [placed.level for placed in sides], pa.int64()),
+        "items": lists(tops, [placed.top.reshape(-1) for placed in sides], pa.int32()),
+        "scores": lists(tops, [placed.top_scores.reshape(-1) for placed in sides], pa.float32()),
+    }
+    shares: dict[str, ndarray] = {}
+    for search, rows, placed in zip(*_directions(gallery), sides, strict=True):
+        if placed.shares is not None:
+            for name, values in zip(
+                _share_names(search), placed.shares.reshape(-1, len(search)), strict=True
+            ):
+                shares.setdefault(name, np.full(len(gallery), np.nan))[rows] = values
+    return found | {name: pa.array(column, pa.float64()) for name, column in shares.items()}
+
+
+def _read_answers(gallery: Gallery, table: pa.Table, *, where: object) -> Rankings:
+    """The rankings that `_answer_columns` gave; raises `DataError` naming the column that does not fit."""
+    searches, directions = _directions(gallery)
+    shares = {name: _SHARE for search in searches for name in _share_names(search)}
+    table = check_answers(table, _COLUMNS | shares, gallery.ids, where=where)
+    sizes = (gallery.n_captions, gallery.n_images)
+    placed = []
+    for search, rows, size in zip(searches, directions, sizes, strict=True):
+        part = table.slice(rows.start, rows.stop - rows.start)
+        above, level = (
+            _flat(part, name, _counts(search), f"{where}, column '{name}'", rows)
+            for name in ("above", "level")
+        )
+        widths = part["items"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
+        width = int(widths.max(initial=0))
+        items, scores = (
+            _flat(part, name, np.full(len(search), width), f"{where}, column '{name}'", rows)
+            for name in ("items", "scores")
+        )
+        found = DirectionRanks(
+            above.astype(np.int64),
+            level.astype(np.int64),
+            part["depth"].to_numpy().astype(np.int64),
+            items.reshape(len(search), width).astype(np.int32),
+            scores.reshape(len(search), width).astype(np.float32),
+            _shares(part, search),
+        )
+        _check_places(found, search, size, where)
+        placed.append(found)
+    return Rankings(placed[0], placed[1])
+
+
+def _directions(gallery: Gallery) -> tuple[tuple[Search, Search], tuple[slice, slice]]:
+    """Both directions, and the rows of their queries."""
+    split = len(gallery.i2t)
+    return (gallery.i2t, gallery.t2i), (slice(0, split), slice(split, len(gallery)))
+
+
+def _counts(search: Search) -> NDArray[np.int64]:
+    """How many right answers are listed per query; none where a rule says what is right."""
+    found = search.positives
+    return np.zeros(len(search), np.int64) if isinstance(found, Plausible) else found.counts
+
+
+def _share_names(search: Search) -> list[str]:
+    found = search.positives
+    thresholds = found.thresholds if isinstance(found, Plausible) else ()
+    return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in _POLICIES]
+
+
+def _shares(table: pa.Table, search: Search) -> NDArray[np.float64] | None:
+    names = _share_names(search)
+    if not names:
+        return None
+    return np.stack([table[name].to_numpy() for name in names]).reshape(-1, len(_POLICIES), len(search))
+
+
+def _flat(table: pa.Table, name: str, lengths: NDArray[np.int64], where: str, rows: slice) -> ndarray:
+    """The lists of a column, one after another; raises `DataError` where they have other lengths."""
+    lists = table[name].combine_chunks()
+    found = lists.value_lengths().to_numpy(zero_copy_only=False)
+    if (found != lengths).any():
+        row = int(np.argmax(found != lengths))
+        raise DataError(
+            "not as many items as its query has",
+            where=f"{where}, row {rows.start + row + 1}",
+            given=int(found[row]),
+            allowed=str(lengths[row]),
+        )
+    return np.array(lists.flatten().to_numpy(zero_copy_only=False))
+
+
+def _check_places(found: DirectionRanks, search: Search, size: int, where: object) -> None:
+    """Raise `DataError` where there are more items than the gallery of `size` has, or too few."""
+    for name, values, high in (("depth", found.depth, size), ("items", found.top, size - 1)):
+        if values.max(initial=-1) > high:
+            raise DataError(
+                "out of range",
+                where=f"{where}, column '{name}'",
+                given=int(values.max()),
+                allowed=f"at most {high}",
+            )
+    if isinstance(search.positives, Plausible):
+        return
+    above, level = found.above, found.level
+    ranked = above >= 0
+    odd = (above + level > size) | (ranked != (level > 0)) | (ranked & (search.positives.items < 0))
+    if odd.any():
+        at = int(np.argmax(odd))
+        raise DataError(
+            "the numbers of items above and level with a right answer cannot both be",
+            where=f"{where}, columns 'above' and 'level'",
+            given=f"{above[at]} above (-1 where not found), {level[at]} level, {size} items",
+        )

@@ -8,8 +8,8 @@ Intervals are percentiles over samples of whole images, drawn with replacement w
 them; a sample in which the scores or the ratings are all equal has no correlation and is left out. Where
 images are few or unequal, or captions were rated with several of them, samples spread too little: both ends
 are moved away from the value by as much as the standard error, with Student's quantile, is larger than that
-of the samples (`stats.crossed.inflation`). Differences of two metrics are nearly normal, and have Student's t
-intervals from how much every question moves them, and the p-values of these.
+of the samples (`stats.two_way_clustering.inflation`). Differences of two metrics are nearly normal, and have
+Student's t intervals from how much every question moves them, and the p-values of these.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,6 @@ from counterfoil.data.answers import Answers, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Rated
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.evaluation import pairwise
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
@@ -34,19 +33,19 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     refuse_rankings,
 )
-from counterfoil.evaluation.forms.draws import MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result, Run
-from counterfoil.metrics.correlation_influence import influences
+from counterfoil.metrics import pairwise_accuracy
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import find
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
-from counterfoil.metrics.weighted_correlation import WeightedCorrelation
-from counterfoil.stats.crossed import inflation, linear_variance
+from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread
 from counterfoil.stats.resampling import cluster_draws
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,7 +351,7 @@ class RatedEvaluation(FormEvaluation):
         def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
             found = measured(benchmark, scores, mask, MEASURES, interval=interval, **drawn)
             if found and set(names) - set(MEASURES):
-                of_pairs, tie = pairwise.estimates(benchmark, scores.values, mask, names)
+                of_pairs, tie = pairwise_estimates(benchmark, scores.values, mask, names)
                 ties.append(tie)
                 found |= of_pairs
             return {name: found[name] for name in names if name in found}
@@ -421,3 +420,32 @@ class RatedEvaluation(FormEvaluation):
     def has(self, run: Run, measure: str) -> bool:
         """Whether a correlation is defined."""
         return measure in run.result.measures
+
+
+def pairwise_estimates(
+    benchmark: Benchmark, scores: Float[ndarray, "n"], chosen: Bool[ndarray, "n"], names: Sequence[str]
+) -> tuple[dict[str, Estimate], float]:
+    """The named pairwise accuracies over the chosen questions, and the threshold of ties that was fitted.
+
+    Several ratings of a question count as their mean. What an item adds to the error of a mean over pairs is
+    twice the deviation of the share of its pairs that agree; intervals are Wilson's for the effective number
+    of questions, and a fitted threshold is taken as given. It is NaN where the measure that has it is not
+    among the names.
+    """
+    shared, scores = benchmark.sharing.part(chosen), scores[chosen]
+    ratings = np.nanmean(benchmark.rated.ratings[chosen], axis=1)
+    found: dict[str, Estimate] = {}
+    tie = float("nan")
+    for name in (name for name in pairwise_accuracy.MEASURES if name in names):
+        fitted = name == "pairwise_accuracy_fitted"
+        tie = pairwise_accuracy.fitted_tie(scores, ratings) if fitted else tie
+        share = pairwise_accuracy.agreement(scores, ratings, tie=tie if fitted else 0.0)
+        value = share.mean()
+        variance, freedom = linear_variance(shared, 2 * (share - value)[:, None] / len(share))
+        units = np.array([float(len(np.unique(shared.units)))])
+        made = Spread(np.array([value]), variance, freedom, units)
+        (low,), (high,) = made.wilson(0.95)
+        chance = None if fitted else (1 - pairwise_accuracy.tied_ratings(ratings)) / 2
+        effective = float(made.effective()[0])
+        found[name] = Estimate(float(value), float(low), float(high), len(share), chance, effective)
+    return found, tie

@@ -29,16 +29,16 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     refuse_rankings,
 )
-from counterfoil.evaluation.forms.draws import MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod, facts
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import statements
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.statements import HALF, WeightedStatements
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.crossed import inflation, linear_variance
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 #: The measures in the order of reports.
 MEASURES = tuple(statements.MEASURES)

@@ -16,10 +16,10 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.metrics.measures import averaged
-from counterfoil.stats.crossed import inflation
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import deviations
 from counterfoil.stats.resampling import ExactSums, cluster_sums, exact_sums
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.two_way_clustering import inflation
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class MeasureDraws(ABC):
     """The measures of the models of one benchmark under weights of its `n_clusters` clusters.
 
     `wide` says how much farther values move than the draws say where images and captions are crossed
-    (`stats.crossed.inflation`); None where they are not.
+    (`stats.two_way_clustering.inflation`); None where they are not.
     """
 
     models: tuple[str, ...]

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from counterfoil.errors import InputError
-from counterfoil.stats.capture import chao, chapman, graded, independent
+from counterfoil.stats.capture_recapture import chao, chapman, graded, independent
 
 
 def drawn(n: int, rates, rng: np.random.Generator, *, spread: float = 0.0) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.stats.careless import SIGNS, CarelessSigns, careless, lower_tail, run_tail
+from counterfoil.stats.inattention import SIGNS, CarelessSigns, careless, lower_tail, run_tail
 
 KINDS = ("able", "hasty", "side", "careless", "adversarial", "bot")
 

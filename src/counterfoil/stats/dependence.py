@@ -4,7 +4,7 @@ Where what is shared falls into many small sets of questions (SugarCrepe: an ima
 a unit, drawn, flipped and counted as a whole: `Sharing.components`. Where captions repeat over many images
 ("a photo of a cat"), such sets run together through the captions until one holds nearly everything, although
 hardly any two questions have an item in common. Images and captions are then crossed factors, and variances
-are sums over the pairs of questions that have an item in common (`Shared`, `stats.crossed`).
+are sums over the pairs of questions that have an item in common (`Shared`, `stats.two_way_clustering`).
 
 An item that is in a large share of the questions says nothing of how answers would change with another one
 in its place: two captions are two numbers. Such items are taken as given, and intervals hold for them and for

@@ -8,10 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr, stdtr, stdtrit
 
-from counterfoil.stats.crossed import inflation, linear_variance
-from counterfoil.stats.estimates import cluster_interval, difference_interval, macro_interval, wilson
-from counterfoil.stats.sharing import Shared, Sharing
-from counterfoil.stats.table_estimates import macro_table_differences, table_spread
+from counterfoil.stats.dependence import Shared, Sharing
+from counterfoil.stats.estimates import (
+    cluster_interval,
+    difference_interval,
+    macro_interval,
+    macro_table_differences,
+    table_spread,
+    wilson,
+)
+from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 
 def crossed(n: int, images: int, captions: int, seed: int = 0, wide: int = 1) -> Sharing:
