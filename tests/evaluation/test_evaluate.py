@@ -99,17 +99,6 @@ def test_wrong_shapes_and_unknown_measures_are_errors(quads) -> None:
         evaluate(quads(5), Scores(np.zeros((5, 2, 2))), scorer="s", measures=["grup"])
 
 
-def test_the_interval_can_be_named(quads) -> None:
-    scores = Scores(np.random.default_rng(3).normal(size=(40, 2, 2)))
-    seen = {
-        method: evaluate(quads(40), scores, scorer="s", interval=method, draws=500).measures["i2t"]
-        for method in IntervalMethod
-    }
-    # Nothing is shared here: auto is wilson, and crossed takes the questions as clusters.
-    assert len({(estimate.low, estimate.high) for estimate in seen.values()}) == 3
-    assert len({estimate.value for estimate in seen.values()}) == 1
-
-
 def test_policies_and_intervals_may_be_named_by_strings(quads) -> None:
     """A constant scorer: 0, chance and 1 by policy, whether it is named by a member or by its name."""
     world = quads(20)

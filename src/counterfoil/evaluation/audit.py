@@ -68,19 +68,19 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
     """
     from scipy.special import bdtr
 
-    found: dict[str, list[tuple[int, int]]] = {}
+    occurrences: dict[str, list[tuple[int, int]]] = {}
     for right, wrong in contrasts.pairs.tolist():
         question = int(contrasts.question[right])
         first, second = contrasts.tokens[right], contrasts.tokens[wrong]
         for word in set(first) ^ set(second):
-            found.setdefault(word, []).append((question, 1 if word in first else -1))
+            occurrences.setdefault(word, []).append((question, 1 if word in first else -1))
         if len(first) != len(second):
-            found.setdefault(LONGER, []).append((question, 1 if len(first) > len(second) else -1))
-    names = sorted(found)
+            occurrences.setdefault(LONGER, []).append((question, 1 if len(first) > len(second) else -1))
+    names = sorted(occurrences)
     signs = np.zeros((len(names), 2), dtype=np.int64)
     for at, name in enumerate(names):
         of_cluster: dict[int, int] = {}
-        for question, sign in found[name]:
+        for question, sign in occurrences[name]:
             cluster = int(contrasts.clusters[question])
             of_cluster[cluster] = of_cluster.get(cluster, 0) + sign
         values = np.array(list(of_cluster.values()))
@@ -91,17 +91,17 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
     rows = [
         Artefact(
             name,
-            sum(sign > 0 for _, sign in found[name]),
-            sum(sign < 0 for _, sign in found[name]),
+            sum(sign > 0 for _, sign in occurrences[name]),
+            sum(sign < 0 for _, sign in occurrences[name]),
             int(signs[at, 0]),
             int(signs[at, 1]),
             float(p[at]),
             float(adjusted[at]),
-            _examples(found[name], contrasts),
+            _examples(occurrences[name], contrasts),
         )
         for at, name in enumerate(names)
     ]
-    rows.sort(key=lambda each: (each.p_adjusted, each.p, each.word))
+    rows.sort(key=lambda artefact: (artefact.p_adjusted, artefact.p, artefact.word))
     return tuple(rows)
 
 
@@ -157,7 +157,7 @@ class BenchmarkAudit:
     @property
     def named(self) -> tuple[Artefact, ...]:
         """The words that give answers away: those whose adjusted p is at most the level."""
-        return tuple(each for each in self.artefacts if each.p_adjusted <= self.level)
+        return tuple(artefact for artefact in self.artefacts if artefact.p_adjusted <= self.level)
 
     @property
     def above_chance(self) -> list[tuple[str, str]]:
@@ -167,22 +167,22 @@ class BenchmarkAudit:
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values; of words that are no artefacts the number alone."""
         ids = self.benchmark.questions.ids
-        words = [{**asdict(each), "precision": each.precision} for each in self.named]
+        words = [{**asdict(artefact), "precision": artefact.precision} for artefact in self.named]
         for word in words:
             word["examples"] = [ids[at] for at in word["examples"]]
         return {
             "benchmark": self.benchmark.name,
             "questions": len(self.benchmark),
             "digest": self.benchmark.digest,
-            "blind": [each.to_json() for each in self.blind],
+            "blind": [result.to_json() for result in self.blind],
             "above_chance": [{"scorer": name, "measure": measure} for name, measure in self.above_chance],
-            "told_apart": {name: asdict(each) for name, each in self.apart.items()},
+            "told_apart": {name: asdict(estimate) for name, estimate in self.apart.items()},
             "words": {"level": self.level, "tested": len(self.artefacts), "artefacts": words},
             "same_words": self.same_words,
-            "duplicates": [asdict(each) for each in self.repeated],
+            "duplicates": [asdict(repeated) for repeated in self.repeated],
             "leakage": [
-                {("with" if name == "with_" else name): value for name, value in asdict(each).items()}
-                for each in self.leakage
+                {("with" if name == "with_" else name): value for name, value in asdict(leak).items()}
+                for leak in self.leakage
             ],
             "opinions": None if self.opinions is None else asdict(self.opinions),
             "notes": list(self.notes),
@@ -195,7 +195,7 @@ def with_same_words(benchmark: Benchmark, contrasts: Contrasts) -> Benchmark:
     groupings = benchmark.questions.groupings
     if not same.any() or any(SAME_WORDS in labels for labels in groupings.values()):
         return benchmark
-    labels = tuple(SAME_WORDS if each else "" for each in same.tolist())
+    labels = tuple(SAME_WORDS if is_same else "" for is_same in same.tolist())
     questions = replace(benchmark.questions, groupings={**groupings, "same words": labels})
     return replace(benchmark, questions=questions)
 
@@ -207,8 +207,8 @@ def told_apart(contrasts: Contrasts, scores: NDArray[np.float64], benchmark: Ben
     """
     first, second = contrasts.pairs.T
     values = (scores[first] > scores[second]) + 0.5 * (scores[first] == scores[second])
-    asked = contrasts.question[first]
-    sharing = benchmark.sharing.take(asked)
+    questions = contrasts.question[first]
+    sharing = benchmark.sharing.take(questions)
     low, high = cluster_interval(values[:, None], sharing)
     return Estimate(float(values.mean()), float(low[0]), float(high[0]), len(values), 0.5)
 
@@ -220,10 +220,10 @@ def opinions_of(benchmark: Benchmark) -> Opinions | None:
     >>> opinions_of(quads(4, seed=0)) is None
     True
     """
-    found = benchmark.questions.opinions()
-    if found is None:
+    opinions = benchmark.questions.opinions()
+    if opinions is None:
         return None
-    kind, values = found
+    kind, values = opinions
     return _of_votes(values) if kind == "votes" else _of_ratings(values)
 
 
@@ -286,17 +286,17 @@ def above_chance(results: Sequence[Result], *measures: str) -> list[tuple[str, s
     chance of naming any is at most `LEVEL`. The answers of scorers that learn from other
     answers are not independent of each other, and count as less (`OF_FOLDS`).
     """
-    found = [(each, name) for name in measures for each in results if name in each]
+    pairs = [(result, name) for name in measures for result in results if name in result]
     p = [
         one_sided(
-            each[name],
+            result[name],
             above=True,
             correlation=signed(name),
-            wider=OF_FOLDS if each.scorer in _LEARN else 1.0,
+            wider=OF_FOLDS if result.scorer in _LEARN else 1.0,
         )
-        for each, name in found
+        for result, name in pairs
     ]
     sure = holm(np.array(p)) < LEVEL
-    named = [(each, name) for (each, name), is_sure in zip(found, sure, strict=True) if is_sure]
+    named = [(result, name) for (result, name), is_sure in zip(pairs, sure, strict=True) if is_sure]
     named.sort(key=lambda pair: (pair[0][pair[1]].chance or 0) - pair[0][pair[1]].value)
-    return [(each.scorer, name) for each, name in named]
+    return [(result.scorer, name) for result, name in named]

@@ -91,13 +91,13 @@ class Summary:
             lines[0] += f", {self.pairs:,} pairs of an image and a caption, whichever asked"
         if self.excluded:
             lines.append(f"{self.excluded:,} more were left out, known to be right")
-        each = f"{self.tasks.per_task} pairs"
+        content = f"{self.tasks.per_task} pairs"
         if self.tasks.golden:
-            each += f" and {self.tasks.golden} of known answer"
+            content += f" and {self.tasks.golden} of known answer"
         people = f", {self.tasks.answers} people each" if self.tasks.answers > 1 else ""
         questions = self.n_tasks * (self.tasks.per_task + self.tasks.golden)
         lines.append(
-            f"{self.n_tasks:,} tasks of {each}{people}: {questions:,} questions, {self.cost:,.2f} "
+            f"{self.n_tasks:,} tasks of {content}{people}: {questions:,} questions, {self.cost:,.2f} "
             f"at {self.tasks.price:,.2f} a task"
         )
         return lines
@@ -138,8 +138,8 @@ def without(pooled: Pool, known: NDArray[np.int64]) -> Pool:
     if not len(known):
         return pooled
     width = 1 + max(int(pooled.item.max(initial=0)), int(known[:, 1].max()))
-    kept = ~np.isin(pooled.query * width + pooled.item, known[:, 0] * width + known[:, 1])
-    return Pool(pooled.query[kept], pooled.item[kept], pooled.place[kept])
+    unknown = ~np.isin(pooled.query * width + pooled.item, known[:, 0] * width + known[:, 1])
+    return Pool(pooled.query[unknown], pooled.item[unknown], pooled.place[unknown])
 
 
 def summary(
@@ -214,11 +214,11 @@ def found_by(
     >>> found_by([np.array([[4, 7]])], [np.array([1])], np.array([0, 0]), np.array([4, 7])).tolist()
     [[True], [False]]
     """
-    found = np.zeros((len(query), len(tops)), dtype=bool)
+    finds = np.zeros((len(query), len(tops)), dtype=bool)
     for model, (top, depth) in enumerate(zip(tops, depths, strict=True)):
         shown = np.arange(1, top.shape[1] + 1) <= depth[:, None]
-        found[:, model] = ((top[query] == item[:, None]) & shown[query]).any(axis=1)
-    return found
+        finds[:, model] = ((top[query] == item[:, None]) & shown[query]).any(axis=1)
+    return finds
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class MissingPairs:
             name: None
             if (of := getattr(self, name)) is None
             else {
-                "found": of.found,
+                "found": of.n_found,
                 "total": _bounded(of.total),
                 "low": of.low,
                 "high": _bounded(of.high),
@@ -308,8 +308,8 @@ class PoolRound:
             "judged": self.judged,
             "right": self.right,
             "by_model": {
-                name: dict(zip(("proposed", "judged", "right"), each, strict=True))
-                for name, each in self.by_model.items()
+                name: dict(zip(("proposed", "judged", "right"), counts, strict=True))
+                for name, counts in self.by_model.items()
             },
             "all_judged": self.all_judged,
             "all_right": self.all_right,

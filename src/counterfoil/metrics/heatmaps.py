@@ -35,8 +35,8 @@ def upsampled(
     rows, in_rows = _between(heat.shape[0], height, top, bottom)
     columns, in_columns = _between(heat.shape[1], width, left, right)
     tall = _mixed(heat, rows)
-    found = _mixed(tall.T, columns).T
-    return np.where(in_rows[:, None] & in_columns, found, heat.min())
+    pixels = _mixed(tall.T, columns).T
+    return np.where(in_rows[:, None] & in_columns, pixels, heat.min())
 
 
 def pointing_game(heat: Float[ndarray, "height width"], mask: Bool[ndarray, "height width"]) -> float:
@@ -115,12 +115,12 @@ def rollout(layers: Sequence[Float[ndarray, "heads tokens tokens"]]) -> Float[nd
     array([[0.75, 0.25],
            [0.  , 1.  ]])
     """
-    found = np.eye(layers[0].shape[-1])
+    flow = np.eye(layers[0].shape[-1])
     for layer in layers:
         mean = np.asarray(layer, dtype=np.float64).mean(axis=0)
         mixed = mean + np.eye(len(mean))
-        found = mixed / mixed.sum(axis=1, keepdims=True) @ found
-    return found
+        flow = mixed / mixed.sum(axis=1, keepdims=True) @ flow
+    return flow
 
 
 def transport(

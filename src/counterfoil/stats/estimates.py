@@ -78,27 +78,6 @@ def cluster_interval(
     return spread(values, clusters).wilson(level)
 
 
-def macro_interval(
-    values: Float[ndarray, "n"],
-    groups: Int[ndarray, "n"],
-    clusters: Int[ndarray, "n"] | Sharing,
-    *,
-    level: float = 0.95,
-) -> tuple[float, float, float]:
-    """The mean over groups of the group means (`accuracy_macro`) with its interval: (value, low, high).
-
-    Groups may share clusters. Rows with a negative group are left out. Otherwise as `cluster_interval`.
-
-    >>> value, low, high = macro_interval(
-    ...     np.array([1.0, 1.0, 0.0, 1.0]), np.array([0, 0, 0, 1]), np.arange(4))
-    >>> round(value, 4), low < value < high
-    (0.8333, True)
-    """
-    found = spread(values[:, None], clusters, groups=groups)
-    low, high = found.wilson(level)
-    return float(found.value[0]), float(low[0]), float(high[0])
-
-
 def difference_interval(
     values: Float[ndarray, "n m"],
     clusters: Int[ndarray, "n"] | Sharing,
@@ -127,10 +106,10 @@ def difference_interval(
     >>> bool(0 < low[0] < 1 / 3 < high[0] < 1), bool(low[1] < 0 < high[1]), p.round(4)
     (True, True, array([0.0042, 1.    ]))
     """
-    found = spread(values, clusters, groups=groups, shares=shares, pairs=pairs)
+    gaps = spread(values, clusters, groups=groups, shares=shares, pairs=pairs)
     weights = np.full(len(values), 1 / len(values)) if groups is None else macro_weights(groups, shares)
     discord = column_sums(weights[:, None] * np.abs(values[:, pairs[:, 0]] - values[:, pairs[:, 1]]))
-    return *found.tango(discord, level), found.tango_p(discord)
+    return *gaps.tango(discord, level), gaps.tango_p(discord)
 
 
 def macro_weights(
@@ -252,7 +231,7 @@ def table_spread(
     *,
     averages: Float[ndarray, "m k"] | None = None,
 ) -> Spread:
-    """What `macro_interval` makes its interval of, for many columns at once, each with groups of its own.
+    """As `spread`, for many columns at once, each with groups of its own.
 
     A row whose group is negative in a column is left out of that column, and its value there may be anything.
     `averages` makes each result an average of columns that have no row in common: its columns are the
@@ -294,14 +273,14 @@ def macro_table_differences(
     if averages is None:
         averages = np.eye(groups.shape[1])
     gaps = values[pairs[:, 0]] - values[pairs[:, 1]]
-    found = _spread(gaps, groups, clusters, averages)
+    spreads = _spread(gaps, groups, clusters, averages)
     weights = np.stack([macro_weights(column) for column in groups.T], axis=1)
     discord = np.stack(
         [column_sums(np.where(groups >= 0, weights * np.abs(gap), 0.0)) @ averages for gap in gaps]
     ).reshape(-1)
     shape = (len(pairs), averages.shape[1])
-    low, high = found.tango(discord, level)
-    parts = found.value, low, high, found.tango_p(discord)
+    low, high = spreads.tango(discord, level)
+    parts = spreads.value, low, high, spreads.tango_p(discord)
     value, low, high, p = (part.reshape(shape) for part in parts)
     return value, low, high, p
 
@@ -316,25 +295,25 @@ def _spread(
     sharing = clusters if isinstance(clusters, Sharing) else Sharing.of_clusters(clusters)
     if averages is None:
         averages = np.eye(groups.shape[1])
-    found = np.zeros((4, len(tables), averages.shape[1]))
+    table = np.zeros((4, len(tables), averages.shape[1]))
     of_columns = np.stack([macro_weights(column) for column in groups.T], axis=1)
     # Results over the same rows, groups and weights are worked out together.
     kinds: dict[bytes, list[int]] = {}
-    made = []
+    results = []
     for k, average in enumerate(averages.T):
         strata, weights, column = _rows_of(groups, of_columns, average)
-        made.append((strata, weights, column))
+        results.append((strata, weights, column))
         kinds.setdefault(strata.tobytes() + weights.tobytes(), []).append(k)
     for members in kinds.values():
-        strata, weights, _ = made[members[0]]
+        strata, weights, _ = results[members[0]]
         rows = strata >= 0
-        chosen = [tables[:, rows, made[k][2][rows]].T for k in members]
+        chosen = [tables[:, rows, results[k][2][rows]].T for k in members]
         part = sharing.part(rows)
         of_kind = mean_variance(part, np.hstack(chosen), strata[rows], weights[rows])
-        for number, each in enumerate(of_kind):
-            found[number][:, members] = each.reshape(len(members), -1).T
-        found[3][:, members] = part.apart
-    value, variance, freedom, units = found.reshape(4, -1)
+        for number, numbers in enumerate(of_kind):
+            table[number][:, members] = numbers.reshape(len(members), -1).T
+        table[3][:, members] = part.apart
+    value, variance, freedom, units = table.reshape(4, -1)
     return Spread(value, variance, freedom, units)
 
 

@@ -63,6 +63,9 @@ class LabelDesign:
 
     def __post_init__(self) -> None:
         rates = self.accuracy if isinstance(self.accuracy, tuple) else (self.accuracy,)
+        fit = self.share is None or (
+            len(self.shares) == self.n_classes and min(self.shares) > 0 and abs(sum(self.shares) - 1) < 1e-9
+        )
         for what, given, right, allowed in (
             ("items to label", self.items, self.items >= 2, "2 or more"),
             ("labels per item", self.labels, 1 <= self.labels <= MOST_LABELS, f"1 to {MOST_LABELS}"),
@@ -74,7 +77,7 @@ class LabelDesign:
                 len(rates) == 1 or self.n_classes == 2,
                 "one, or two of two classes",
             ),
-            ("shares of classes", self.share, self._shares_fit(), "a share above 0 of each class, 1 in all"),
+            ("shares of classes", self.share, fit, "a share above 0 of each class, 1 in all"),
             (
                 "people",
                 self.people,
@@ -87,12 +90,6 @@ class LabelDesign:
                 raise InputError(what, given=given, allowed=allowed)
         if self.spread and self.people is None:
             raise InputError("people who differ are counted", given="no number of people", hint="give people")
-
-    def _shares_fit(self) -> bool:
-        if self.share is None:
-            return True
-        shares = self.share if isinstance(self.share, tuple) else (1 - self.share, self.share)
-        return len(shares) == self.n_classes and min(shares) > 0 and abs(sum(shares) - 1) < 1e-9
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -306,7 +303,7 @@ def noise_half_width(
     )
     majority = np.sign(2 * yes.sum(axis=1) - design.labels)
     tails = ((1 - level) / 2, (1 + level) / 2)
-    found = []
+    estimates = []
     for _ in range(repeats):
         counts = rng.multinomial(design.items, chance / np.sum(chance))
         there = counts > 0
@@ -316,8 +313,8 @@ def noise_half_width(
         wrong = np.where(majority[there] > 0, counts[there] - so, so)
         wrong = np.where(majority[there] == 0, counts[there] / 2, wrong).sum(axis=1) / design.items
         low, high = np.quantile(wrong, tails)
-        found.append((wrong.mean(), (high - low) / 2))
-    value, half = np.mean(found, axis=0)
+        estimates.append((wrong.mean(), (high - low) / 2))
+    value, half = np.mean(estimates, axis=0)
     return PlannedEstimate(float(value), float(half))
 
 

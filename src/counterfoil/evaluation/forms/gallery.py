@@ -50,7 +50,7 @@ def direction_columns(
     is worked out twice. Returns the columns and the weights of each, a column of weights per name.
     """
     directions = benchmark.gallery.directions
-    found: dict[str, Float[ndarray, "n"]] = {}
+    columns: dict[str, Float[ndarray, "n"]] = {}
     made_of: list[list[int]] = []
     for name in names:
         side, base = split_direction(name)
@@ -58,12 +58,12 @@ def direction_columns(
         for direction, one in enumerate(("i2t", "t2i")):
             if side in (one, "mean"):
                 key = f"{one}_{base}"
-                found.setdefault(key, np.where(directions == direction, values[name], np.nan))
-                made_of[-1].append(list(found).index(key))
-    averages = np.zeros((len(found), len(names)))
+                columns.setdefault(key, np.where(directions == direction, values[name], np.nan))
+                made_of[-1].append(list(columns).index(key))
+    averages = np.zeros((len(columns), len(names)))
     for k, parts in enumerate(made_of):
         averages[parts, k] = 1 / len(parts)
-    return np.stack(list(found.values()), axis=1), averages
+    return np.stack(list(columns.values()), axis=1), averages
 
 
 def spread(
@@ -85,9 +85,9 @@ def differences(
     pairs: Int[ndarray, "p 2"],
 ) -> tuple[Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"]]:
     """(value, low, high, p) of the differences between pairs of scorers in each measure."""
-    made = [_table(benchmark, values, names) for values in of_scorers]
-    _, groups, averages = made[0]
-    tables = np.stack([table for table, _, _ in made])
+    of_each = [_table(benchmark, values, names) for values in of_scorers]
+    _, groups, averages = of_each[0]
+    tables = np.stack([table for table, _, _ in of_each])
     return macro_table_differences(tables, groups, shared, pairs, averages=averages)
 
 
@@ -128,12 +128,12 @@ def evaluate_gallery(
     """
     # All queries look through the same items, so `auto` never takes them as independent.
     shared = dependence(benchmark.sharing, interval)
-    found = measured(benchmark, rankings, ties=ties, measures=measures)
-    names = tuple(found.values)
+    query_values = measured(benchmark, rankings, ties=ties, measures=measures)
+    names = tuple(query_values.values)
     by_chance = chance_per_item(benchmark, names)
 
     def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
-        values = {name: np.where(rows, column, np.nan) for name, column in found.values.items()}
+        values = {name: np.where(rows, column, np.nan) for name, column in query_values.values.items()}
         chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
         return _estimates(benchmark, values, chances, interval=interval, shared=shared)
 
@@ -142,7 +142,7 @@ def evaluate_gallery(
         scorer=scorer,
         measures=estimates(np.ones(len(benchmark), dtype=bool)),
         groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
-        ties=_ties(benchmark, rankings, ties, found.values),
+        ties=_ties(benchmark, rankings, ties, query_values.values),
         provenance={
             **provenance,
             "interval": {
@@ -153,7 +153,7 @@ def evaluate_gallery(
                     else {}
                 ),
             },
-            "gallery": _facts(benchmark, rankings, found.unsupported),
+            "gallery": _facts(benchmark, rankings, query_values.unsupported),
         },
     )
 
@@ -185,10 +185,10 @@ def _estimates(
     if interval is IntervalMethod.WILSON:
         bounds = [wilson(value[name] * sum(counts[name]), sum(counts[name])) for name in names]
     else:
-        found = spread(benchmark, values, names, shared)
-        low, high = found.wilson(0.95)
+        spreads = spread(benchmark, values, names, shared)
+        low, high = spreads.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
-        effective = list(found.effective().tolist())
+        effective = list(spreads.effective().tolist())
     return {
         name: Estimate(value[name], float(low), float(high), sum(counts[name]), chances[name], many)
         for name, (low, high), many in zip(names, bounds, effective, strict=True)
@@ -220,7 +220,7 @@ def _facts(benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, s
     """What a result says of the gallery: its size, what was left out, and what was cut."""
     gallery = benchmark.gallery
     cut: dict[str, int | None] = {}
-    said: dict[str, Any] = {
+    described: dict[str, Any] = {
         "images": gallery.n_images,
         "captions": gallery.n_captions,
         "parts": 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts)),
@@ -233,16 +233,16 @@ def _facts(benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, s
         strict=False,
     ):
         listed = search.positives if isinstance(search.positives, Positives) else None
-        said[name] = {
+        described[name] = {
             "queries": len(search),
             "undefined": int((~search.defined).sum()),
             "positives": None if listed is None else len(listed.items),
             "outside_gallery": 0 if listed is None else int((listed.items < 0).sum()),
         }
         cut[name] = int(placed.depth.min()) if bool((placed.depth < sizes).any()) else None
-    said["cut"] = cut if any(depth is not None for depth in cut.values()) else None
-    said["unsupported"] = dict(unsupported)
-    return said
+    described["cut"] = cut if any(depth is not None for depth in cut.values()) else None
+    described["unsupported"] = dict(unsupported)
+    return described
 
 
 class GalleryEvaluation(FormEvaluation):
@@ -318,8 +318,8 @@ class GalleryEvaluation(FormEvaluation):
         sharing = paired.sharing
         shared = dependence(sharing, paired.interval)
         of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
-        found = differences(benchmark, of_runs, paired.main, shared, of_scorers)
-        low, high, p = (part.reshape(-1) for part in found[1:])
+        tested = differences(benchmark, of_runs, paired.main, shared, of_scorers)
+        low, high, p = (part.reshape(-1) for part in tested[1:])
         means = [[mean(benchmark, table[name]) for name in paired.main] for table in of_runs]
         value = [means[a][k] - means[b][k] for a, b in paired.of_scorers for k in range(len(paired.main))]
         return Tested(np.array(value), low, high, p, [None] * len(p), paired.facts(sharing))
@@ -367,12 +367,12 @@ def _contents(benchmark: Benchmark) -> tuple[list[str], list[ndarray]]:
     """The ids of all items, and what is right where."""
     gallery = benchmark.gallery
     facts: list[ndarray] = [gallery.query_parts]
-    for found in (gallery.i2t.positives, gallery.t2i.positives):
-        if isinstance(found, Plausible):
-            rule = np.array([*found.thresholds, found.cap or 0])
-            facts += [found.query_codes, found.item_codes, rule]
+    for positives in (gallery.i2t.positives, gallery.t2i.positives):
+        if isinstance(positives, Plausible):
+            rule = np.array([*positives.thresholds, positives.cap or 0])
+            facts += [positives.query_codes, positives.item_codes, rule]
         else:
-            facts += [found.starts, found.items, found.gains]
+            facts += [positives.starts, positives.items, positives.gains]
     images = [image.id for image in benchmark.images]
     return [*images, *(caption.id for caption in benchmark.captions)], facts
 
@@ -404,7 +404,7 @@ def _answer_columns(gallery: Gallery, rankings: Rankings) -> dict[str, pa.Array]
         starts = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
         return pa.ListArray.from_arrays(starts, pa.array(np.concatenate(parts), kind))
 
-    found = {
+    columns = {
         "depth": pa.array(np.concatenate([placed.depth for placed in sides]), pa.int64()),
         "above": lists(answered, [placed.above for placed in sides], pa.int64()),
         "level": lists(answered, [placed.level for placed in sides], pa.int64()),
@@ -418,7 +418,7 @@ def _answer_columns(gallery: Gallery, rankings: Rankings) -> dict[str, pa.Array]
                 _share_names(search), placed.shares.reshape(-1, len(search)), strict=True
             ):
                 shares.setdefault(name, np.full(len(gallery), np.nan))[rows] = values
-    return found | {name: pa.array(column, pa.float64()) for name, column in shares.items()}
+    return columns | {name: pa.array(column, pa.float64()) for name, column in shares.items()}
 
 
 def _read_answers(gallery: Gallery, table: pa.Table, *, where: object) -> Rankings:
@@ -440,7 +440,7 @@ def _read_answers(gallery: Gallery, table: pa.Table, *, where: object) -> Rankin
             _flat(part, name, np.full(len(search), width), f"{where}, column '{name}'", rows)
             for name in ("items", "scores")
         )
-        found = DirectionRanks(
+        ranks = DirectionRanks(
             above.astype(np.int64),
             level.astype(np.int64),
             part["depth"].to_numpy().astype(np.int64),
@@ -448,8 +448,8 @@ def _read_answers(gallery: Gallery, table: pa.Table, *, where: object) -> Rankin
             scores.reshape(len(search), width).astype(np.float32),
             _shares(part, search),
         )
-        _check_places(found, search, size, where)
-        placed.append(found)
+        _check_places(ranks, search, size, where)
+        placed.append(ranks)
     return Rankings(placed[0], placed[1])
 
 
@@ -461,13 +461,13 @@ def _directions(gallery: Gallery) -> tuple[tuple[Search, Search], tuple[slice, s
 
 def _counts(search: Search) -> NDArray[np.int64]:
     """How many right answers are listed per query; none where a rule says what is right."""
-    found = search.positives
-    return np.zeros(len(search), np.int64) if isinstance(found, Plausible) else found.counts
+    positives = search.positives
+    return np.zeros(len(search), np.int64) if isinstance(positives, Plausible) else positives.counts
 
 
 def _share_names(search: Search) -> list[str]:
-    found = search.positives
-    thresholds = found.thresholds if isinstance(found, Plausible) else ()
+    positives = search.positives
+    thresholds = positives.thresholds if isinstance(positives, Plausible) else ()
     return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in _POLICIES]
 
 
@@ -481,21 +481,21 @@ def _shares(table: pa.Table, search: Search) -> NDArray[np.float64] | None:
 def _flat(table: pa.Table, name: str, lengths: NDArray[np.int64], where: str, rows: slice) -> ndarray:
     """The lists of a column, one after another; raises `DataError` where they have other lengths."""
     lists = table[name].combine_chunks()
-    found = lists.value_lengths().to_numpy(zero_copy_only=False)
-    if (found != lengths).any():
-        row = int(np.argmax(found != lengths))
+    counts = lists.value_lengths().to_numpy(zero_copy_only=False)
+    if (counts != lengths).any():
+        row = int(np.argmax(counts != lengths))
         raise DataError(
             "not as many items as its query has",
             where=f"{where}, row {rows.start + row + 1}",
-            given=int(found[row]),
+            given=int(counts[row]),
             allowed=str(lengths[row]),
         )
     return np.array(lists.flatten().to_numpy(zero_copy_only=False))
 
 
-def _check_places(found: DirectionRanks, search: Search, size: int, where: object) -> None:
+def _check_places(ranks: DirectionRanks, search: Search, size: int, where: object) -> None:
     """Raise `DataError` where there are more items than the gallery of `size` has, or too few."""
-    for name, values, high in (("depth", found.depth, size), ("items", found.top, size - 1)):
+    for name, values, high in (("depth", ranks.depth, size), ("items", ranks.top, size - 1)):
         if values.max(initial=-1) > high:
             raise DataError(
                 "out of range",
@@ -505,7 +505,7 @@ def _check_places(found: DirectionRanks, search: Search, size: int, where: objec
             )
     if isinstance(search.positives, Plausible):
         return
-    above, level = found.above, found.level
+    above, level = ranks.above, ranks.level
     ranked = above >= 0
     odd = (above + level > size) | (ranked != (level > 0)) | (ranked & (search.positives.items < 0))
     if odd.any():
