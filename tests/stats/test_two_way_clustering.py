@@ -47,7 +47,7 @@ def test_sums_over_pairs_equal_a_list_of_all_pairs(
     expected = np.einsum("im,ij,jm->m", values, alike, values)
     assert sharing.shared.sums(values) == pytest.approx(expected, abs=1e-9)
     assert sharing.shared.partners == pytest.approx(alike.sum(axis=1), abs=1e-9)
-    assert sharing.shared.apart == pytest.approx((1 / alike.sum(axis=1)).sum())
+    assert sharing.shared.n_independent == pytest.approx((1 / alike.sum(axis=1)).sum())
     assert sharing.independent == (alike.sum() == n)
 
 
@@ -67,7 +67,7 @@ def test_where_sets_are_apart_it_is_the_variance_of_the_sets() -> None:
     assert variance[0] == pytest.approx(values.mean(axis=1).var(ddof=1) / 40)
     assert freedom[0] == pytest.approx(39)
     assert not sharing.crossed
-    assert sharing.shared.apart == 40
+    assert sharing.shared.n_independent == 40
 
 
 def test_two_ways_are_both_ways_less_what_is_in_both() -> None:

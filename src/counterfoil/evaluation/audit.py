@@ -88,6 +88,15 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
     n = signs.sum(axis=1)
     p = np.minimum(1.0, 2 * bdtr(signs.min(axis=1), n, 0.5)) if len(names) else np.empty(0)
     adjusted = tarone_holm(p, np.minimum(1.0, 2.0 ** (1 - n)))
+    examples = []
+    for name in names:
+        # Questions on the side where the word is more often, of different clusters, the first ones.
+        side = 1 if sum(sign for _, sign in occurrences[name]) > 0 else -1
+        firsts: dict[int, int] = {}
+        for question, sign in sorted(occurrences[name]):
+            if sign == side:
+                firsts.setdefault(int(contrasts.clusters[question]), question)
+        examples.append(tuple(list(firsts.values())[:3]))
     rows = [
         Artefact(
             name,
@@ -97,22 +106,12 @@ def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
             int(signs[at, 1]),
             float(p[at]),
             float(adjusted[at]),
-            _examples(occurrences[name], contrasts),
+            examples[at],
         )
         for at, name in enumerate(names)
     ]
     rows.sort(key=lambda artefact: (artefact.p_adjusted, artefact.p, artefact.word))
     return tuple(rows)
-
-
-def _examples(signs: Sequence[tuple[int, int]], contrasts: Contrasts) -> tuple[int, ...]:
-    """Questions on the side where the word is more often, of different clusters, the first ones."""
-    side = 1 if sum(sign for _, sign in signs) > 0 else -1
-    seen: dict[int, int] = {}
-    for question, sign in sorted(signs):
-        if sign == side:
-            seen.setdefault(int(contrasts.clusters[question]), question)
-    return tuple(list(seen.values())[:3])
 
 
 @dataclass(frozen=True)

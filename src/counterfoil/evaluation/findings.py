@@ -10,18 +10,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Choice, Gallery, Quad
-from counterfoil.evaluation.compare import Comparison, Difference
+from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.replicates import (
     Evidence,
     Replicates,
     Side,
-    apart,
     check_same,
     deciding,
     differences,
+    independent_difference,
     percent,
     points,
 )
@@ -231,7 +230,7 @@ def _texts(quads: Mapping[str, Replicates], choices: Mapping[str, Replicates]) -
 
     choice = gain(choices, "accuracy", "choices: trohn-text − coco")
     group = gain(quads, "group", "group: trohn-text − coco")
-    more = apart("the first − the second", choice, group)
+    more = independent_difference("the first − the second", choice, group)
     choice, more = deciding([choice, more])
     names = ("coco", "trohn-text")
     levels = _levels([choices[name] for name in names], ("accuracy",))
@@ -365,14 +364,27 @@ def _finding(claim: Claim, comparisons: Sequence[Comparison]) -> Finding | None:
     still: list[Evidence] = []
     moving: list[Evidence] = []
     for comparison in comparisons:
-        on_videos = comparison.runs[0].benchmark.card.shows == "video"
-        names = [MOVING.get(n, n) if on_videos else n for n in (claim.ahead, claim.behind)]
-        difference = _difference(comparison, *names)
+        benchmark, measure = comparison.runs[0].benchmark, measure_of(comparison)
+        on_videos = benchmark.card.shows == "video"
+        ahead, behind = (MOVING.get(n, n) if on_videos else n for n in (claim.ahead, claim.behind))
+        differences = (
+            d for d in comparison.differences if d.measure == measure and {d.a, d.b} == {ahead, behind}
+        )
+        difference = next(differences, None)
         if difference is None:
             continue
-        (moving if on_videos else still).append(difference)
+        value, low, high = difference.value, difference.low, difference.high
+        if difference.a == behind:
+            value, low, high = -value, -high, -low
+        label = f"{ahead} − {behind} ({'clips' if on_videos else _WORDS.get(measure, measure)})"
+        (moving if on_videos else still).append(
+            Evidence(label, measure, "difference", value, low, high, len(benchmark), p=difference.p)
+        )
         if not on_videos:
-            levels += [_level(comparison, name) for name in names]
+            for name in (ahead, behind):
+                run = next(run for run in comparison.runs if run.name == name)
+                e = run.result.measures[measure]
+                levels.append(Evidence(name, measure, "level", e.value, e.low, e.high, e.n, chance=e.chance))
     if not still:
         return None
     still = deciding(still)
@@ -381,28 +393,6 @@ def _finding(claim: Claim, comparisons: Sequence[Comparison]) -> Finding | None:
         ahead, behind = (MOVING.get(name, name) for name in (claim.ahead, claim.behind))
         sentence += f" On clips, {ahead} differs from {behind} by {_listed(moving)}."
     return Finding(claim.key, claim.text, verdict(still), (*levels, *still, *moving), sentence)
-
-
-def _level(comparison: Comparison, name: str) -> Evidence:
-    measure = measure_of(comparison)
-    e = next(run for run in comparison.runs if run.name == name).result.measures[measure]
-    return Evidence(name, measure, "level", e.value, e.low, e.high, e.n, chance=e.chance)
-
-
-def _difference(comparison: Comparison, ahead: str, behind: str) -> Evidence | None:
-    measure = measure_of(comparison)
-    for d in comparison.differences:
-        if d.measure == measure and {d.a, d.b} == {ahead, behind}:
-            return _evidence(d, comparison.runs[0].benchmark, turned=d.a == behind)
-    return None
-
-
-def _evidence(d: Difference, benchmark: Benchmark, *, turned: bool) -> Evidence:
-    ahead, behind = (d.b, d.a) if turned else (d.a, d.b)
-    value, low, high = (-d.value, -d.high, -d.low) if turned else (d.value, d.low, d.high)
-    where = "clips" if benchmark.card.shows == "video" else _WORDS.get(d.measure, d.measure)
-    label = f"{ahead} − {behind} ({where})"
-    return Evidence(label, d.measure, "difference", value, low, high, len(benchmark), p=d.p)
 
 
 def _listed(differences: Sequence[Evidence]) -> str:

@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from counterfoil.data.answers import Answers, DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
@@ -126,6 +126,14 @@ class QueryValues:
     unsupported: Mapping[str, str]
 
 
+def directions_of(
+    gallery: Gallery, rankings: Rankings
+) -> tuple[tuple[str, Search, DirectionRanks, Int[ndarray, "queries"]], ...]:
+    """Both directions: the name, the search, its ranks, and how many items each query looks through."""
+    of_image, of_caption = gallery.sizes
+    return ("i2t", gallery.i2t, rankings.i2t, of_image), ("t2i", gallery.t2i, rankings.t2i, of_caption)
+
+
 def ranks(benchmark: Benchmark, rankings: Rankings) -> tuple[Ranks, Ranks]:
     """Where the right answers stand, images' and captions'.
 
@@ -133,14 +141,8 @@ def ranks(benchmark: Benchmark, rankings: Rankings) -> tuple[Ranks, Ranks]:
     what a rule says: such answers are not kept one by one.
     """
     check(benchmark, rankings, where=benchmark.name)
-    gallery = benchmark.gallery
-    of_sides = [
-        _side_ranks(search, placed, sizes)
-        for search, placed, sizes in zip(
-            (gallery.i2t, gallery.t2i), (rankings.i2t, rankings.t2i), gallery.sizes, strict=True
-        )
-    ]
-    return of_sides[0], of_sides[1]
+    i2t, t2i = (_side_ranks(*of_side[1:]) for of_side in directions_of(benchmark.gallery, rankings))
+    return i2t, t2i
 
 
 def per_item(
@@ -174,13 +176,7 @@ def measured(
     by_direction: dict[str, Float[ndarray, "n"] | str] = {}
     of_side = {
         side: _values_of(search, placed, sizes, ties)
-        for side, search, placed, sizes in zip(
-            DIRECTIONS,
-            (gallery.i2t, gallery.t2i),
-            (rankings.i2t, rankings.t2i),
-            gallery.sizes,
-            strict=False,
-        )
+        for side, search, placed, sizes in directions_of(gallery, rankings)
     }
     split = len(gallery.i2t)
     rows = {"i2t": slice(0, split), "t2i": slice(split, None)}
@@ -246,11 +242,8 @@ def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
 
 def tied(benchmark: Benchmark, rankings: Rankings) -> Bool[ndarray, "n"]:
     """In which queries a right and a wrong item tie; by rule, where such a tie decides something."""
-    gallery = benchmark.gallery
     of_sides = []
-    for search, placed, sizes in zip(
-        (gallery.i2t, gallery.t2i), (rankings.i2t, rankings.t2i), gallery.sizes, strict=True
-    ):
+    for _, search, placed, sizes in directions_of(benchmark.gallery, rankings):
         if placed.shares is not None and isinstance(search.positives, Plausible):
             strict, optimistic = placed.shares[:, 0], placed.shares[:, 2]
             of_sides.append((strict < optimistic).any(axis=0))

@@ -64,7 +64,7 @@ def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
         "images": images,
         "captions": captions,
         "clusters": sharing.clustered,
-        "apart": round(sharing.shared.apart, 1),
+        "apart": round(sharing.shared.n_independent, 1),
     }
     if interval in (IntervalMethod.AUTO, IntervalMethod.CROSSED):
         given = {

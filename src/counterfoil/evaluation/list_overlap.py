@@ -28,7 +28,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.forms import Gallery
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
 from counterfoil.evaluation.result import Run, or_none
@@ -228,11 +227,17 @@ def _covers(other: tuple[Run, ...], group: tuple[Run, ...], *, earlier: bool) ->
 
 def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity:
     benchmark = runs[0].benchmark
+    gallery = benchmark.gallery
+    # A query of this direction sees so many items at the least: those of its part.
+    parts, reach = gallery.caption_parts, gallery.n_captions
+    if direction == "t2i":
+        parts, reach = gallery.image_parts, gallery.n_images
+    if parts is not None:
+        reach = int(np.bincount(parts)[np.unique(parts)].min())
     lists = []
     for run in runs:
         top = getattr(run.answers.rankings, direction).top
-        gallery = _reach(benchmark.gallery, direction)
-        if top.shape[1] < min(k, gallery):
+        if top.shape[1] < min(k, reach):
             raise InputError(
                 f"the run of '{run.name}' on {benchmark.name} keeps too few of each query's first items",
                 given=f"k {k}",
@@ -253,16 +258,6 @@ def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity
     queries = len(lists[0])
     title = benchmark.card.title or benchmark.name
     return Diversity(benchmark.name, title, direction, k, queries, names, tau, common, place, beyond)
-
-
-def _reach(questions: Gallery, direction: Direction) -> int:
-    """How many items a query of this direction sees at the least: those of its part."""
-    parts, n = (
-        (questions.caption_parts, questions.n_captions)
-        if direction == "i2t"
-        else (questions.image_parts, questions.n_images)
-    )
-    return n if parts is None else int(np.bincount(parts)[np.unique(parts)].min())
 
 
 def _mean(values: ndarray) -> float:

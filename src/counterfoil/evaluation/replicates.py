@@ -60,7 +60,7 @@ class Evidence:
         return self.high < self.threshold
 
 
-def apart(label: str, one: Evidence, other: Evidence) -> Evidence:
+def independent_difference(label: str, one: Evidence, other: Evidence) -> Evidence:
     """`one` minus `other`, where they are about different questions: two differences on two benchmarks.
 
     The interval is made of theirs (the method of variance estimates recovery), which takes the two sets of
@@ -70,7 +70,7 @@ def apart(label: str, one: Evidence, other: Evidence) -> Evidence:
 
     >>> gains = [Evidence(name, "m", "difference", v, v - 0.03, v + 0.03, 100)
     ...          for name, v in (("a", 0.10), ("b", 0.04))]
-    >>> found = apart("a against b", *gains)
+    >>> found = independent_difference("a against b", *gains)
     >>> round(found.value, 2), round(found.low, 4), round(found.high, 4)
     (0.06, 0.0176, 0.1024)
     """
@@ -223,7 +223,13 @@ def differences(comparisons: Sequence[tuple[str, Side, Side]], *, threshold: flo
     models = [model for _, one, other in comparisons for models, _ in (one, other) for model in models]
     check_same(models)
     common = Sharing.joined([model.sharing for model in models])
-    table = np.stack([_column(side) for _, one, other in comparisons for side in (one, other)], axis=1)
+    columns = [
+        np.mean([model.values(measure) for model in models_of_side], axis=0)
+        for _, one, other in comparisons
+        for models_of_side, measure in (one, other)
+    ]
+    # Means of thirds may end in 1 + 2e-16.
+    table = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
     pairs = np.arange(table.shape[1]).reshape(-1, 2)
     low, high, p = difference_interval(table, common, pairs)
     means = table.mean(axis=0)
@@ -278,12 +284,6 @@ def gallery_differences(
 
 def _mean(run: Run, values: Float[ndarray, "n"]) -> float:
     return of(run.benchmark).mean(run.benchmark, values)
-
-
-def _column(side: Side) -> Float[ndarray, "n"]:
-    models, measure = side
-    # Means of thirds may end in 1 + 2e-16.
-    return np.clip(np.mean([model.values(measure) for model in models], axis=0), 0.0, 1.0)
 
 
 def _seed_differences(one: Side, other: Side) -> tuple[float, ...]:

@@ -174,6 +174,12 @@ def system_correlations(
             notes += _why_missing(metric, human, own, theirs, drawing)
         correlations += _one_person(human, each_judge.get(human, {}), drawing)
         differences += differences_of(human, columns, drawing)
+    fewest = min((correlation.systems for correlation in correlations), default=ENOUGH)
+    if fewest < ENOUGH:
+        least = 2 / factorial(fewest)
+        notes.append(f"only {fewest} systems: no p-value of a correlation is below {least:.2g}")
+    if fewest == LEAST:
+        notes.append(f"Williams' test takes {LEAST + 1} systems or more")
     return SystemCorrelations(
         tuple(metrics),
         tuple(people),
@@ -184,7 +190,7 @@ def system_correlations(
         drawing.images,
         draws,
         seed,
-        tuple(dict.fromkeys([*notes, *_few(correlations)])),
+        tuple(dict.fromkeys(notes)),
     )
 
 
@@ -307,19 +313,6 @@ def _why_missing(
         notes.append(f"{metric}: no mean of images' scores, so it cannot be swapped image by image")
     if not theirs.images:
         notes.append(f"{human}: known of systems, not of images: intervals over images take it as given")
-    return notes
-
-
-def _few(correlations: Sequence[SystemCorrelation]) -> list[str]:
-    """A warning about few systems."""
-    fewest = min((correlation.systems for correlation in correlations), default=ENOUGH)
-    notes = []
-    if fewest < ENOUGH:
-        notes.append(
-            f"only {fewest} systems: no p-value of a correlation is below {2 / factorial(fewest):.2g}"
-        )
-    if fewest == LEAST:
-        notes.append(f"Williams' test takes {LEAST + 1} systems or more")
     return notes
 
 

@@ -458,7 +458,9 @@ def influences(scores: Float[ndarray, "n"], ratings: Float[ndarray, "n"]) -> Flo
     tau_b = 2 * concordant / norm - total / norm * moved
     classes = min(len(np.unique(x)), len(np.unique(y)))
     tau_c = 2 * (concordant / n**2 - total / n**3) * classes / (classes - 1)
-    return np.stack([tau_b, tau_c, _spearman(x, y), _pearson(scores, ratings)], axis=1)
+    a, b = ((column - column.mean()) / column.std() for column in (scores, ratings))
+    pearson = (a * b - float(a @ b) / n * (a * a + b * b) / 2) / n
+    return np.stack([tau_b, tau_c, _spearman(x, y), pearson], axis=1)
 
 
 def _spearman(x: ndarray, y: ndarray) -> ndarray:
@@ -468,12 +470,6 @@ def _spearman(x: ndarray, y: ndarray) -> ndarray:
     moved_a, moved_b = a * a - 2 * balance(upto(x, a), x), b * b - 2 * balance(upto(y, b), y)
     norm = np.sqrt(of_a * of_b)
     return moved / norm - product / norm / 2 * (moved_a / of_a + moved_b / of_b)
-
-
-def _pearson(scores: ndarray, ratings: ndarray) -> ndarray:
-    x, y = ((column - column.mean()) / column.std() for column in (scores, ratings))
-    mean = float(x @ y) / len(x)
-    return (x * y - mean * (x * x + y * y) / 2) / len(x)
 
 
 def upto(ranks: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:

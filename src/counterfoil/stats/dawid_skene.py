@@ -184,7 +184,9 @@ def _expectation_maximisation(
         counts = np.asarray(given.table.T @ (given.weights[:, None] * posterior))
         confusion = confusion_of(counts.reshape(given.n_people, k, k).transpose(0, 2, 1))
         prior = np.maximum(class_shares(given, posterior, smoothing), _LEAST)
-        new, likelihood = _posterior(given, prior, confusion, fewer)
+        table = np.ascontiguousarray(np.log(confusion).transpose(0, 2, 1).reshape(-1, k))
+        # `fewer` is what answers speak for classes beyond that, of items with fewer classes than others.
+        new, likelihood = normalised(given, given.log_shares(prior) + given.table @ table + fewer)
         trace.append(likelihood + density(confusion) + smoothing * float(np.log(prior).sum()))
         moved, posterior = np.abs(new - posterior).max(initial=0.0), new
         if converged := bool(moved <= tolerance):
@@ -198,11 +200,3 @@ def _expectation_maximisation(
         converged=converged,
         confusion=confusion,
     )
-
-
-def _posterior(
-    given: Labels, prior: NDArray[np.float64], confusion: NDArray[np.float64], fewer: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], float]:
-    """`fewer` is what answers speak for classes beyond that, of items with fewer classes than others."""
-    table = np.log(confusion).transpose(0, 2, 1).reshape(-1, given.n_classes)
-    return normalised(given, given.log_shares(prior) + given.table @ np.ascontiguousarray(table) + fewer)

@@ -138,9 +138,9 @@ class Sharing:
         return numbered(np.where(without, len(self) + np.arange(len(self)), number))
 
     @property
-    def apart(self) -> float:
+    def n_independent(self) -> float:
         """How many questions, of all, have nothing to do with one another."""
-        return self.shared.apart if self.crossed else float(len(np.unique(self.components)))
+        return self.shared.n_independent if self.crossed else float(len(np.unique(self.components)))
 
     @cached_property
     def fullest(self) -> tuple[tuple[int, int, float], tuple[int, int, float]]:
@@ -293,7 +293,7 @@ class Shared:
         return float(self.partners.sum())
 
     @cached_property
-    def apart(self) -> float:
+    def n_independent(self) -> float:
         """So many questions, at least, share nothing with one another: the bound of Caro and Wei.
 
         Where what is shared falls into sets, it is their number.

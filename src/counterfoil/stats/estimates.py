@@ -196,7 +196,7 @@ def spread(
     sharing = sharing.part(inside)
     columns = values if pairs is None else values[:, pairs[:, 0]] - values[:, pairs[:, 1]]
     value, variance, freedom = mean_variance(sharing, columns, groups, weights)
-    return Spread(value, variance, freedom, np.full(len(value), sharing.apart))
+    return Spread(value, variance, freedom, np.full(len(value), sharing.n_independent))
 
 
 def deviations(
@@ -312,7 +312,7 @@ def _spread(
         of_kind = mean_variance(part, np.hstack(chosen), strata[rows], weights[rows])
         for number, numbers in enumerate(of_kind):
             table[number][:, members] = numbers.reshape(len(members), -1).T
-        table[3][:, members] = part.apart
+        table[3][:, members] = part.n_independent
     value, variance, freedom, units = table.reshape(4, -1)
     return Spread(value, variance, freedom, units)
 

@@ -16,10 +16,10 @@ from counterfoil.evaluation.gallery_values import mean as gallery_mean
 from counterfoil.evaluation.replicates import (
     Evidence,
     Replicates,
-    apart,
     deciding,
     differences,
     gallery_differences,
+    independent_difference,
 )
 from counterfoil.evaluation.result import Run
 from counterfoil.stats.estimates import difference_interval
@@ -257,13 +257,13 @@ def test_gains_on_two_benchmarks_are_compared_as_independent() -> None:
         one, other = (
             Evidence("", "m", "difference", v, v - 1.96 * s, v + 1.96 * s, 10) for v, s in ((a, sa), (b, sb))
         )
-        found = apart("", one, other)
+        found = independent_difference("", one, other)
         half = 1.96 * np.hypot(sa, sb)
         assert (found.value, found.low, found.high) == pytest.approx((a - b, a - b - half, a - b + half))
     # Against itself the other way round it is mirrored, whatever the shapes.
     one = Evidence("", "m", "difference", 0.1, 0.02, 0.3, 10)
     other = Evidence("", "m", "difference", 0.05, 0.04, 0.2, 10)
-    there, back = apart("", one, other), apart("", other, one)
+    there, back = independent_difference("", one, other), independent_difference("", other, one)
     assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
 
 

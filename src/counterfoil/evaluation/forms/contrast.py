@@ -163,7 +163,12 @@ class ContrastEvaluation(FormEvaluation):
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         values = self.per_item(benchmark, answers, ties=settings.ties)
-        names = self._chosen(settings.measures, benchmark, values)
+        names = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
+        if settings.measures is not None:
+            for name in settings.measures:
+                if name not in names:
+                    raise UnknownNameError("measure", name, names, where=benchmark.name)
+            names = tuple(name for name in names if name in settings.measures)
         by_chance = self._chances(benchmark)
         if not isinstance(answers, Scores):
             by_chance = {**by_chance, **answers.outcomes.chance}
@@ -193,17 +198,6 @@ class ContrastEvaluation(FormEvaluation):
                 "interval": intervals.facts(benchmark, settings.interval),
             },
         )
-
-    def _chosen(
-        self, measures: Sequence[str] | None, benchmark: Benchmark, values: Mapping[str, NDArray[np.float64]]
-    ) -> tuple[str, ...]:
-        available = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
-        if measures is None:
-            return available
-        for name in measures:
-            if name not in available:
-                raise UnknownNameError("measure", name, available, where=benchmark.name)
-        return tuple(name for name in available if name in measures)
 
     def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
         """What ties did: in how many questions, and the measures under every policy.

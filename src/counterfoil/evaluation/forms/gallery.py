@@ -24,6 +24,7 @@ from counterfoil.evaluation.forms.base import (
 from counterfoil.evaluation.gallery_values import (
     chance,
     chance_per_item,
+    directions_of,
     mean,
     measured,
     per_item,
@@ -110,54 +111,6 @@ def no_folds(benchmark: Benchmark) -> InputError:
     )
 
 
-def evaluate_gallery(
-    benchmark: Benchmark,
-    rankings: Rankings,
-    *,
-    scorer: str,
-    ties: Ties,
-    interval: IntervalMethod,
-    measures: Sequence[str] | None,
-    provenance: Mapping[str, Any],
-) -> Result:
-    """All measures of one scorer on one gallery, with 95 % intervals: what `evaluate` gives for galleries.
-
-    Intervals are from the variance over images with their captions; where captions repeat over images from
-    the crossed variance; with `wilson` as if queries had nothing in common.
-    Errors as `gallery_values.measured`.
-    """
-    # All queries look through the same items, so `auto` never takes them as independent.
-    shared = dependence(benchmark.sharing, interval)
-    query_values = measured(benchmark, rankings, ties=ties, measures=measures)
-    names = tuple(query_values.values)
-    by_chance = chance_per_item(benchmark, names)
-
-    def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
-        values = {name: np.where(rows, column, np.nan) for name, column in query_values.values.items()}
-        chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
-        return _estimates(benchmark, values, chances, interval=interval, shared=shared)
-
-    return Result(
-        benchmark=benchmark.name,
-        scorer=scorer,
-        measures=estimates(np.ones(len(benchmark), dtype=bool)),
-        groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
-        ties=_ties(benchmark, rankings, ties, query_values.values),
-        provenance={
-            **provenance,
-            "interval": {
-                **facts(benchmark, interval),
-                **(
-                    {"method": "clusters"}
-                    if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed
-                    else {}
-                ),
-            },
-            "gallery": _facts(benchmark, rankings, query_values.unsupported),
-        },
-    )
-
-
 def _estimates(
     benchmark: Benchmark,
     values: Mapping[str, NDArray[np.float64]],
@@ -225,13 +178,7 @@ def _facts(benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, s
         "captions": gallery.n_captions,
         "parts": 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts)),
     }
-    for name, search, placed, sizes in zip(
-        DIRECTIONS,
-        (gallery.i2t, gallery.t2i),
-        (rankings.i2t, rankings.t2i),
-        gallery.sizes,
-        strict=False,
-    ):
+    for name, search, placed, sizes in directions_of(gallery, rankings):
         listed = search.positives if isinstance(search.positives, Positives) else None
         described[name] = {
             "queries": len(search),
@@ -246,7 +193,11 @@ def _facts(benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, s
 
 
 class GalleryEvaluation(FormEvaluation):
-    """Galleries."""
+    """Galleries.
+
+    Intervals are from the variance over images with their captions; where captions repeat over images from
+    the crossed variance; with `wilson` as if queries had nothing in common.
+    """
 
     captions_drawn: ClassVar[bool] = False
 
@@ -297,16 +248,35 @@ class GalleryEvaluation(FormEvaluation):
         return None if side is None else benchmark.gallery.directions != side
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
-        if settings.interval is IntervalMethod.FOLDS:
+        interval = settings.interval
+        if interval is IntervalMethod.FOLDS:
             raise no_folds(benchmark)
-        return evaluate_gallery(
-            benchmark,
-            answers.rankings,
+        rankings = answers.rankings
+        # All queries look through the same items, so `auto` never takes them as independent.
+        shared = dependence(benchmark.sharing, interval)
+        query_values = measured(benchmark, rankings, ties=settings.ties, measures=settings.measures)
+        names = tuple(query_values.values)
+        by_chance = chance_per_item(benchmark, names)
+
+        def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
+            values = {name: np.where(rows, column, np.nan) for name, column in query_values.values.items()}
+            chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
+            return _estimates(benchmark, values, chances, interval=interval, shared=shared)
+
+        described = facts(benchmark, interval)
+        if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed:
+            described["method"] = "clusters"
+        return Result(
+            benchmark=benchmark.name,
             scorer=settings.scorer,
-            ties=settings.ties,
-            interval=settings.interval,
-            measures=settings.measures,
-            provenance=settings.provenance,
+            measures=estimates(np.ones(len(benchmark), dtype=bool)),
+            groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
+            ties=_ties(benchmark, rankings, settings.ties, query_values.values),
+            provenance={
+                **settings.provenance,
+                "interval": described,
+                "gallery": _facts(benchmark, rankings, query_values.unsupported),
+            },
         )
 
     def test(self, paired: PairedRuns) -> Tested:
@@ -440,13 +410,15 @@ def _read_answers(gallery: Gallery, table: pa.Table, *, where: object) -> Rankin
             _flat(part, name, np.full(len(search), width), f"{where}, column '{name}'", rows)
             for name in ("items", "scores")
         )
+        names = _share_names(search)
+        shares_of = np.stack([part[name].to_numpy() for name in names]) if names else np.empty(0)
         ranks = DirectionRanks(
             above.astype(np.int64),
             level.astype(np.int64),
             part["depth"].to_numpy().astype(np.int64),
             items.reshape(len(search), width).astype(np.int32),
             scores.reshape(len(search), width).astype(np.float32),
-            _shares(part, search),
+            shares_of.reshape(-1, len(_POLICIES), len(search)) if names else None,
         )
         _check_places(ranks, search, size, where)
         placed.append(ranks)
@@ -469,13 +441,6 @@ def _share_names(search: Search) -> list[str]:
     positives = search.positives
     thresholds = positives.thresholds if isinstance(positives, Plausible) else ()
     return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in _POLICIES]
-
-
-def _shares(table: pa.Table, search: Search) -> NDArray[np.float64] | None:
-    names = _share_names(search)
-    if not names:
-        return None
-    return np.stack([table[name].to_numpy() for name in names]).reshape(-1, len(_POLICIES), len(search))
 
 
 def _flat(table: pa.Table, name: str, lengths: NDArray[np.int64], where: str, rows: slice) -> ndarray:

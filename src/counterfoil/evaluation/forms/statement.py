@@ -237,6 +237,14 @@ class StatementEvaluation(FormEvaluation):
             undefined = dict.fromkeys(one, "not both true and false statements") | undefined
         groups = {label: estimates(mask & measured) for label, mask in benchmark.questions.groups().items()}
         shared = shared_by(benchmark.measured_sharing, interval)
+        made_with: dict[str, Any] = {}
+        if decided.thresholds is not None:
+            low, high = float(decided.thresholds.min()), float(decided.thresholds.max())
+            made_with["threshold"] = {"chosen_on": decided.chosen_on, "low": low, "high": high}
+        votes = benchmark.statements.votes
+        if votes is not None and not np.isnan(kappa := fleiss_kappa(votes[measured])):
+            judged = int((votes[measured].sum(axis=1) >= 2).sum())
+            made_with["agreement"] = {"fleiss_kappa": kappa, "statements": judged}
         return Result(
             benchmark=benchmark.name,
             scorer=settings.scorer,
@@ -246,8 +254,7 @@ class StatementEvaluation(FormEvaluation):
             provenance={
                 **settings.provenance,
                 **({"undefined": undefined} if undefined else {}),
-                **({"threshold": _said(decided)} if decided.thresholds is not None else {}),
-                **_agreement(benchmark),
+                **made_with,
                 "interval": {
                     **facts(benchmark, interval),
                     "method": _method(shared),
@@ -374,24 +381,3 @@ def _policy(run: Run) -> Ties:
 
 def _method(shared: Sharing) -> str:
     return "crossed" if shared.crossed else "influence"
-
-
-def _agreement(benchmark: Benchmark) -> dict[str, Any]:
-    """How well the people agree who judged the statements; nothing where their votes are not known."""
-    questions = benchmark.statements
-    if questions.votes is None:
-        return {}
-    votes = questions.votes[questions.measured]
-    kappa = fleiss_kappa(votes)
-    judged = int((votes.sum(axis=1) >= 2).sum())
-    return {} if np.isnan(kappa) else {"agreement": {"fleiss_kappa": kappa, "statements": judged}}
-
-
-def _said(decided: Decisions) -> dict[str, Any]:
-    """What chose the threshold, and between which values it lies."""
-    assert decided.thresholds is not None
-    return {
-        "chosen_on": decided.chosen_on,
-        "low": float(decided.thresholds.min()),
-        "high": float(decided.thresholds.max()),
-    }
