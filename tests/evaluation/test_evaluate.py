@@ -5,25 +5,9 @@ import pytest
 
 from counterfoil.data import Outcomes, Scores
 from counterfoil.errors import ScoreError, UnknownNameError
-from counterfoil.evaluation.evaluate import IntervalMethod, chance, evaluate
+from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import wilson
-
-
-@pytest.mark.parametrize("ties", list(Ties))
-def test_a_constant_scorer_gets_nothing_exactly_chance_or_everything(quads, choices, ties: Ties) -> None:
-    pair, paraphrases = choices({"add": 6, "swap": 2}), choices({"add": 5, "swap": 3}, k=3, correct=2)
-    for benchmark in (quads(12), pair, paraphrases):
-        answers = Scores(np.full(benchmark.questions.pairs()[0].shape, 0.25))
-        result = evaluate(benchmark, answers, scorer="constant", ties=ties, draws=100)
-        expected = {
-            Ties.STRICT: dict.fromkeys(result.measures, 0.0),
-            Ties.HALF: chance(benchmark),
-            Ties.OPTIMISTIC: dict.fromkeys(result.measures, 1.0),
-        }[ties]
-        for name, estimate in result.measures.items():
-            assert estimate.value == pytest.approx(expected[name], abs=1e-12), (benchmark.name, name)
-        assert result.ties["rate"] == 1.0
 
 
 def test_independent_questions_get_wilson_intervals(quads) -> None:

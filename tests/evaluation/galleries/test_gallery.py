@@ -10,9 +10,6 @@ from counterfoil.data.answers import Rankings
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation import gallery_values
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
-from counterfoil.metrics.ties import Ties
-
-from .test_retrieval import SETTINGS
 
 
 def test_what_was_left_out_is_reported(galleries) -> None:
@@ -100,28 +97,6 @@ def test_names_with_and_without_a_direction(galleries) -> None:
     with pytest.raises(UnknownNameError):
         gallery_values.expand(("recall_at_1",), galleries(rule=True).benchmark)
     assert "graded_recall_at_1" in gallery_values.base_names(galleries(gains=True).benchmark)
-
-
-@pytest.mark.parametrize("setting", [*SETTINGS, {"rule": True}, {"rule": True, "parts": True}])
-def test_a_constant_gets_chance_under_half_and_the_worst_under_strict(galleries, setting) -> None:
-    asked = galleries(**setting)
-    asked = asked.scored(np.zeros_like(asked.scores))
-    by_policy = {
-        ties: evaluate(asked.benchmark, asked.rankings, scorer="s", draws=50, ties=ties) for ties in Ties
-    }
-    for name, estimate in by_policy[Ties.HALF].measures.items():
-        assert estimate.value == estimate.chance
-        assert by_policy[Ties.STRICT].measures[name].chance == estimate.chance
-        if estimate.chance == 1:
-            # Ten places hold all images of a part.
-            assert (setting.get("parts"), name) == (True, "t2i_recall_at_10")
-            continue
-        assert by_policy[Ties.STRICT].measures[name].value < estimate.value
-        assert by_policy[Ties.OPTIMISTIC].measures[name].value > estimate.value
-    if "rule" not in setting:
-        # Wrong items come first, and there are more than one.
-        assert by_policy[Ties.STRICT].measures["mean_recall_at_1"].value == 0
-        assert by_policy[Ties.OPTIMISTIC].measures["t2i_recall_at_1"].value == 1
 
 
 def test_chance_is_what_counting_says(galleries) -> None:
