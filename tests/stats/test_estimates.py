@@ -109,31 +109,12 @@ def test_a_cluster_interval_equals_a_slow_twin() -> None:
     assert high == pytest.approx(expected[1], abs=1e-9)
 
 
-def test_the_variance_of_equal_clusters_is_the_textbook_one() -> None:
-    rng = np.random.default_rng(0)
-    values = (rng.random((40, 4)) < rng.random((40, 1))).astype(np.float64)
-    low, high = cluster_interval(values.reshape(-1, 1), np.repeat(np.arange(40), 4))
-    p, variance = values.mean(), values.mean(axis=1).var(ddof=1) / 40
-    expected = wilson_score(
-        np.array([p]), np.array([p * (1 - p) / variance]), np.array([2.022691])
-    )  # t, 39 df
-    assert (low[0], high[0]) == pytest.approx((expected[0][0], expected[1][0]), abs=1e-6)
-
-
 def test_one_cluster_of_most_questions_leaves_few_degrees_of_freedom() -> None:
     """What percentiles and sums of squares miss: 40 of 58 questions are one image's."""
     clusters = np.repeat(np.arange(19), [40] + [1] * 18)
     values = (np.random.default_rng(0).random((58, 1)) < 0.7).astype(np.float64)
     found = spread(values, clusters)
     assert found.freedom[0] < 3
-
-
-def test_copies_of_a_question_add_no_certainty() -> None:
-    values = np.repeat([[1.0], [0.0]], [70, 30], axis=0)
-    once = cluster_interval(values, np.arange(100))
-    copied = cluster_interval(np.repeat(values, 10, axis=0), np.repeat(np.arange(100), 10))
-    assert copied[0] == pytest.approx(once[0])
-    assert copied[1] == pytest.approx(once[1])
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0, 0.5, 1 / 6, 0.123])
