@@ -36,8 +36,8 @@ from counterfoil.data.records import Caption, Image
 from counterfoil.evaluation.forms import rated
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.result import Result, Run
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import difference_interval, spread
-from counterfoil.stats.sharing import Sharing
 
 Rng = np.random.Generator
 

@@ -11,11 +11,10 @@ from counterfoil.data import Benchmark, Caption, Card, Choice, Image
 from counterfoil.data.contrasts import Contrasts
 from counterfoil.engine.run import run
 from counterfoil.evaluation import audit as auditing
-from counterfoil.evaluation.artefacts import LONGER, artefacts
-from counterfoil.evaluation.chance import one_sided
+from counterfoil.evaluation.audit import LONGER, artefacts
 from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.intervals import one_sided
 from counterfoil.evaluation.result import Estimate, Result
-from counterfoil.report.audit_page import lead
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.baselines import load_blind
 from counterfoil.stats.estimates import wilson
@@ -130,23 +129,6 @@ def test_the_one_sided_test_is_the_binomial_one() -> None:
         )
 
 
-def audited(results: list[Result]) -> auditing.BenchmarkAudit:
-    benchmark = asked(quads(20, seed=0), np.random.default_rng(0))
-    return auditing.BenchmarkAudit(benchmark, tuple(results), {}, (), 0, (), (), None, ())
-
-
-def test_the_sentence_names_the_scorers_that_were_tried() -> None:
-    said = lead(audited(found_at(blind_length=0.5, blind_learned=0.55)))
-    assert said == (
-        "Of the scorers tried (blind:length, blind:learned) none is above chance (p ≥ 0.05 after Holm); "
-        "no language model was among them."
-    )
-    assert lead(audited(found_at(blind_length=0.5, lm_one=0.5))).endswith("others that see no image may be.")
-    assert lead(audited(found_at(blind_length=0.5, lm_one=0.6))).startswith(
-        "Without looking, lm:one gets Accuracy 60.0 % ("
-    )
-
-
 @pytest.mark.models
 def test_a_language_model_is_shown_by_sum_and_by_mean(tmp_path: Path) -> None:
     """Wrong captions are right ones with more words: the sum tells them all apart, the mean does not."""
@@ -208,7 +190,7 @@ def test_of_several_wrong_captions_one_is_drawn_since_all_are_no_coin() -> None:
     rng = np.random.default_rng(8)
     vocabulary = np.array(["cat", *(f"w{at}" for at in range(15))])
     drawn = together = 0
-    for _ in range(20):
+    for _ in range(8):
         texts = [" ".join(rng.choice(vocabulary, 2)) for _ in range(5 * 160)]
         captions = tuple(Caption(str(at), text) for at, text in enumerate(texts))
         questions = Choice(
@@ -220,8 +202,8 @@ def test_of_several_wrong_captions_one_is_drawn_since_all_are_no_coin() -> None:
         sign = np.sign(has[:, 0].astype(float) - has[:, 1:].mean(axis=1))
         up, down = int((sign > 0).sum()), int((sign < 0).sum())
         together += binomtest(up, up + down).pvalue < 0.05 / len(vocabulary)
-    assert drawn <= 4
-    assert together >= 18
+    assert drawn <= 2
+    assert together >= 7
 
 
 def test_a_family_of_tests_that_can_be_significant() -> None:

@@ -51,14 +51,6 @@ def test_tau_is_that_of_the_union_written_out(items: int, cut: bool) -> None:
     np.testing.assert_array_equal(list_tau(renamed[first], renamed[second]), list_tau(first, second))
 
 
-def test_tau_by_hand() -> None:
-    lists = [([1, 2], [1, 2]), ([1, 2], [2, 1]), ([1, 2], [1, 3]), ([1, 2], [3, 4]), ([1, -1], [1, -1])]
-    first, second = (np.array([pair[i] for pair in lists]) for i in (0, 1))
-    # (1 2) and (1 3): places of 1, 2, 3 are (0, 1, 2) and (0, 2, 1): two pairs agree, one does not, no ties.
-    # (1 2) and (3 4): of six pairs four are opposed, and each list ties one: -4 / sqrt(5 * 5).
-    np.testing.assert_allclose(list_tau(first, second), [1, -1, 1 / 3, -4 / 5, np.nan])
-
-
 @pytest.mark.parametrize("k", [2, 3, 25])
 def test_lists_without_a_common_item_are_below_0_by_a_known_amount(k: int) -> None:
     # k * k opposed pairs; of all k (2k - 1) pairs each list ties k (k - 1) / 2.

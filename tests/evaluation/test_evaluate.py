@@ -5,25 +5,9 @@ import pytest
 
 from counterfoil.data import Outcomes, Scores
 from counterfoil.errors import ScoreError, UnknownNameError
-from counterfoil.evaluation.evaluate import IntervalMethod, chance, evaluate
+from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
 from counterfoil.metrics.ties import Ties
 from counterfoil.stats.estimates import wilson
-
-
-@pytest.mark.parametrize("ties", list(Ties))
-def test_a_constant_scorer_gets_nothing_exactly_chance_or_everything(quads, choices, ties: Ties) -> None:
-    pair, paraphrases = choices({"add": 6, "swap": 2}), choices({"add": 5, "swap": 3}, k=3, correct=2)
-    for benchmark in (quads(12), pair, paraphrases):
-        answers = Scores(np.full(benchmark.questions.pairs()[0].shape, 0.25))
-        result = evaluate(benchmark, answers, scorer="constant", ties=ties, draws=100)
-        expected = {
-            Ties.STRICT: dict.fromkeys(result.measures, 0.0),
-            Ties.HALF: chance(benchmark),
-            Ties.OPTIMISTIC: dict.fromkeys(result.measures, 1.0),
-        }[ties]
-        for name, estimate in result.measures.items():
-            assert estimate.value == pytest.approx(expected[name], abs=1e-12), (benchmark.name, name)
-        assert result.ties["rate"] == 1.0
 
 
 def test_independent_questions_get_wilson_intervals(quads) -> None:
@@ -97,17 +81,6 @@ def test_wrong_shapes_and_unknown_measures_are_errors(quads) -> None:
         evaluate(quads(5), Scores(np.zeros((4, 2, 2))), scorer="s")
     with pytest.raises(UnknownNameError, match="did you mean 'group'"):
         evaluate(quads(5), Scores(np.zeros((5, 2, 2))), scorer="s", measures=["grup"])
-
-
-def test_the_interval_can_be_named(quads) -> None:
-    scores = Scores(np.random.default_rng(3).normal(size=(40, 2, 2)))
-    seen = {
-        method: evaluate(quads(40), scores, scorer="s", interval=method, draws=500).measures["i2t"]
-        for method in IntervalMethod
-    }
-    # Nothing is shared here: auto is wilson, and crossed takes the questions as clusters.
-    assert len({(estimate.low, estimate.high) for estimate in seen.values()}) == 3
-    assert len({estimate.value for estimate in seen.values()}) == 1
 
 
 def test_policies_and_intervals_may_be_named_by_strings(quads) -> None:

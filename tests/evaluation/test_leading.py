@@ -13,8 +13,7 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, leading, main_measures
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import measured_run
-from counterfoil.metrics.measures import averaged
-from counterfoil.report.notes import lead, tied
+from counterfoil.report.notes import lead
 from counterfoil.report.page import page
 from counterfoil.report.tables import main_measures as shown_measures
 from counterfoil.report.tables import ranking
@@ -148,15 +147,6 @@ def test_means_over_groups_of_groups_have_intervals_of_every_kind(interval: str)
     assert "Group (macro)" in page([comparison])
 
 
-def test_ties_are_told_of_a_mean_over_groups() -> None:
-    benchmark = forms.choices({"a": 30, "b": 2}, measures=("accuracy_macro",))
-    (comparison,) = compare(runs_of(benchmark, {"constant": np.zeros((32, 2))}))
-    (note,) = [note.text.replace("\N{NO-BREAK SPACE}", " ") for note in tied(comparison)]
-    assert note.endswith(
-        "Accuracy (macro) is 0.00 % under strict, 50.00 % under half, 100.00 % under optimistic."
-    )
-
-
 def test_what_all_scorers_have_is_led_by() -> None:
     """VSR's authors report accuracy, which scores that are no probabilities do not have."""
     benchmark = of_card("vsr-random")
@@ -194,8 +184,3 @@ def test_a_baseline_makes_two_families_under_two_headings() -> None:
         [d.p_holm for d in whole.differences], holm(np.array([d.p for d in whole.differences]))
     )
     assert "among the other scorers" not in page([whole])
-
-
-def test_values_per_question_of_a_mean_over_groups_are_those_that_it_averages() -> None:
-    assert averaged("accuracy_macro", "choice") == "accuracy"
-    assert averaged("g_acc", "choice") == "g_acc"

@@ -1,12 +1,26 @@
 """Pools in numbers: by model, by k, in tasks and in money."""
 
+import json
+from pathlib import Path
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.evaluation.pooling import Tasks, summary, without
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.engine.blocks import Matrix
+from counterfoil.engine.gallery import rank
+from counterfoil.errors import CounterfoilError, InputError
+from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.pooling import Tasks, found_by, missing_pairs, summary, unjudged, without
+from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.annotators import Pool, pool
+from counterfoil.tasks.bias import bias
+from counterfoil.tasks.pool_judges import RoundOptions
+from counterfoil.tasks.pool_rounds import pool_rounds
+from counterfoil.world.benchmarks import gallery
 
 
 def test_the_tasks_of_eccv_caption() -> None:
@@ -90,3 +104,235 @@ def test_a_pool_may_be_empty() -> None:
     assert found.lines()[0] == "0 proposals are 0 different ones"
     assert found.lines()[1] == "4 more were left out, known to be right"
     assert found.cost == pytest.approx(0)
+
+
+NAMES = ("one", "two", "three")
+
+
+@pytest.fixture(scope="module")
+def drawn() -> Benchmark:
+    return gallery(60, seed=1, captions_each=2, size=48, lazy=True)
+
+
+def truth_of(benchmark: Benchmark) -> np.ndarray:
+    """(images, captions) which pairs are right."""
+    right = np.zeros((len(benchmark.images), len(benchmark.captions)), dtype=bool)
+    positives = benchmark.gallery.i2t.positives
+    right[benchmark.gallery.i2t.queries[positives.queries], positives.items] = True
+    return right
+
+
+def seen(right: np.ndarray, rng: np.random.Generator, *, shared: float, own: float = 1.0) -> list[np.ndarray]:
+    """Similarities of three models: the truth with noise of their own, and noise that all share."""
+    hard = shared * rng.normal(size=right.shape)
+    return [2.5 * right + hard + own * rng.normal(size=right.shape) for _ in NAMES]
+
+
+@pytest.fixture(scope="module")
+def made(drawn: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[np.ndarray]]:
+    """Runs of three models over the drawn gallery, in folders."""
+    folder = tmp_path_factory.mktemp("runs")
+    scores = seen(truth_of(drawn), np.random.default_rng(0), shared=0.7)
+    runs = []
+    for name, values in zip(NAMES, scores, strict=True):
+        answers = rank([drawn], Matrix(values.astype(np.float32)), top=60)[0]
+        result = evaluate(drawn, answers, scorer=name, draws=20)
+        save_run(folder / name, drawn, answers, result, {})
+        runs.append(folder / name)
+    return runs, scores
+
+
+def slow_rounds(scores: list[np.ndarray], right: np.ndarray, k: int, rounds: int):
+    """Judged pairs and finds of each model, round by round, over sets and sorted lists."""
+    judged: set[tuple[int, int]] = set()
+    finds: list[set] = [set() for _ in scores]
+    counts = []
+    for _ in range(rounds):
+        new, reached = set(), []
+        for m, values in enumerate(scores):
+            for turned, table in ((False, values), (True, values.T)):
+                for query, row in enumerate(table):
+                    order = np.argsort(-row, kind="stable").tolist()
+                    pairs = [(item, query) if turned else (query, item) for item in order]
+                    taken = [at for at, pair in enumerate(pairs) if pair not in judged][:k]
+                    new |= {pairs[at] for at in taken}
+                    reached.append((m, pairs[: max(taken, default=-1) + 1]))
+        judged |= new
+        for m, upto in reached:
+            finds[m] |= {pair for pair in upto if right[pair]}
+        counts.append((len(new), sum(bool(right[pair]) for pair in new), [len(each) for each in finds]))
+    return counts, judged, finds
+
+
+def test_rounds_are_those_of_a_loop(drawn: Benchmark, made) -> None:
+    runs, scores = made
+    right = truth_of(drawn)
+    found = pool_rounds(runs, "world", RoundOptions(rounds=2, k=2, draws=0))
+    counts, judged, finds = slow_rounds(scores, right, 2, 2)
+    for each, (new, hits, _) in zip(found.rounds, counts, strict=True):
+        assert (each.judged, each.right) == (new, hits)
+    last = found.rounds[-1]
+    assert last.all_judged == len(judged)
+    assert last.total == right.sum()
+    assert last.recall == pytest.approx(sum(bool(right[pair]) for pair in judged) / right.sum())
+    union = sorted(set().union(*finds))
+    table = np.array([[pair in each for each in finds] for pair in union])
+    assert last.missing == missing_pairs(table)
+    images = {image.id: at for at, image in enumerate(drawn.images)}
+    captions = {caption.id: at for at, caption in enumerate(drawn.captions)}
+    positives = found.positives.to_pylist()
+    assert all(right[images[each["image"]], captions[each["caption"]]] for each in positives)
+    assert len(positives) == last.all_right
+    assert last.cost == pytest.approx(1.4 * -(-len(judged) // 18))
+
+
+def test_unjudged_items_by_a_loop() -> None:
+    rng = np.random.default_rng(3)
+    tops = [np.argsort(rng.random((4, 9)), axis=1)[:, :7] for _ in range(2)]
+    tops[1][0, 4:] = -1
+    judged = rng.permutation(36)[:12]
+    pool, depths = unjudged(tops, judged, 2, 9)
+    expected: dict[tuple[int, int], list[int]] = {}
+    for m, top in enumerate(tops):
+        for query, row in enumerate(top.tolist()):
+            taken = [
+                (at, item) for at, item in enumerate(row) if item >= 0 and 9 * query + item not in judged
+            ][:2]
+            assert depths[m][query] == max([at + 1 for at, _ in taken], default=0)
+            for at, item in taken:
+                expected.setdefault((query, item), [0, 0])[m] = at + 1
+    pairs = list(zip(pool.query.tolist(), pool.item.tolist(), strict=True))
+    assert dict(zip(pairs, pool.place.tolist(), strict=True)) == expected
+    found = found_by(tops, depths, np.array([0, 1]), np.array([tops[0][0, 0], tops[1][1, 6]]))
+    assert found[0, 0] == (depths[0][0] >= 1)
+    assert found[1, 1] == (depths[1][1] >= 7)
+
+
+def test_bias_after_a_round_is_that_of_its_judgements(made, tmp_path: Path) -> None:
+    runs, _ = made
+    found = pool_rounds(runs, "world", RoundOptions(rounds=2, k=2, draws=20))
+    found.save(tmp_path)
+    same = bias(runs, tmp_path / "judgements.csv", measures=("recall_at_1",), draws=20)
+    assert found.biases[-1].to_json() == same.to_json()
+    facts = json.loads((tmp_path / "rounds.json").read_text())
+    assert len(facts["rounds"]) == 2
+    assert facts["rounds"][0]["bias"]["models"] == list(NAMES)
+    assert "Rounds of pooling" in str(found)
+    assert found.to_arrow(by="model").num_rows == 6
+    assert found.to_arrow().column("round").to_pylist() == [1, 2]
+
+
+def test_people_who_did_not_judge_all(made, tmp_path: Path) -> None:
+    runs, _ = made
+    whole = pool_rounds(runs, "world", RoundOptions(rounds=1, k=2, draws=0)).judgements
+    some = whole.slice(0, 100)
+    columns = [
+        some.drop_columns(["gain"]),
+        pa.array(["yes" if g else "no" for g in some["gain"].to_pylist()]),
+    ]
+    from counterfoil.store import write_csv
+
+    write_csv(tmp_path / "people.csv", columns[0].append_column("answer", columns[1]))
+    found = pool_rounds(runs, tmp_path / "people.csv", RoundOptions(rounds=2, k=2, draws=0))
+    pairs = some.group_by("pair").aggregate([("gain", "max")])
+    assert found.rounds[0].judged == len(pairs)
+    assert found.rounds[0].right == sum(pairs["gain_max"].to_pylist())
+    assert found.rounds[0].proposed > found.rounds[0].judged
+    assert found.rounds[0].total is None
+
+
+def test_simulated_people_err(made) -> None:
+    runs, _ = made
+    found = pool_rounds(runs, "world", RoundOptions(rounds=1, k=3, people=3, accuracy=0.9, draws=0))
+    sure = pool_rounds(runs, "world", RoundOptions(rounds=1, k=3, draws=0))
+    both = found.judgements["pair"].to_numpy() == sure.judgements["pair"].to_numpy()
+    assert both.all()
+    wrong = (found.judgements["gain"].to_numpy() != sure.judgements["gain"].to_numpy()).mean()
+    # Three of 90 % are wrong together in 2.8 % of pairs.
+    assert 0.005 < wrong < 0.06
+
+
+def test_a_scorer_judges(drawn: Benchmark, made) -> None:
+    runs, _ = made
+    options = RoundOptions(rounds=1, k=1, threshold=0.5, draws=0)
+    found = pool_rounds(runs, "world:oracle", options, gallery=drawn)
+    truth = pool_rounds(runs, "world", options)
+    assert found.rounds[0].right == truth.rounds[0].right
+
+
+@pytest.mark.parametrize(
+    ("judge", "options", "message"),
+    [
+        ("lm:gpt2", {}, "judges by a threshold"),
+        ("nothing", {}, "nothing"),
+        ("world", {"queries": ["nobody"]}, "unknown queries"),
+    ],
+)
+def test_judges_that_cannot(judge: str, options: dict, message: str, made) -> None:
+    runs, _ = made
+    with pytest.raises(CounterfoilError, match=message):
+        pool_rounds(runs, judge, RoundOptions(draws=0, **options))
+
+
+def test_the_world_judges_its_own_alone(tmp_path: Path) -> None:
+    for name in NAMES[:2]:
+        np.savez(
+            tmp_path / f"{name}.npz",
+            images=np.eye(4),
+            captions=np.eye(4),
+            image_ids=np.arange(4),
+            caption_ids=np.arange(4),
+        )
+    files = [tmp_path / f"{name}.npz" for name in NAMES[:2]]
+    with pytest.raises(InputError, match="its own gallery only"):
+        pool_rounds(files, "world")
+    found = pool_rounds(
+        files,
+        lambda pairs: (np.array(pairs["image"]) == np.array(pairs["caption"])).astype(float),
+        RoundOptions(rounds=9, k=1, draws=0),
+    )
+    # Nothing is left to propose when all 16 pairs are judged.
+    assert found.rounds[-1].all_judged == 16
+    assert "nothing was left" in found.notes[0]
+    for name, value in (("rounds", 0), ("k", 0), ("people", -1)):
+        with pytest.raises(InputError, match=name):
+            RoundOptions(**{name: value})
+
+
+def covered(drawn: Benchmark, shared: float, seeds: int) -> dict[str, tuple[float, float]]:
+    """How often each estimate's interval holds the number of right pairs, and its median as a share.
+
+    Of the lower bound how often it is no higher than that number, give or take what chance does.
+    """
+    right = truth_of(drawn)
+    inside: dict[str, list[bool]] = {}
+    ratio: dict[str, list[float]] = {}
+    for seed in range(seeds):
+        scores = seen(right, np.random.default_rng(seed), shared=shared)
+        tops = [np.argsort(-values, axis=1, kind="stable")[:, :20] for values in scores]
+        query, item = np.nonzero(right)
+        finds = found_by(tops, [np.full(len(right), 20)] * len(tops), query, item)
+        estimates = missing_pairs(finds)
+        totals = {"graded": estimates.graded}
+        for name in ("independent", "chao"):
+            of = getattr(estimates, name)
+            high = of.high if name == "independent" else np.inf
+            inside.setdefault(name, []).append(of.low <= right.sum() <= high)
+            totals[name] = of.total
+        for name, total in totals.items():
+            ratio.setdefault(name, []).append(total / right.sum())
+    return {
+        name: (float(np.mean(inside.get(name, [np.nan]))), float(np.median(each)))
+        for name, each in ratio.items()
+    }
+
+
+def test_what_is_missing_against_the_truth(drawn: Benchmark) -> None:
+    """Models that share what is hard for them: all estimates are too low, the least so the graded one."""
+    found = covered(drawn, 1.5, 12)
+    assert found["independent"][1] < found["graded"][1]
+    assert found["independent"][0] < 0.5
+    assert found["chao"][0] == 1.0
+    assert max(centre for _, centre in found.values()) < 1.15
+    apart = covered(drawn, 0.0, 12)
+    assert apart["independent"][1] == pytest.approx(1.0, abs=0.08)

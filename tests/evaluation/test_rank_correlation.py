@@ -13,14 +13,14 @@ from contracts.forms import grades, preferred, rated
 from counterfoil.data.answers import Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery
-from counterfoil.errors import InputError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import evaluate, per_item
-from counterfoil.evaluation.rank_correlation import perfect, rank_correlation
+from counterfoil.evaluation.rank_correlation import RankColumn, RankCorrelation, perfect, rank_correlation
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.weighted_correlation import MEASURES
 from counterfoil.stats.resampling import cluster_draws
 
-from .made_runs import run
+from .made_runs import gallery_items, run
 
 Make = Callable[..., Benchmark]
 
@@ -277,3 +277,40 @@ def test_metrics_are_ordered_by_their_correlations_with_ratings() -> None:
     low, high = np.quantile(defined, [0.025, 0.975])
     assert found.pairs[0].tau_low == pytest.approx(min(low, least))
     assert found.pairs[0].tau_high == pytest.approx(max(high, -least))
+
+
+def test_equal_models_share_the_best_of_their_ranks() -> None:
+    columns = (RankColumn("a", "i2t", "A"), RankColumn("b", "i2t", "B"))
+    nan = float("nan")
+    values = np.array([[0.5, nan], [0.7, 0.1], [0.5, 0.2], [0.2, 0.3]])
+    ranked = RankCorrelation(("a", "b", "c", "d"), columns, values, (), (), 1, 0, 0.95)
+    np.testing.assert_array_equal(ranked.ranks, [[2, nan], [1, 3], [2, 2], [4, 1]])
+
+
+def test_columns_can_be_chosen(mixed: list[Run]) -> None:
+    def names(*measures: str) -> list[str]:
+        return [c.name for c in rank_correlation(mixed, measures=measures, draws=10).columns]
+
+    assert names("map_at_r") == ["whole:mean_map_at_r", "some:mean_map_at_r"]
+    assert names("some:i2t_recall_at_1", "toy:group") == ["some:i2t_recall_at_1", "toy:group"]
+    assert names("toy:*2*") == ["toy:i2t", "toy:t2i"]
+    with pytest.raises(UnknownNameError, match=r"toy: unknown measure; given: grup; allowed: .*'group'"):
+        names("toy:grup")
+    with pytest.raises(UnknownNameError, match="measure 'ecc:map_at_r': unknown benchmark; given: ecc"):
+        names("ecc:map_at_r")
+
+
+def test_a_gallery_of_one_direction_has_the_measures_of_that_direction() -> None:
+    both = forms.gallery("g", range(30), measures=("map_at_r", "recall_at_1"))
+    rows = np.arange(30)
+    runs = []
+    for number in range(4):
+        items = gallery_items(both, np.random.default_rng(number), 0.4 + 0.1 * number)
+        kept = {name: values[rows] for name, values in items.items() if name.startswith("i2t_")}
+        runs.append(run(both.select(rows), f"m{number}", kept))
+    assert len(runs[0].benchmark.gallery.t2i) == 0
+    found = rank_correlation(runs, draws=10)
+    assert [c.measure for c in found.columns] == ["i2t_map_at_r", "i2t_recall_at_1"]
+    assert found.values[2, 1] == pytest.approx(np.nanmean(runs[2].items["i2t_recall_at_1"]))
+    chosen = rank_correlation(runs, measures=["recall_at_1", "map_at_r"], draws=10)
+    assert [c.measure for c in chosen.columns] == ["i2t_recall_at_1", "i2t_map_at_r"]

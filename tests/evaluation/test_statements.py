@@ -1,14 +1,12 @@
 """Evaluation of true and false statements: intervals, paired tests, given tables, the page, and the world."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from contracts import forms
-from counterfoil import catalog
 from counterfoil.data.answers import Outcomes, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.align import align
@@ -20,7 +18,6 @@ from counterfoil.evaluation.run import measured_run
 from counterfoil.metrics.statements import placements
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import report_of
-from counterfoil.report.notes import lead
 from counterfoil.report.page import page
 from counterfoil.scorers.given import load
 from counterfoil.stats.resampling import cluster_draws
@@ -65,26 +62,6 @@ def test_intervals_of_independent_statements_are_delongs_and_those_of_pictures_a
     for interval in ("wilson", "folds"):
         with pytest.raises(InputError, match="no interval of the kind"):
             evaluate(together, noisy(together, 1), scorer="x", interval=interval)
-
-
-@pytest.mark.slow
-def test_a_difference_is_seldom_found_where_there_is_none() -> None:
-    benchmark = forms.statements([True, False] * 60, per_image=2)
-    rejected = 0
-    for seed in range(60):
-        runs = [
-            replace(
-                measured_run(benchmark, answers, evaluate(benchmark, answers, scorer=name, draws=1)),
-                name=name,
-            )
-            for name, answers in (
-                ("a", noisy(benchmark, 2 * seed)),
-                ("b", noisy(benchmark, 2 * seed + 1)),
-            )
-        ]
-        (found,) = [d for d in compare(runs)[0].differences if d.measure == "auroc"]
-        rejected += found.p < 0.1
-    assert 1 <= rejected <= 13
 
 
 def test_a_difference_is_found_where_there_is_one() -> None:
@@ -148,22 +125,6 @@ def test_auroc_of_answers_of_two_values_counts_every_tie_as_a_half(ties: Ties) -
     coin = evaluate(benchmark, Scores(np.arange(40) // 2 % 2 * 1.0), scorer="coin", ties=ties, draws=50)
     assert coin["auroc"].value == 0.5
     assert coin["auroc"].low < 0.5 < coin["auroc"].high
-
-
-@pytest.mark.parametrize("ties", list(Ties))
-@pytest.mark.parametrize("score", [0.0, 0.5, 0.7, 30.0])
-def test_a_constant_scorer_is_at_chance_and_its_ties_are_said(score: float, ties: Ties) -> None:
-    benchmark = forms.statements([True, False, True] * 8)
-    benchmark = replace(benchmark, card=catalog.benchmark_card("vsr-zeroshot"))
-    scores = Scores(np.full(24, score))
-    result = evaluate(benchmark, scores, scorer="constant", ties=ties, draws=50)
-    assert {name: e.value for name, e in result.measures.items()} == dict.fromkeys(result.measures, 0.5)
-    assert result.ties["questions"] == 24
-    (comparison,) = compare([measured_run(benchmark, scores, result)])
-    said = [note.text for note in report_of(benchmark).notes(comparison)]
-    assert "constant ties a right and a wrong pair in 24 of 24 questions" in said[0]
-    assert not any("Below chance" in text for text in said)
-    assert lead(comparison).startswith("constant has Accuracy 50.00")
 
 
 def test_the_page_shows_statements_with_their_truth_and_scores() -> None:

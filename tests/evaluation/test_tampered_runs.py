@@ -59,11 +59,6 @@ CASES: list[tuple[str, Change, str]] = [
     ),
     (
         "quad",
-        _column("answers.parquet", "c0_i1", at(1, math.inf)),
-        r"'c0_i1', row 2: not a finite number; given: inf",
-    ),
-    (
-        "quad",
         _column("answers.parquet", "c0_i1", at(0, None)),
         r"answers\.parquet, column 'c0_i1', row 1: empty",
     ),
@@ -71,16 +66,6 @@ CASES: list[tuple[str, Change, str]] = [
         "quad",
         _column("answers.parquet", "question", list.reverse),
         r"answers\.parquet, row 1: the questions are not",
-    ),
-    (
-        "quad",
-        _column("questions.parquet", "id", lambda ids: ids.__setitem__(1, ids[0])),
-        "'id', row 2: occurs tw",
-    ),
-    (
-        "quad",
-        _column("questions.parquet", "image_0", at(0, None)),
-        r"questions\.parquet, column 'image_0', row 1: empty",
     ),
     (
         "quad",
@@ -120,25 +105,10 @@ CASES: list[tuple[str, Change, str]] = [
     ),
     (
         "gallery",
-        _column("answers.parquet", "level", lambda c: c[0].__setitem__(0, 0)),
-        "items above and level with a right answer cannot",
-    ),
-    (
-        "gallery",
         _column("answers.parquet", "above", lambda c: c[0].pop()),
         r"column 'above', row 1: not as many items",
     ),
     ("gallery", _column("positives.parquet", "item", at(0, 10**6)), "a right answer is outside the gallery"),
-    (
-        "gallery",
-        _column("positives.parquet", "question", at(0, 10**6)),
-        "right answers are not those of the table",
-    ),
-    (
-        "gallery",
-        _column("answers.parquet", "question", at(0, "i2t/nothing")),
-        r"answers\.parquet, row 1: the questions are not those",
-    ),
     ("gallery", _column("questions.parquet", "query", at(0, 10**6)), "do not fit each other: "),
     (
         "gallery",
@@ -156,22 +126,7 @@ CASES: list[tuple[str, Change, str]] = [
         _column("answers.parquet", "items", lambda c: c[0].__setitem__(0, 10**6)),
         "'items': out of range; given: 1000000",
     ),
-    (
-        "gallery",
-        _column("answers.parquet", "items", lambda c: c[0].pop()),
-        r"answers\.parquet, column 'items', row 1: not as many items",
-    ),
     ("rated", _column("questions.parquet", "image", at(0, 10**6)), "a question points to image 1000000"),
-    (
-        "rated",
-        _column("questions.parquet", "image", at(0, -3)),
-        "column 'image', row 1: out of range; given: -3",
-    ),
-    (
-        "rated",
-        _column("questions.parquet", "rating_0", at(0, math.inf)),
-        "column 'rating_0', row 1: not a finite number",
-    ),
     (
         "quad",
         _json("result.json", lambda v: v["ties"].update(policy="lenient")),
@@ -221,7 +176,7 @@ def _said(read: Callable[[Path], object], folder: Path) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_field_of_a_run_can_be_of_another_type(run, every: int) -> None:
     """Whatever field of its JSON is gone or of another type: the run loads, or it is an error of ours."""
     folder = run("quad")

@@ -102,25 +102,6 @@ def test_chance_is_that_of_each_question(correct: int) -> None:
     assert result["accuracy_macro"].chance == found["accuracy_macro"]
 
 
-@pytest.mark.slow
-def test_random_scores_are_seldom_off_chance() -> None:
-    """A sum of tosses of different coins moves less than one of equal coins, which intervals allow for."""
-    benchmark = forms.choices({"a": 60, "b": 140}, k=(2, 2, 9, 4, 12))
-    rng = np.random.default_rng(7)
-    below = above = 0
-    repeats = 250
-    for _ in range(repeats):
-        scores = benchmark.choices.collect(rng.normal(size=int(benchmark.choices.counts.sum())))
-        (each,) = evaluate(
-            benchmark, Scores(scores), scorer="random", measures=["accuracy"]
-        ).measures.values()
-        below += each.high < each.chance
-        above += each.low > each.chance
-    # Nominal are 2.5 % on either side; 5.5 % would be three standard errors of 250 draws more.
-    assert max(below, above) <= 0.055 * repeats
-    assert below + above > 0
-
-
 def test_a_scorer_above_chance_is_so_where_questions_are_hard() -> None:
     """Half right is below chance of pairs, and far above that of ten candidates."""
     values = np.tile([1.0, 0.0], 100)

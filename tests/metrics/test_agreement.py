@@ -16,9 +16,7 @@ from counterfoil.metrics.agreement import (
     cohen_kappa_draws,
     fleiss_kappa,
     krippendorff_alpha,
-    multilabel_alpha,
     pair_kappas,
-    raw_agreement,
     weighted_agreement,
 )
 
@@ -168,7 +166,8 @@ def test_equal_weights_change_nothing_and_a_weight_near_zero_leaves_a_person_out
         assert both.alpha[0] == pytest.approx(krippendorff_alpha(data, scale), abs=1e-12)
         # Alpha of the other three, but for its small-sample correction.
         assert both.alpha[1] == pytest.approx(krippendorff_alpha(sparse(table[:3]), scale), abs=1e-6)
-        assert both.raw[1] == pytest.approx(raw_agreement(sparse(table[:3])), abs=1e-6)
+        alone = weighted_agreement(sparse(table[:3]), scale)
+        assert both.raw[1] == pytest.approx(alone.raw[0], abs=1e-6)
 
 
 def test_raw_agreement_and_fleiss_are_those_of_votes() -> None:
@@ -181,7 +180,7 @@ def test_raw_agreement_and_fleiss_are_those_of_votes() -> None:
         for unit in table.T
         if (~np.isnan(unit)).sum() >= 2
     ]
-    assert raw_agreement(data) == pytest.approx(np.mean(pairs), abs=1e-12)
+    assert found.raw[0] == pytest.approx(np.mean(pairs), abs=1e-12)
 
 
 def test_far_values_keep_their_digits_and_units_do_not_matter() -> None:
@@ -222,14 +221,6 @@ def test_reweighted_cohen_is_that_of_copies() -> None:
     first, second, copies = rng.integers(0, 3, 40), rng.integers(0, 2, 40), rng.integers(0, 4, 40)
     kappa, _ = cohen_kappa_draws(first, second, copies[:, None].astype(float))
     assert kappa[0] == pytest.approx(cohen_kappa(np.repeat(first, copies), np.repeat(second, copies)))
-
-
-def test_options_that_nothing_tells_apart_are_left_out_of_the_mean() -> None:
-    chosen = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 0, 1]], dtype=bool)
-    mean, each = multilabel_alpha([1, 1, 2, 2], list("abab"), chosen)
-    assert isnan(each[1])
-    assert mean == pytest.approx((each[0] + each[2]) / 2)
-    assert isnan(multilabel_alpha([1, 1], list("ab"), np.ones((2, 2), dtype=bool))[0])
 
 
 @pytest.mark.parametrize(

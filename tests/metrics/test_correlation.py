@@ -86,7 +86,7 @@ def test_tau_b_of_the_micro_check_and_by_counting_pairs() -> None:
     assert kendall_tau_b(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 2.0])) == pytest.approx(2 / 6**0.5)
     assert kendall_tau_b(np.array([1.0, 2.0]), np.array([5.0, 3.0])) == -1
     assert isnan(kendall_tau_b(np.ones(4), np.arange(4.0)))
-    with pytest.raises(InputError, match="too few rows for a correlation of ranks; given: 1"):
+    with pytest.raises(InputError, match="too few rows for a correlation; given: 1"):
         kendall_tau_b(np.ones(1), np.ones(1))
 
 

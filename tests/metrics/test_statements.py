@@ -61,7 +61,7 @@ def test_measures_are_those_counted_pair_by_pair(ties: Ties, seed: int) -> None:
 def test_weights_are_repetitions(ties: Ties) -> None:
     scores, truth = sample(3)
     clusters = np.arange(len(scores)) // 4
-    right = np.stack([statements.decided(scores, truth, at, ties=ties) for at in (0.5, 0.3)], axis=1)
+    right = np.stack([statements.correct_at(scores, truth, at, ties=ties) for at in (0.5, 0.3)], axis=1)
     ready = WeightedStatements(scores, truth, right, clusters, 10)
     weights = np.random.default_rng(0).integers(0, 4, (6, 10)).astype(np.float32)
     for row, found in zip(weights.astype(int), ready.measures(weights), strict=True):
@@ -76,7 +76,7 @@ def test_weights_are_repetitions(ties: Ties) -> None:
 def test_influences_are_derivatives_by_the_weights(ties: Ties) -> None:
     scores, truth = sample(1)
     n = len(scores)
-    right = np.stack([statements.decided(scores, truth, at, ties=ties) for at in (0.5, 0.3)], axis=1)
+    right = np.stack([statements.correct_at(scores, truth, at, ties=ties) for at in (0.5, 0.3)], axis=1)
     ready = WeightedStatements(scores, truth, right, np.arange(n), n)
     found = ready.influences()
     np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-12)
@@ -119,13 +119,13 @@ def test_a_statement_has_no_part_in_its_own_threshold() -> None:
     # Fitted to noise, a threshold beats chance on its own questions, and not on others.
     rng = np.random.default_rng(5)
     own, other = [], []
-    for _ in range(400):
+    for _ in range(150):
         s, t = rng.normal(size=40), rng.permutation(np.arange(40) < 20)
         own.append(statements.balanced_accuracy(s, t, statements.threshold(s, t)))
         at = statements.cross_fitted(s, t, np.arange(40) % 10)
         other.append(statements.balanced_accuracy(s, t, at))
     assert np.mean(own) > 0.58
-    assert abs(np.mean(other) - 0.5) < 0.015
+    assert abs(np.mean(other) - 0.5) < 0.025
 
 
 def test_one_kind_of_statement_has_no_auroc_and_no_threshold() -> None:

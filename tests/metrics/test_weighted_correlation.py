@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from counterfoil.errors import InputError
+from counterfoil.metrics import weighted_correlation
 from counterfoil.metrics.correlation import kendall_tau_b, kendall_tau_c
-from counterfoil.metrics.weighted_correlation import WeightedCorrelation
+from counterfoil.metrics.weighted_correlation import ByBits, ByClusters, WeightedCorrelation, influences
 
 
 def _written_out(x, y, clusters, weights):
@@ -110,3 +111,78 @@ def test_ten_thousand_draws_of_the_largest_expert_set_take_as_long_as_hundreds_b
     many = seconds(lambda: points.correlations(weights))
     # 350 where it was measured.
     assert many < 2_000 * alone
+
+
+@pytest.mark.parametrize("levels", [2, 4, 30])
+def test_they_are_derivatives_by_weight(levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    scores, ratings = np.round(rng.normal(size=30), 1), rng.integers(0, levels, 30).astype(np.float64)
+    ratings[:2] = 0, levels - 1
+    heavy = np.full((60, 30), 1000.0)
+    heavy[np.arange(30), np.arange(30)] += 1
+    heavy[30 + np.arange(30), np.arange(30)] -= 1
+    found = WeightedCorrelation.of(scores, ratings, np.arange(30)).correlations(heavy)
+    slopes = (found[:30] - found[30:]) / 2 * 1000
+    np.testing.assert_allclose(influences(scores, ratings), slopes, atol=2e-6)
+
+
+def test_columns_sum_to_nothing_and_constants_have_none() -> None:
+    rng = np.random.default_rng(0)
+    assert influences(rng.normal(size=50), rng.normal(size=50)).sum(axis=0) == pytest.approx(np.zeros(4))
+    assert np.isnan(influences(np.ones(5), np.arange(5.0))).all()
+
+
+def test_their_spread_is_that_of_the_correlation() -> None:
+    """4,000 independent pairs: Pearson's standard error is (1 - r^2) / sqrt(n) for normal numbers."""
+    rng = np.random.default_rng(1)
+    first = rng.normal(size=4000)
+    second = 0.6 * first + 0.8 * rng.normal(size=4000)
+    error = np.sqrt((influences(first, second)[:, 3] ** 2).sum())
+    assert error == pytest.approx((1 - 0.36) / 4000**0.5, rel=0.1)
+
+
+def _every_pair(x, y, clusters, weights):
+    signs = np.sign(np.subtract.outer(x, x)) * np.sign(np.subtract.outer(y, y))
+    of_points = weights[:, clusters].astype(float)
+    return np.einsum("di,ij,dj->d", of_points, signs, of_points)
+
+
+@given(st.data())
+def test_both_ways_count_what_every_pair_says(data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    n = data.draw(st.integers(1, 60))
+    x = rng.integers(0, data.draw(st.integers(1, 40)), n) * 0.1
+    y = rng.integers(0, data.draw(st.integers(1, 17)), n) / 3
+    clusters = np.unique(rng.integers(0, data.draw(st.integers(1, n)), n), return_inverse=True)[1]
+    entries = WeightedCorrelation.of(x, y, clusters).entries
+    weights = rng.integers(0, 4, (4, clusters.max() + 1))
+    expected = _every_pair(x, y, clusters, weights)
+    assert ByClusters.of(entries).sums(weights).tolist() == expected.tolist()
+    assert ByBits.of(entries).sums(weights).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("clusters", [40, 1500])
+def test_several_parts_and_heavy_samples_are_exact(clusters: int) -> None:
+    rng = np.random.default_rng(2)
+    n = 3 * clusters
+    x, y = rng.normal(size=n).round(2), rng.integers(0, 300, n).astype(float)
+    entries = WeightedCorrelation.of(x, y, np.arange(n) % clusters).entries
+    # The second sample is too heavy for whole numbers in float32.
+    weights = np.stack([rng.integers(0, 3, clusters), rng.integers(200_000, 300_000, clusters)])
+    for sample in weights[:, None]:
+        found = ByClusters.of(entries).sums(sample), ByBits.of(entries).sums(sample)
+        assert found[0].tolist() == found[1].tolist()
+
+
+def test_many_samples_and_few_have_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=500).round(1), rng.integers(0, 9, 500).astype(float)
+    clusters = np.arange(500) // 4
+    weights = rng.integers(0, 4, (80, 125)).astype(float)
+    many = WeightedCorrelation.of(x, y, clusters).correlations(weights)
+    few = [WeightedCorrelation.of(x, y, clusters).correlations(row[None])[0] for row in weights]
+    assert (many == np.array(few)).all()
+    # Where the table would be too large, pairs are counted by bits.
+    monkeypatch.setattr(weighted_correlation, "_MOST", 124)
+    assert not ByClusters.fits(WeightedCorrelation.of(x, y, clusters).entries)
+    assert (WeightedCorrelation.of(x, y, clusters).correlations(weights) == many).all()

@@ -14,7 +14,7 @@ from counterfoil.report import annotators as figures
 from counterfoil.report import annotators as tables
 from counterfoil.report import drawing, page_frame
 from counterfoil.report.annotators import bias_page, curves, lead
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
 
 from .outlines import own_script
 from .test_accessible import WIDTHS

@@ -11,7 +11,7 @@ from counterfoil.data import Caption, Image, PixelSource
 from counterfoil.engine.explain import PairToExplain, check_methods, explain, methods_of
 from counterfoil.engine.perturbations import words_of
 from counterfoil.errors import DataError, InputError
-from counterfoil.metrics.attention import rollout
+from counterfoil.metrics.heatmaps import rollout
 from counterfoil.scorers import itm
 from counterfoil.scorers import regions as region_models
 from counterfoil.scorers.base import Options

@@ -26,11 +26,19 @@ def margin(share: float, repetitions: int) -> float:
     return 4 * float(np.sqrt(share * (1 - share) / repetitions))
 
 
-@pytest.mark.parametrize("effect", ["neither", "images", "captions", "both"])
-@pytest.mark.parametrize(("form", "captions"), [("choice", 400), ("choice", 40), ("quad", 200), ("quad", 40)])
+@pytest.mark.parametrize(
+    ("form", "captions", "effect"),
+    [
+        ("choice", 400, "images"),
+        ("choice", 40, "neither"),
+        ("choice", 40, "captions"),
+        ("quad", 200, "both"),
+        ("quad", 40, "both"),
+    ],
+)
 def test_intervals_cover_and_p_values_are_uniform(form: str, captions: int, effect: str) -> None:
     """400 questions of 200 images."""
-    module, repetitions = benchmark(), 400
+    module, repetitions = benchmark(), 250
     found = module.measured(module.Setting(form, 200, 2, captions, effect, 0.8), repetitions=repetitions)
     for covered in (found.mean, found.difference):
         assert covered > 0.95 - 0.015 - margin(0.95, repetitions)
@@ -57,46 +65,8 @@ def test_clusters_that_run_together_say_nothing_where_crossed_factors_do() -> No
 
 def test_54_images_of_40_to_1_questions() -> None:
     """Sums of squares over images, without corrections, cover 90 %."""
-    repetitions = 2400
+    repetitions = 800
     found = benchmark().acceptance(repetitions, 1)
     for covered in (found.mean, found.difference):
         assert abs(covered - 0.95) < 0.01 + margin(0.95, repetitions)
     assert found.p05 == pytest.approx(1 - found.difference, abs=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("table", ["unequal", "unequal groups", "unequal ratings"])
-def test_coverage_where_images_have_unequal_numbers_of_questions(table: str) -> None:
-    module = benchmark()
-    cells = module.tables()[table]
-    for label, row in cells.rows.items():
-        if table == "unequal ratings" and label.endswith("400"):
-            continue
-        repetitions = 200 if table == "unequal ratings" else 1600
-        for effect, setting in row.items():
-            covered = cells.measure(setting, repetitions=repetitions, seed=1)
-            covered = covered if table == "unequal ratings" else covered[:2]
-            # Few images of which one decides much cost up to three points; too wide is never wrong.
-            assert min(covered) > 0.95 - 0.03 - margin(0.95, repetitions), (label, effect)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["choice", "quad"])
-@pytest.mark.parametrize(("images", "per_image"), [(20, 5), (200, 1), (200, 2), (200, 5), (1000, 2)])
-def test_coverage_from_captions_that_never_repeat_to_those_that_always_do(
-    form: str, images: int, per_image: int
-) -> None:
-    module, repetitions = benchmark(), 1000
-    for captions in module.pools(images * per_image):
-        for effect in module.EFFECTS:
-            for p in (0.5, 0.8, 0.95):
-                setting = module.Setting(form, images, per_image, captions, effect, p)
-                found = module.measured(setting, repetitions=repetitions)
-                covered = min(found.mean, found.difference)
-                if found.given > 0 and effect in ("captions", "both"):
-                    # Of these captions, and not of others: what is drawn here is others.
-                    continue
-                # Few captions that decide much, with nearly all right, cost up to four points more.
-                allowed = 0.015 if captions >= 20 and p < 0.95 else 0.055
-                assert covered > 0.95 - allowed - margin(0.95, repetitions), setting
-                assert found.p05 < 0.05 + 0.015 + margin(0.05, repetitions), setting

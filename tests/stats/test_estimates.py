@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,17 +16,18 @@ from scipy.special import stdtr, stdtrit
 
 from counterfoil.errors import InputError
 from counterfoil.metrics import contrast
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import (
     cluster_interval,
     difference_interval,
-    macro_interval,
+    macro_table_differences,
     macro_weights,
     spread,
     t_over_folds,
+    table_spread,
     wilson,
 )
 from counterfoil.stats.intervals import tango_score, wilson_score
-from counterfoil.stats.sharing import Sharing
 
 
 def example(n: int = 60, m: int = 3, n_clusters: int = 15, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -107,37 +109,12 @@ def test_a_cluster_interval_equals_a_slow_twin() -> None:
     assert high == pytest.approx(expected[1], abs=1e-9)
 
 
-def test_the_variance_of_equal_clusters_is_the_textbook_one() -> None:
-    rng = np.random.default_rng(0)
-    values = (rng.random((40, 4)) < rng.random((40, 1))).astype(np.float64)
-    low, high = cluster_interval(values.reshape(-1, 1), np.repeat(np.arange(40), 4))
-    p, variance = values.mean(), values.mean(axis=1).var(ddof=1) / 40
-    expected = wilson_score(
-        np.array([p]), np.array([p * (1 - p) / variance]), np.array([2.022691])
-    )  # t, 39 df
-    assert (low[0], high[0]) == pytest.approx((expected[0][0], expected[1][0]), abs=1e-6)
-
-
-def test_without_clusters_it_is_nearly_wilson() -> None:
-    values = np.repeat([[1.0], [0.0]], [700, 300], axis=0)
-    low, high = cluster_interval(values, np.arange(1000))
-    assert (low[0], high[0]) == pytest.approx(wilson(700, 1000), abs=2e-4)
-
-
 def test_one_cluster_of_most_questions_leaves_few_degrees_of_freedom() -> None:
     """What percentiles and sums of squares miss: 40 of 58 questions are one image's."""
     clusters = np.repeat(np.arange(19), [40] + [1] * 18)
     values = (np.random.default_rng(0).random((58, 1)) < 0.7).astype(np.float64)
     found = spread(values, clusters)
     assert found.freedom[0] < 3
-
-
-def test_copies_of_a_question_add_no_certainty() -> None:
-    values = np.repeat([[1.0], [0.0]], [70, 30], axis=0)
-    once = cluster_interval(values, np.arange(100))
-    copied = cluster_interval(np.repeat(values, 10, axis=0), np.repeat(np.arange(100), 10))
-    assert copied[0] == pytest.approx(once[0])
-    assert copied[1] == pytest.approx(once[1])
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0, 0.5, 1 / 6, 0.123])
@@ -151,11 +128,6 @@ def test_mirrored_questions_that_cancel_out_do_not_claim_certainty_either() -> N
     # One of the two questions of every cluster is right: drawing clusters always gives one half.
     low, high = cluster_interval(np.array([[1.0], [0.0]] * 10), np.repeat(np.arange(10), 2))
     assert (low[0], high[0]) == pytest.approx(wilson(5, 10))
-
-
-def test_one_cluster_is_one_question() -> None:
-    low, high = cluster_interval(np.array([[1.0], [0.0], [1.0]]), np.zeros(3, dtype=int))
-    assert (low[0], high[0]) == pytest.approx(wilson(2 / 3, 1))
 
 
 @settings(deadline=None, max_examples=40)
@@ -215,7 +187,7 @@ def test_the_same_bits_at_any_number_of_threads() -> None:
             [sys.executable, "-c", BITS], env=environment, capture_output=True, text=True, check=True
         ).stdout
 
-    assert len({run(threads) for threads in (1, 2, 4)}) == 1
+    assert len({run(threads) for threads in (1, 3)}) == 1
 
 
 # ------------------------------------------------------------------------------------------------ macro
@@ -232,13 +204,13 @@ def test_macro_intervals_equal_a_slow_twin(shares: np.ndarray | None) -> None:
     assert found.variance == pytest.approx(variance)
     assert found.freedom == pytest.approx(freedom)
     if shares is None:
-        value, low, high = macro_interval(values[:, 0], groups, clusters)
+        low, high = found.wilson(0.95)
         expected = wilson_score(
             found.value[:1],
             (found.value * (1 - found.value) / variance)[:1],
             np.array([stdtrit(freedom, 0.975)]),
         )
-        assert (value, low, high) == pytest.approx((found.value[0], expected[0][0], expected[1][0]))
+        assert (low[0], high[0]) == pytest.approx((expected[0][0], expected[1][0]))
 
 
 def test_a_group_in_one_cluster_varies_as_far_as_it_is_from_the_mean() -> None:
@@ -255,17 +227,11 @@ def test_a_group_in_one_cluster_varies_as_far_as_it_is_from_the_mean() -> None:
 def test_macro_over_one_group_is_micro_and_negative_groups_do_not_count() -> None:
     values, clusters = example(m=1)
     groups = np.where(np.arange(60) < 50, 3, -1)
-    value, low, high = macro_interval(values[:, 0], groups, clusters)
+    found = spread(values, clusters, groups=groups)
+    low, high = found.wilson(0.95)
     inside = cluster_interval(values[:50], clusters[:50])
-    assert value == pytest.approx(values[:50].mean())
-    assert (low, high) == (inside[0][0], inside[1][0])
-
-
-def test_macro_weights_make_the_mean_of_group_means() -> None:
-    rng = np.random.default_rng(0)
-    values, groups = rng.random(50), rng.integers(-1, 5, 50)
-    expected = np.mean([values[groups == g].mean() for g in range(5)])
-    assert macro_weights(groups) @ values == pytest.approx(expected)
+    assert found.value[0] == pytest.approx(values[:50].mean())
+    assert (low[0], high[0]) == (inside[0][0], inside[1][0])
 
 
 # ------------------------------------------------------------------------------------------ differences
@@ -303,7 +269,7 @@ def test_macro_difference_equals_a_slow_twin() -> None:
     assert p[0] == pytest.approx(2 * stdtr(freedom, -abs(d) * np.sqrt(effective[0] / discord)))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 20), st.integers(1, 60), st.sampled_from([0.0, 0.3, 0.8]))
 def test_p_is_below_5_percent_exactly_where_the_interval_leaves_0_out(
     seed: int, n_clusters: int, n: int, lean: float
@@ -339,12 +305,6 @@ def test_pairing_makes_the_difference_of_twins_narrower_than_that_of_strangers()
         np.stack([first, twin, stranger], 1), np.arange(400), np.array([[0, 1], [0, 2]])
     )
     assert (high - low)[0] < 0.4 * (high - low)[1]
-
-
-def test_no_pairs_give_no_intervals() -> None:
-    values, clusters = example()
-    found = difference_interval(values, clusters, np.zeros((0, 2), dtype=int))
-    assert [len(each) for each in found] == [0, 0, 0]
 
 
 # ---------------------------------------------------------------------------------------- t over folds
@@ -402,3 +362,85 @@ def test_winoground_appendix_a_to_the_printed_digit(model: str, shared_data: Pat
         low, high = t_over_folds(values)
         cells.append(f"{100 * values.mean():.2f} [{100 * low:.2f},{100 * high:.2f}]")
     assert " ".join(cells) == APPENDIX_A[model]
+
+
+def _table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sixty rows in twenty clusters, two columns over different rows and groups of different sizes."""
+    rng = np.random.default_rng(2)
+    values = np.stack([rng.integers(0, 2, 60).astype(float), rng.random(60)], axis=1)
+    rows = np.arange(60)
+    groups = np.stack([np.where(rows % 3 == 0, rows % 2, -1), np.where(rows % 3, rows // 40, -1)], axis=1)
+    return values, groups, rows // 3
+
+
+def _ends(*table: np.ndarray, **how: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values and intervals."""
+    found = table_spread(*table, **how)
+    return found.value, *found.wilson(0.95)
+
+
+def test_many_columns_at_once_are_as_one_by_one() -> None:
+    values, groups, clusters = _table()
+    value, low, high = _ends(values, groups, clusters)
+    for k in range(2):
+        alone = spread(values[:, [k]], clusters, groups=groups[:, k])
+        expected = [alone.value[0], *np.ravel(alone.wilson(0.95))]
+        assert [value[k], low[k], high[k]] == pytest.approx(expected, abs=1e-9)
+
+
+def test_what_has_no_group_may_be_anything() -> None:
+    values, groups, clusters = _table()
+    spoilt = np.where(groups < 0, np.nan, values)
+    first = _ends(values, groups, clusters)
+    second = _ends(spoilt, groups, clusters)
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_average_of_columns_weighs_them_and_not_their_rows() -> None:
+    values, groups, clusters = _table()
+    averages = np.array([[1.0, 0.5], [0.0, 0.5]])
+    value, low, high = _ends(values, groups, clusters, averages=averages)
+    means = [np.mean([values[groups[:, k] == g, k].mean() for g in (0, 1)]) for k in (0, 1)]
+    assert value == pytest.approx([means[0], np.mean(means)], abs=1e-9)
+    assert (low < value).all()
+    assert (value < high).all()
+    # By hand: its rows are in four groups, two of each column, which weigh a quarter.
+    rows = np.where(groups[:, 0] >= 0, groups[:, 0], 2 + groups[:, 1])
+    own = np.where(groups[:, 0] >= 0, values[:, 0], values[:, 1])
+    by_hand = spread(own[:, None], clusters, groups=rows)
+    expected = [by_hand.value[0], *np.ravel(by_hand.wilson(0.95))]
+    assert [value[1], low[1], high[1]] == pytest.approx(expected, abs=1e-9)
+
+
+def test_differences_of_many_columns_are_as_one_by_one() -> None:
+    values, groups, clusters = _table()
+    tables = np.stack([values, values[::-1], np.ones_like(values)])
+    pairs = np.array([[0, 1], [2, 0], [1, 1]])
+    value, low, high, p = macro_table_differences(tables, groups, clusters, pairs)
+    for k in range(2):
+        expected = difference_interval(tables[:, :, k].T, clusters, pairs, groups=groups[:, k])
+        np.testing.assert_allclose((low[:, k], high[:, k], p[:, k]), expected, atol=1e-9)
+    assert value[2].tolist() == [0.0, 0.0]
+    half = np.full((2, 1), 0.5)
+    mean, low, high, _ = macro_table_differences(tables, groups, clusters, pairs, averages=half)
+    np.testing.assert_allclose(mean[:, 0], value.mean(axis=1), atol=1e-12)
+    assert ((low < mean) & (mean < high)).all()
+
+
+def test_a_column_that_never_varies_counts_its_own_clusters() -> None:
+    values, groups, clusters = np.ones((20, 2)), np.zeros((20, 2), dtype=np.int64), np.arange(20)
+    groups[5:, 1] = -1
+    _, low, _ = _ends(values, groups, clusters)
+    assert low == pytest.approx([wilson(20, 20)[0], wilson(5, 5)[0]])
+
+
+def test_tables_without_questions_are_refused() -> None:
+    with pytest.raises(InputError, match="1 without a value"):
+        table_spread(np.ones((2, 2)), np.array([[0, -1], [0, -1]]), np.arange(2))
+    with pytest.raises(InputError, match=r"values must be in \[0, 1\]"):
+        table_spread(np.full((2, 1), 1.5), np.zeros((2, 1), dtype=np.int64), np.arange(2))
+    with pytest.raises(InputError, match="rows in common"):
+        table_spread(
+            np.ones((2, 2)), np.zeros((2, 2), dtype=np.int64), np.arange(2), averages=np.full((2, 1), 0.5)
+        )

@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
+from scipy.optimize import minimize_scalar
 
 from counterfoil.errors import InputError
-from counterfoil.stats.intervals import FEWEST, mean_intervals
+from counterfoil.stats.intervals import FEWEST, mean_intervals, tango_score, wilson_score
 
 
 @pytest.mark.parametrize("n", [10, 40, 300])
@@ -53,3 +56,63 @@ def test_a_column_alone_has_the_same_bits():
 def test_few_numbers_have_no_interval():
     with pytest.raises(InputError, match="no interval for the mean; given: 9 numbers; allowed: 10 or more"):
         mean_intervals(np.ones((FEWEST - 1, 1)))
+
+
+@given(st.integers(1, 500), st.floats(0, 1), st.floats(0.5, 13))
+def test_wilson_ends_are_where_the_score_test_turns(n: int, p: float, z: float) -> None:
+    low, high = (float(x[0]) for x in wilson_score(np.array([p]), np.array([float(n)]), np.array([z])))
+    assert 0 <= low <= p <= high <= 1
+    for end in (low, high):
+        # (p - end)**2 = z**2 end (1 - end) / n, but where the interval was cut to [0, 1].
+        if 1e-6 < end < 1 - 1e-6:
+            assert (p - end) ** 2 == pytest.approx(z * z * end * (1 - end) / n, rel=1e-6, abs=1e-12)
+
+
+def loglikelihood(second_only: float, d: float, b: int, c: int, n: int) -> float:
+    """Multinomial log-likelihood of b questions only the first, c only the second gets right, given d."""
+    cells = np.array([second_only + d, second_only, 1 - 2 * second_only - d])
+    counts = np.array([b, c, n - b - c])
+    if (cells < -1e-12).any():
+        return -np.inf
+    return float(np.sum(counts * np.log(np.maximum(cells, 1e-300))))
+
+
+@pytest.mark.parametrize(
+    ("b", "c", "n"), [(5, 2, 20), (0, 0, 30), (9, 0, 12), (1, 8, 50), (12, 12, 24), (40, 1, 400)]
+)
+def test_tango_ends_are_where_the_score_test_turns(b: int, c: int, n: int) -> None:
+    """The nuisance share is maximised numerically here, and in closed form there."""
+    z = 1.959964
+    difference = (b - c) / n
+    low, high = tango_score(
+        np.array([difference]), np.array([(b + c) / n]), np.array([float(n)]), np.array([z])
+    )
+    for end in (float(low[0]), float(high[0])):
+        if abs(end) > 1 - 1e-9:
+            continue
+        best = minimize_scalar(
+            lambda q, end=end: -loglikelihood(q, end, b, c, n),
+            bounds=(max(0.0, -end), (1 - end) / 2),
+            method="bounded",
+            options={"xatol": 1e-12},
+        )
+        spread = np.sqrt((2 * best.x + end - end * end) / n)
+        assert abs(difference - end) / spread == pytest.approx(z, rel=1e-3)
+    assert low[0] <= difference <= high[0]
+
+
+def test_tango_as_published() -> None:
+    # Tango 1998 and Newcombe 1998 both work the example b = 0, c = 0: +- z**2 / (n + z**2).
+    z2 = 1.959964**2
+    low, high = tango_score(np.zeros(1), np.zeros(1), np.array([44.0]), np.array([1.959964]))
+    assert high[0] == pytest.approx(z2 / (44 + z2))
+    assert low[0] == pytest.approx(-z2 / (44 + z2))
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(1, 1000), st.floats(0.5, 13))
+def test_tango_turns_round_when_the_two_are_swapped(discord: float, share: float, n: float, z: float) -> None:
+    difference = discord * (2 * share - 1)
+    rows = [np.array([x, y]) for x, y in ((difference, -difference), (discord, discord), (n, n), (z, z))]
+    low, high = tango_score(*rows)
+    assert -1 <= low[0] <= difference <= high[0] <= 1
+    assert low[0] == pytest.approx(-high[1], abs=1e-9)

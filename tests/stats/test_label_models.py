@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.stats.dawid_skene import accuracy_draws, accuracy_interval, dawid_skene, one_coin
+from counterfoil.stats.dawid_skene import dawid_skene, one_coin
 from counterfoil.stats.label_models import Labels, majority_vote
 
 # pandas warns of what crowd-kit asks of it.
@@ -222,45 +222,6 @@ def test_ties_have_no_label() -> None:
     found = majority_vote(given)
     assert found.labels.tolist() == [-1, 1, -1]
     assert found.tied.tolist() == [True, False, True]
-
-
-def test_intervals_of_accuracies_hold_them_as_often_as_they_claim() -> None:
-    inside, total = 0, 0
-    skill = np.array([0.95, 0.9, 0.85, 0.8, 0.75, 0.6])
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        truth = np.repeat(rng.integers(0, 3, 120), 6)
-        who = np.tile(np.arange(6), 120)
-        asked = rng.random(720) < 0.6
-        wrong = (truth + rng.integers(1, 3, 720)) % 3
-        labels = np.where(rng.random(720) < skill[who], truth, wrong)
-        item = np.repeat(np.arange(120), 6)
-        given = Labels.of(item[asked], who[asked], labels[asked], n_classes=3, n_items=120)
-        low, high = np.quantile(accuracy_draws(given, rng, draws=200, burn=50), [0.025, 0.975], axis=0)
-        inside, total = inside + int(((low <= skill) & (skill <= high)).sum()), total + 6
-    # 180 repetitions know 95 % to 1.6 points.
-    assert 0.90 <= inside / total <= 0.995
-
-
-def test_draws_of_weighted_items_are_those_of_copies_in_spread() -> None:
-    rng = np.random.default_rng(15)
-    truth = rng.integers(0, 2, 60)
-    labels = np.where(rng.random((60, 4)) < 0.8, truth[:, None], 1 - truth[:, None]).ravel()
-    item, who = np.repeat(np.arange(60), 4), np.tile(np.arange(4), 60)
-    one = Labels.of(item, who, labels, n_classes=2, weights=np.full(60, 4.0))
-    copies = Labels.of(
-        (item[:, None] + 60 * np.arange(4)).ravel(), np.repeat(who, 4), np.repeat(labels, 4), n_classes=2
-    )
-    first = accuracy_draws(one, np.random.default_rng(0), draws=600)
-    second = accuracy_draws(copies, np.random.default_rng(0), draws=600)
-    assert first.mean(axis=0) == pytest.approx(second.mean(axis=0), abs=0.02)
-    assert first.std(axis=0) == pytest.approx(second.std(axis=0), rel=0.3)
-
-
-def test_golden_items_give_wilsons_interval() -> None:
-    low, high = accuracy_interval(np.array([10.0, 3.0, 0.0]), np.array([10.0, 4.0, 0.0]))
-    assert low == pytest.approx([0.7225, 0.3006, 0.0], abs=1e-4)
-    assert high == pytest.approx([1.0, 0.9544, 1.0], abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.evaluation.agreement import people_agreement
 from counterfoil.stats.estimates import wilson
-from counterfoil.stats.label_designs import LabelDesign, answer_ways
 from counterfoil.stats.label_planning import (
+    LabelDesign,
     accuracy_needed,
+    answer_ways,
     labelling_cost,
     labelling_hours,
     labels_needed,
@@ -98,7 +99,7 @@ def test_ways_that_are_drawn_agree_with_ways_gone_through(monkeypatch: pytest.Mo
     design = LabelDesign(items=500, labels=10, accuracy=0.4, n_classes=6)
     exact = plan_labels(design)
     assert len(answer_ways(10, design.confusion()).votes) == 3003
-    monkeypatch.setattr("counterfoil.stats.label_designs._EXACT", 3000)
+    monkeypatch.setattr("counterfoil.stats.label_planning._EXACT", 3000)
     drawn_ways = plan_labels(design)
     assert drawn_ways == plan_labels(design)
     assert drawn_ways != exact

@@ -12,7 +12,7 @@ from numpy import ndarray
 from scipy.special import ndtr, ndtri
 
 from counterfoil.metrics import contrast
-from counterfoil.stats.estimates import cluster_interval, difference_interval, macro_interval, wilson
+from counterfoil.stats.estimates import cluster_interval, difference_interval, spread, wilson
 from counterfoil.stats.resampling import cluster_draws, cluster_sums
 from counterfoil.stats.tests import mcnemar
 
@@ -74,28 +74,28 @@ def test_wilson_covers_95_percent_of_independent_questions() -> None:
         assert covered == pytest.approx(0.95, abs=margin(0.95, 20_000) + wobble)
 
 
-@pytest.mark.parametrize(("p", "icc"), [(0.5, 0.3), (0.8, 0.3), (0.9, 0.1)])
+@pytest.mark.parametrize(("p", "icc"), [(0.8, 0.3), (0.9, 0.1)])
 def test_clustered_intervals_cover_95_percent_and_wilson_does_not(p: float, icc: float) -> None:
     """SugarCrepe's shape: about five questions to an image, answered alike."""
     rng = np.random.default_rng(1)
     clusters = sizes(300, 4.8, rng)
-    values = beta_binomial(clusters, p, icc, 2500, rng)
+    values = beta_binomial(clusters, p, icc, 1000, rng)
     covered = coverage(cluster_interval(values, clusters), p)
-    assert covered == pytest.approx(0.95, abs=margin(0.95, 2500))
+    assert covered == pytest.approx(0.95, abs=margin(0.95, 1000))
     # What clusters are for. With m questions to a cluster of correlation icc the variance is 1 + (m - 1) icc
     # as large (more where sizes differ), so Wilson's interval is sqrt of that too narrow: at icc 0.1 and 0.3
     # it covers about 89 and 81 %.
     n = len(clusters)
-    naive = np.array([wilson(float(column.sum()), n) for column in values.T[:1000]])
+    naive = np.array([wilson(float(column.sum()), n) for column in values.T[:400]])
     assert coverage((naive[:, 0], naive[:, 1]), p) < (0.85 if icc == 0.3 else 0.92)
 
 
 def test_few_clusters_with_nearly_all_right_are_covered_where_percentiles_are_not() -> None:
     rng = np.random.default_rng(2)
     clusters = sizes(25, 5, rng)
-    values = beta_binomial(clusters, 0.95, 0.3, 2000, rng)
+    values = beta_binomial(clusters, 0.95, 0.3, 1000, rng)
     covered = coverage(cluster_interval(values, clusters), 0.95)
-    assert covered > 0.95 - 0.015 - margin(0.95, 2000)
+    assert covered > 0.95 - 0.015 - margin(0.95, 1000)
     assert percentile_coverage(values, clusters, 0.95) < 0.90
 
 
@@ -106,16 +106,15 @@ def percentile_coverage(values: ndarray, clusters: ndarray, truth: float) -> flo
     return coverage((low, high), truth)
 
 
-@pytest.mark.parametrize("name", ["group", "i2t", "ipos2t"])
-def test_quads_that_share_images_are_covered(name: str) -> None:
+def test_quads_that_share_images_are_covered() -> None:
     """Scores of a scorer that is more or less at ease with an image: caption and image noise, shared by
     neighbours. The truth is the mean over all repetitions, 80 times as many questions as one of them has."""
     rng = np.random.default_rng(3)
-    clusters, repetitions = sizes(200, 3, rng), 1500
+    clusters, repetitions = sizes(200, 3, rng), 1000
     ease = rng.normal(size=(200, repetitions))[clusters]
     scores = rng.normal(size=(len(clusters), repetitions, 2, 2))
     scores[..., [0, 1], [0, 1]] += (1.5 + 0.8 * ease)[..., None]
-    values = contrast.QUAD[name](scores.reshape(-1, 2, 2)).reshape(len(clusters), repetitions)
+    values = contrast.group(scores.reshape(-1, 2, 2)).reshape(len(clusters), repetitions)
     covered = coverage(cluster_interval(values, clusters), float(values.mean()))
     assert covered == pytest.approx(0.95, abs=margin(0.95, repetitions))
 
@@ -126,24 +125,22 @@ def test_macro_means_over_groups_that_share_images_are_covered() -> None:
     # Three groups of very different sizes and difficulty, spread over all clusters.
     groups = rng.choice(3, p=[0.75, 0.2, 0.05], size=len(clusters))
     p = np.array([0.9, 0.6, 0.4])
-    repetitions, hits = 400, 0
+    repetitions, hits = 200, 0
     for _ in range(repetitions):
         own = rng.normal(size=120)[clusters]
         right = (0.5 * own + np.sqrt(0.75) * rng.normal(size=len(clusters)) < ndtri(p)[groups]).astype(float)
-        _, low, high = macro_interval(right, groups, clusters)
-        hits += low <= p.mean() <= high
+        low, high = spread(right[:, None], clusters, groups=groups).wilson(0.95)
+        hits += bool(low[0] <= p.mean() <= high[0])
     assert hits / repetitions == pytest.approx(0.95, abs=margin(0.95, repetitions))
 
 
-@pytest.mark.parametrize(
-    ("n_clusters", "p"), [(150, (0.75, 0.7)), (150, (0.6, 0.6)), (60, (0.97, 0.95)), (25, (0.8, 0.75))]
-)
+@pytest.mark.parametrize(("n_clusters", "p"), [(150, (0.75, 0.7)), (60, (0.97, 0.95)), (25, (0.8, 0.75))])
 def test_intervals_of_differences_cover_95_percent(n_clusters: int, p: tuple[float, float]) -> None:
     rng = np.random.default_rng(5)
     clusters = sizes(n_clusters, 5, rng)
-    values, pairs = side_by_side(paired(clusters, p, 0.3, 1200, rng))
+    values, pairs = side_by_side(paired(clusters, p, 0.3, 600, rng))
     covered = coverage(difference_interval(values, clusters, pairs)[:2], p[0] - p[1])
-    assert covered == pytest.approx(0.95, abs=margin(0.95, 1200))
+    assert covered == pytest.approx(0.95, abs=margin(0.95, 600))
 
 
 # ------------------------------------------------------------------------------------------- p-values
@@ -151,10 +148,10 @@ def test_intervals_of_differences_cover_95_percent(n_clusters: int, p: tuple[flo
 ALPHAS = (0.01, 0.05, 0.1, 0.25, 0.5)
 
 
-@pytest.mark.parametrize("n_clusters", [30, 60, 300])
+@pytest.mark.parametrize("n_clusters", [30, 300])
 def test_p_values_are_uniform_without_a_difference(n_clusters: int) -> None:
     """Continuous values have no ties: uniform at every level."""
-    rng, repetitions = np.random.default_rng(6), 2000
+    rng, repetitions = np.random.default_rng(6), 1000
     clusters = sizes(n_clusters, 5, rng)
     # Two scorers, one law: clusters lean one way or the other, which makes neighbours alike.
     leaning = rng.normal(size=(n_clusters, 2, repetitions))[clusters]
@@ -168,7 +165,7 @@ def test_p_values_are_uniform_without_a_difference(n_clusters: int) -> None:
 def test_p_values_of_right_and_wrong_are_valid_and_no_more_conservative_than_discrete(
     n_clusters: int, icc: float
 ) -> None:
-    rng, repetitions = np.random.default_rng(7), 2500
+    rng, repetitions = np.random.default_rng(7), 1000
     clusters = sizes(n_clusters, 5, rng)
     values, pairs = side_by_side(paired(clusters, (0.7, 0.7), icc, repetitions, rng))
     p = difference_interval(values, clusters, pairs)[2]
@@ -183,7 +180,7 @@ def test_p_values_of_right_and_wrong_are_valid_and_no_more_conservative_than_dis
 
 
 def test_mcnemar_is_valid_for_independent_questions_and_not_for_clusters() -> None:
-    rng, repetitions = np.random.default_rng(8), 2000
+    rng, repetitions = np.random.default_rng(8), 1000
     alone = paired(np.arange(400), (0.7, 0.7), 0.3, repetitions, rng)
     p = np.array([mcnemar(alone[:, 0, i], alone[:, 1, i]) for i in range(repetitions)])
     # Exact and therefore conservative: with about 110 discordant questions one step is worth at most 0.02 at
@@ -205,46 +202,3 @@ def test_a_real_difference_is_found() -> None:
     # A gap of 5 points is more than four standard errors here.
     assert (p < 0.05).mean() > 0.95
     assert ((p < 0.05) == ((low > 0) | (high < 0))).all()
-
-
-# ------------------------------------------------------------------------------------- the long version
-
-GRID = [(c, p, icc) for c in (10, 25, 60, 200, 1000) for p in (0.5, 0.8, 0.95) for icc in (0.05, 0.3)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n_clusters", "p", "icc"), GRID)
-def test_coverage_over_a_grid(n_clusters: int, p: float, icc: float) -> None:
-    rng, repetitions = np.random.default_rng(10), 0
-    hits = 0.0
-    # The sizes of clusters are part of what is random, so there are many sets of them.
-    for _ in range(40):
-        clusters = sizes(n_clusters, 5, rng)
-        values = beta_binomial(clusters, p, icc, 250, rng)
-        hits += 250 * coverage(cluster_interval(values, clusters), p)
-        repetitions += 250
-    covered = hits / repetitions
-    # From 200 clusters on it is 95 % but for sampling error and one point of approximation. With fewer, and
-    # nearly all right in most clusters, a handful of clusters decides: that costs up to 2.5 points.
-    allowed = 0.01 if n_clusters >= 200 else 0.025
-    assert covered >= 0.95 - allowed - margin(0.95, repetitions)
-    assert covered <= (0.96 if n_clusters >= 60 else 0.985) + margin(0.95, repetitions)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_clusters", [10, 25, 60, 300])
-@pytest.mark.parametrize("p", [(0.5, 0.5), (0.8, 0.75), (0.97, 0.95), (0.6, 0.3)])
-@pytest.mark.parametrize("icc", [0.05, 0.3])
-def test_coverage_of_differences_over_a_grid(n_clusters: int, p: tuple[float, float], icc: float) -> None:
-    rng, repetitions = np.random.default_rng(11), 0
-    hits = 0.0
-    for _ in range(30):
-        clusters = sizes(n_clusters, 5, rng)
-        values, pairs = side_by_side(paired(clusters, p, icc, 200, rng))
-        interval = difference_interval(values, clusters, pairs)[:2]
-        hits += 200 * coverage(interval, p[0] - p[1])
-        repetitions += 200
-    covered = hits / repetitions
-    allowed = 0.01 if n_clusters >= 60 else 0.02
-    assert covered >= 0.95 - allowed - margin(0.95, repetitions)
-    assert covered <= (0.96 if n_clusters >= 60 else 0.995) + margin(0.95, repetitions)

@@ -15,7 +15,7 @@ from numpy import ndarray
 from counterfoil.annotate.campaign import CampaignRecipe
 from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.errors import InputError
-from counterfoil.stats.seeds import random_numbers
+from counterfoil.stats.resampling import random_numbers
 
 #: Exchanges per place of a plan: enough that which items meet in a block is left to chance.
 _EXCHANGES = 4

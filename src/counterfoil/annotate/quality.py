@@ -1,6 +1,6 @@
 """Quality of people's work: who shows a sign of careless answers, in plain sentences with the evidence.
 
-The signs are those of `counterfoil.stats.careless`, adjusted over all people and signs, so that the chance
+The signs are those of `counterfoil.stats.inattention`, adjusted over all people and signs, so that the chance
 that any careful person is flagged is about `LEVEL`. They suggest what to do and decide nothing.
 """
 
@@ -18,7 +18,7 @@ from counterfoil.annotate.agreement import codes, fields_of
 from counterfoil.annotate.assignment import shown_order
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.forms.base import NOT_VISIBLE, FormField
-from counterfoil.stats.careless import FLOOR, SIGNS, CarelessSigns, careless
+from counterfoil.stats.inattention import FLOOR, SIGNS, CarelessSigns, careless
 from counterfoil.stats.tests import holm
 
 #: The chance that a careful person is flagged, over all people of a campaign.

@@ -36,7 +36,7 @@ from counterfoil.annotate.simulated_people import SimulatedPerson, respond, righ
 from counterfoil.annotate.simulation_clients import CampaignClient, SeenPage, direct_client
 from counterfoil.annotate.tables import people as people_table
 from counterfoil.annotate.tables import sa
-from counterfoil.stats.seeds import random_numbers
+from counterfoil.stats.resampling import random_numbers
 from counterfoil.store import begin, end, write_text, writing
 
 #: The most seconds between two arrivals on average; who found nothing looks again after so many, so often.

@@ -1,4 +1,4 @@
-"""Pairs that models propose and people judge, round after round (`counterfoil.evaluation.pool_rounds`)."""
+"""Pairs that models propose and people judge, round after round (`counterfoil.evaluation.pooling`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from counterfoil.data.judgements import Direction, pool_table, read_judgements
 from counterfoil.engine.top_lists import ModelLists, top_lists
 from counterfoil.errors import InputError
-from counterfoil.evaluation.pool_rounds import PoolRound, found_by, missing_pairs, unjudged
+from counterfoil.evaluation.pooling import PoolRound, found_by, missing_pairs, unjudged
 from counterfoil.metrics.annotators import Pool
 
 #: The gain of each row of a table of pairs (image, caption, ...), NaN where there is no answer.

@@ -27,7 +27,7 @@ from counterfoil.data.image_files import image_path
 from counterfoil.data.records import FileSource, Image
 from counterfoil.engine.session import Session
 from counterfoil.errors import DataError, InputError
-from counterfoil.stats.seeds import seed_of
+from counterfoil.stats.resampling import seed_of
 
 #: The column that says why a row was dropped.
 REASON = "reason"

@@ -33,7 +33,7 @@ from counterfoil.data.records import Caption, Image, caption_key, image_key
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import check_model, parse_toml
 from counterfoil.registry import Registry
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
 from counterfoil.store import digest, digest_value
 
 Questions = TypeVar("Questions", covariant=True)

@@ -82,21 +82,31 @@ def noise(trials: Sequence[Trial]) -> Sweep:
         for other, raw in enumerate(trials)
         if raw.series == first and raw.x == trial.x
     ]
-    asked: list[tuple[str, Side, Side]] = [
+    comparisons: list[tuple[str, Side, Side]] = [
         (f"{trials[a].label} against {trials[b].label}", ([models[a]], measure), ([models[b]], measure))
         for a, b in pairs
         for measure in measures
     ]
-    found = deciding(differences(asked))
-    of_group = [each for each in found if each.measure == "group"]
+    evidence = deciding(differences(comparisons))
+    of_group = [difference for difference in evidence if difference.measure == "group"]
     return Sweep(
         key="noise",
         question=NOISE,
         axis="share of wrong negative images",
         measures=measures,
-        settings=_settings(trials, models, measures),
-        differences=tuple(found),
-        sentence="In group: " + "; ".join(f"{each.label}, {points(each)}" for each in of_group) + ".",
+        settings=tuple(
+            Setting(
+                trial.label,
+                trial.x,
+                trial.series,
+                {name: model.level(name) for name in measures},
+            )
+            for trial, model in zip(trials, models, strict=True)
+        ),
+        differences=tuple(evidence),
+        sentence="In group: "
+        + "; ".join(f"{difference.label}, {points(difference)}" for difference in of_group)
+        + ".",
     )
 
 
@@ -133,20 +143,24 @@ def mining(
     )
     pairs = [(later, earlier) for later in range(len(trials)) for earlier in range(later)]
     pairs.sort(key=lambda pair: (pair[1], pair[0]))
-    found = {
+    evidence = {
         measure: gallery_differences(
             [(f"{models[a].name} against {models[b].name}", models[a], models[b]) for a, b in pairs],
             measure,
         )
         for measure, models in of_measure.items()
     }
-    orders = [_order(settings, measure) for measure in measures]
+    orders = [
+        sorted(range(len(settings)), key=lambda at: -settings[at].levels[measure].value)
+        for measure in measures
+    ]
     best = [settings[order[0]] for order in orders]
     names = ("R@1", "mAP@R")
-    said = [
+    sentences = [
         f"{words} puts {one.label} first, at {percent(one.levels[measure])}"
         for words, measure, one in zip(names, measures, best, strict=True)
     ]
+    agreement = _agreement(orders, [evidence[measure] for measure in measures], names)
     counted = (
         "As in COCO, R@1 counts only what a caption was written for; mAP@R counts all that is true. "
         if own
@@ -158,19 +172,19 @@ def mining(
         axis="mining of negatives",
         measures=measures,
         settings=settings,
-        differences=tuple(each for measure in measures for each in found[measure]),
-        sentence=f"{counted}{said[0]}; {said[1]}. {_agreement(orders, [found[m] for m in measures], names)}",
+        differences=tuple(difference for measure in measures for difference in evidence[measure]),
+        sentence=f"{counted}{sentences[0]}; {sentences[1]}. {agreement}",
     )
 
 
 def _agreement(
-    orders: Sequence[Sequence[int]], found: Sequence[Sequence[Evidence]], names: tuple[str, str]
+    orders: Sequence[Sequence[int]], evidence: Sequence[Sequence[Evidence]], names: tuple[str, str]
 ) -> str:
     """Whether two measures order trials alike, by their values and as far as intervals tell them apart."""
     alike = "They order all of them alike" if orders[0] == orders[1] else "They do not order them alike"
-    signs = [[(each.low > 0) - (each.high < 0) for each in of] for of in found]
-    told = [sum(map(bool, of)) for of in signs]
-    against = [each.label for each, a, b in zip(found[0], *signs, strict=True) if a * b < 0]
+    signs = [[(difference.low > 0) - (difference.high < 0) for difference in of] for of in evidence]
+    separated = [sum(map(bool, of)) for of in signs]
+    against = [difference.label for difference, a, b in zip(evidence[0], *signs, strict=True) if a * b < 0]
     clash = (
         f"and they contradict each other on {'; '.join(against)}"
         if against
@@ -180,33 +194,12 @@ def _agreement(
     )
     pairs = "the one pair" if len(signs[0]) == 1 else f"the {len(signs[0])} pairs"
     return (
-        f"{alike} by their values. Of {pairs} of ways, {names[0]} tells {told[0]} apart "
-        f"with its whole interval and {names[1]} {told[1]}, {clash}."
+        f"{alike} by their values. Of {pairs} of ways, {names[0]} tells {separated[0]} apart "
+        f"with its whole interval and {names[1]} {separated[1]}, {clash}."
     )
-
-
-def _order(settings: Sequence[Setting], measure: str) -> list[int]:
-    """The settings from the best to the worst."""
-    return sorted(range(len(settings)), key=lambda at: -settings[at].levels[measure].value)
 
 
 def _models(trials: Sequence[Trial]) -> list[Replicates]:
     if len(trials) < 2:
         raise InputError("a study with a dial needs two trials", given=len(trials))
     return [Replicates(trial.label, tuple(trial.runs)) for trial in trials]
-
-
-def _settings(
-    trials: Sequence[Trial],
-    models: Sequence[Replicates],
-    measures: Sequence[str],
-) -> tuple[Setting, ...]:
-    return tuple(
-        Setting(
-            trial.label,
-            trial.x,
-            trial.series,
-            {name: model.level(name) for name in measures},
-        )
-        for trial, model in zip(trials, models, strict=True)
-    )

@@ -2,7 +2,6 @@
 
     found = people_agreement(items, people, values, scale=Scale.ORDINAL)
     print(found.alpha)                                    # 0.7312 [0.6904, 0.7689]
-    options_agreement(items, people, chosen).alpha        # of sets of options, as rationales are
 
 Answers about one item are alike, and so are those of one person, so both are reweighted. With V(items) the
 variance of the statistic over reweightings of items, V(people) over those of people and V(answers) over those
@@ -31,7 +30,7 @@ D. Eckles, Bootstrapping data arrays of arbitrary order, 2012; D. Rubin, The Bay
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -79,11 +78,11 @@ class PeopleAgreement:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values; None where a measure is not defined."""
-        found = asdict(self)
+        fields = asdict(self)
         for name in ("raw", "fleiss", "alpha", "cohen"):
-            if found[name] is not None:
-                found[name] = {k: None if v is None or v != v else v for k, v in found[name].items()}
-        return found
+            if fields[name] is not None:
+                fields[name] = {k: None if v is None or v != v else v for k, v in fields[name].items()}
+        return fields
 
 
 def people_agreement(
@@ -120,8 +119,8 @@ def people_agreement(
         return PeopleAgreement(scale, none, none, none, None, 0, 0, 0, False, draws, seed, level)
 
     def statistics(**weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = weighted_agreement(data, scale, **weights)
-        return np.stack([found.raw, found.kappa, found.alpha])
+        agreement = weighted_agreement(data, scale, **weights)
+        return np.stack([agreement.raw, agreement.kappa, agreement.alpha])
 
     centre = weighted_agreement(data, scale)
     room = np.array([1.0, centre.unequal[0], centre.distance[0]])
@@ -165,80 +164,13 @@ def pair_agreements(
     >>> found.value, found.n, -1 <= found.low < 0.5 < found.high <= 1
     (0.5, 4, True)
     """
-    found = []
+    kappas = []
     for pair in pairs:
         rows = np.isin(people, pair)
         of_pair = None if alike is None else alike[rows]
         data = _paired(items[rows], people[rows], values[rows], of_pair) if rows.any() else None
-        found.append(_undefined() if data is None else _cohen(data, draws, seed, level))
-    return tuple(found)
-
-
-@dataclass(frozen=True)
-class OptionsAgreement:
-    """Alpha of answers that are sets of options: of each option, and the mean over those that have one."""
-
-    alpha: Estimate
-    options: tuple[Estimate, ...]
-    items: int
-    people: int
-    answers: int
-    over_people: bool
-
-
-def options_agreement(
-    items: Sequence[object] | NDArray[Any],
-    people: Sequence[object] | NDArray[Any],
-    chosen: NDArray[np.bool_],
-    *,
-    draws: int = 1000,
-    seed: int = 0,
-    level: float = 0.95,
-) -> OptionsAgreement:
-    """`multilabel_alpha` with intervals as `people_agreement` has them; all options share the draws.
-
-    `chosen` is (answers, options). An option that all answers have, or none, is NaN and left out of the mean.
-
-    >>> rng = np.random.default_rng(0)
-    >>> people = np.argsort(rng.random((100, 9)), axis=1)[:, :3].ravel()
-    >>> truth = np.repeat(rng.random((100, 2)) < 0.5, 3, axis=0)
-    >>> found = options_agreement(np.repeat(np.arange(100), 3), people, truth ^ (rng.random((300, 2)) < 0.1))
-    >>> found.alpha.low < 0.64 < found.alpha.high, len(found.options)
-    (True, 2)
-    """
-    every = [_paired(items, people, column) for column in chosen.T.astype(np.int64)]
-    data = next(iter(every), None)
-    if data is None:
-        none = _undefined()
-        return OptionsAgreement(none, (none,) * len(every), 0, 0, 0, False)
-    of_option = [each for each in every if each is not None]
-    plain = [weighted_agreement(each, Scale.NOMINAL) for each in of_option]
-    known = [k for k, each in enumerate(plain) if not np.isnan(each.alpha[0])]
-
-    def statistics(**weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = []
-        for each in (of_option[k] for k in known):
-            own = dict(weights)
-            if "answers" in own:
-                # Each option has its answers in an order of its own.
-                by_row = np.empty_like(own["answers"])
-                by_row[data.row] = own["answers"]
-                own["answers"] = by_row[each.row]
-            found.append(weighted_agreement(each, Scale.NOMINAL, **own).alpha)
-        return np.stack([*found, np.mean(found, axis=0)])
-
-    estimates = [replace(_undefined(), n=data.n_items)] * (len(plain) + 1)
-    parts: list[tuple[NDArray[np.float64], int]] = []
-    if known:
-        parts = _parts(data, statistics, draws, seed)
-        room = np.array([plain[k].distance[0] for k in known])
-        room = np.append(room, room.mean())
-        found = _estimates(data, statistics()[:, 0], room, parts, level, (0.0,) * len(room))
-        for k, estimate in zip([*known, -1], found, strict=True):
-            estimates[k] = estimate
-    return OptionsAgreement(
-        estimates[-1], tuple(estimates[:-1]), data.n_items, data.n_people, len(data.item), len(parts) > 1
-    )
+        kappas.append(_undefined() if data is None else _cohen(data, draws, seed, level))
+    return tuple(kappas)
 
 
 def _paired(
@@ -309,12 +241,12 @@ def _variance(
 ) -> NDArray[np.float64]:
     """The variance of each of (statistics, draws) over reweightings of `n` units; `size` numbers per draw."""
     at_once = max(1, _AT_ONCE // size)
-    found = [
+    drawn = [
         statistics(1 + _PULL * (np.ascontiguousarray(block[lo : lo + at_once].T) - 1))
         for block in weight_draws(n, draws, seed=seed, factor=factor)
         for lo in range(0, len(block), at_once)
     ]
-    spread: NDArray[np.float64] = np.concatenate(found, axis=1).var(axis=1)
+    spread: NDArray[np.float64] = np.concatenate(drawn, axis=1).var(axis=1)
     # Few units: shares of exponential weights vary by 1 / (n + 1), means of n units by 1 / (n - 1).
     return spread / _PULL**2 * ((n + 1) / max(n - 1, 1))
 
@@ -335,7 +267,7 @@ def _estimates(
     freedom = np.maximum(total**2 / np.maximum(spent, 1e-300), 1.0)
     units = np.full(len(value), float(min(n for _, n in parts)))
     # So far below chance are answers of which no two about an item agree.
-    least = np.where([each is None for each in chance], 0.0, -1 / (np.bincount(data.item).min() - 1))
+    least = np.where([expected is None for expected in chance], 0.0, -1 / (np.bincount(data.item).min() - 1))
     share = np.clip(1 - (1 - value) * room, 0.0, 1.0)
     with np.errstate(invalid="ignore"):
         ends = Spread(share, total * room**2, freedom, units).wilson(level)

@@ -26,9 +26,9 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.judged_pairs import JudgedPairs
 from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import Bias, bias, by_size, subsets
-from counterfoil.stats.crossed import inflation, linear_variance
+from counterfoil.stats.estimates import table_spread
 from counterfoil.stats.resampling import cluster_draws, exact_sums
-from counterfoil.stats.table_estimates import table_spread
+from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 #: What can be measured, and whether the gain of a match counts (ECCV Caption equation E.4) or only that it is
 #: one.
@@ -88,39 +88,39 @@ class AnnotatorBias:
         return {name: by_size(values[some], self.annotators[some]) for name, values in named.items()}
 
 
-def to_json(found: AnnotatorBias) -> dict[str, Any]:
+def to_json(study: AnnotatorBias) -> dict[str, Any]:
     """A study as JSON values: null where nothing can be averaged; sets are named "PVSE+PCME"."""
-    names = ["+".join(m for m, yes in zip(found.models, row, strict=True) if yes) for row in found.annotators]
-    kinds = {"bias": found.bias.total, "self_bias": found.bias.own, "non_self_bias": found.bias.others}
+    names = ["+".join(m for m, yes in zip(study.models, row, strict=True) if yes) for row in study.annotators]
+    kinds = {"bias": study.bias.total, "self_bias": study.bias.own, "non_self_bias": study.bias.others}
     ends = dict(zip(kinds, ("total", "own", "others"), strict=True))
     return {
         "annotators": {
             name: {
-                "queries": int(found.queries[at]),
-                "performance": dict(zip(found.models, map(or_none, found.performance[at]), strict=True)),
+                "queries": int(study.queries[at]),
+                "performance": dict(zip(study.models, map(or_none, study.performance[at]), strict=True)),
                 **(
                     {
                         "performance_interval": {
                             model: [
-                                or_none(end[found.shown.index(at), m])
-                                for end in (found.ends.low, found.ends.high)
+                                or_none(end[study.shown.index(at), m])
+                                for end in (study.ends.low, study.ends.high)
                             ]
-                            for m, model in enumerate(found.models)
+                            for m, model in enumerate(study.models)
                         }
                     }
-                    if at in found.shown
+                    if at in study.shown
                     else {}
                 ),
                 **{kind: or_none(values[at]) for kind, values in kinds.items()},
                 **(
                     {
                         f"{kind}_interval": [
-                            or_none(found.single[end].low[at]),
-                            or_none(found.single[end].high[at]),
+                            or_none(study.single[end].low[at]),
+                            or_none(study.single[end].high[at]),
                         ]
                         for kind, end in ends.items()
                     }
-                    if at < len(found.models)
+                    if at < len(study.models)
                     else {}
                 ),
             }
@@ -128,11 +128,11 @@ def to_json(found: AnnotatorBias) -> dict[str, Any]:
         },
         "by_number": {
             kind.replace("-", "_"): {str(size): or_none(value) for size, value in curve.items()}
-            for kind, curve in found.curves().items()
+            for kind, curve in study.curves().items()
         },
         "by_number_interval": {
             kind.replace("-", "_"): {str(size): list(map(or_none, ends)) for size, ends in of.items()}
-            for kind, of in found.by_number.items()
+            for kind, of in study.by_number.items()
         },
     }
 
@@ -205,19 +205,19 @@ def study(
     for measure in measures:
         if measure not in MEASURES:
             raise InputError("not a measure of bias", given=measure or "(empty)", allowed=MEASURES)
-    found = verified.found
-    if not found.any():
+    right_counts = verified.found
+    if not right_counts.any():
         raise InputError(
             "no proposal was accepted", where=verified.direction, hint="do models and judgements go together?"
         )
     if any(measure.endswith("r_precision") for measure in measures):
         for model, depth in zip(verified.models, verified.depth, strict=True):
-            if depth < found.max():
+            if depth < right_counts.max():
                 raise InputError(
                     "the lists are too short for R-Precision",
                     where=f"{model}, {verified.direction}",
                     given=f"{depth} items",
-                    allowed=f"{found.max()} or more, as many as a query has right answers",
+                    allowed=f"{right_counts.max()} or more, as many as a query has right answers",
                     hint="give embeddings, or evaluate again with a deeper --top",
                 )
     annotators = sets_of_annotators(len(verified.models), seed=seed)
@@ -265,14 +265,14 @@ def _performance_ends(verified: JudgedPairs, measure: str, undefined: str, level
 def _moves(values: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
     """(queries, models) what each query adds to the error of each model's distance between two benchmarks."""
     means, moved = [], []
-    for each in (values, whole):
-        counted = ~np.isnan(each[:, 0])
+    for table in (values, whole):
+        counted = ~np.isnan(table[:, 0])
         n = max(int(counted.sum()), 1)
-        mean = each[counted].sum(axis=0) / n
+        mean = table[counted].sum(axis=0) / n
         means.append(mean)
-        moved.append(np.where(counted[:, None], np.nan_to_num(each) - mean, 0.0) / n)
-    found: NDArray[np.float64] = np.sign(means[0] - means[1]) * (moved[0] - moved[1])
-    return found
+        moved.append(np.where(counted[:, None], np.nan_to_num(table) - mean, 0.0) / n)
+    moves: NDArray[np.float64] = np.sign(means[0] - means[1]) * (moved[0] - moved[1])
+    return moves
 
 
 def _kinds(of_models: NDArray[np.float64], members: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
@@ -289,7 +289,7 @@ def _kinds(of_models: NDArray[np.float64], members: NDArray[np.bool_]) -> dict[s
 def _by_number(
     verified: JudgedPairs,
     annotators: NDArray[np.bool_],
-    found: Bias,
+    biases: Bias,
     measure: str,
     undefined: str,
     seed: int,
@@ -301,7 +301,7 @@ def _by_number(
     """
     rng = np.random.default_rng(seed)
     some = ~annotators.all(axis=1)
-    named = {"bias": found.total, "self-bias": found.own, "non-self-bias": found.others}
+    named = {"bias": biases.total, "self-bias": biases.own, "non-self-bias": biases.others}
     curves = {name: by_size(of[some], annotators[some]) for name, of in named.items()}
     whole = per_query(verified, np.ones(len(verified.models), dtype=bool), measure, undefined=undefined)
     ends: dict[str, dict[int, tuple[float, float]]] = {name: {} for name in named}
@@ -379,8 +379,8 @@ def _single(
         size = drawn[:, :, -1:]
         means = np.divide(drawn[:, :, :-1], size, out=np.full((*drawn.shape[:2], n), np.nan), where=size > 0)
         away = np.abs(means[:, :-1] - means[:, -1:])
-        each = [_kinds(away[:, k], members) for k, members in enumerate(sets[:-1])]
-        return {name: np.stack([one[name] for one in each], axis=1) for name in each[0]}
+        kinds = [_kinds(away[:, k], members) for k, members in enumerate(sets[:-1])]
+        return {name: np.stack([one[name] for one in kinds], axis=1) for name in kinds[0]}
 
     blocks = [biases(weights) for weights in cluster_draws(clusters, draws, seed=seed)]
     centre = biases(np.ones((1, clusters), dtype=np.float32))

@@ -1,4 +1,8 @@
-"""An audit of a benchmark: how far its questions can be answered without looking, and why."""
+"""An audit of a benchmark: how far its questions can be answered without looking, and why.
+
+Words that say which caption is right, scorers that see no image and are above chance, captions and images
+that come twice, and how far people agree.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -9,20 +13,105 @@ from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.contrasts import Contrasts
-from counterfoil.evaluation.artefacts import Artefact
-from counterfoil.evaluation.chance import LEVEL as LEVEL_OF_SCORERS
-from counterfoil.evaluation.chance import OF_FOLDS, one_sided
 from counterfoil.evaluation.duplicates import Leakage, Repeated
 from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.intervals import LEVEL, OF_FOLDS, one_sided
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measures import signed
 from counterfoil.stats.estimates import cluster_interval
-from counterfoil.stats.tests import holm
+from counterfoil.stats.tests import holm, tarone_holm
 
-#: The chance of naming any word of a benchmark without artefacts, at most.
-LEVEL = 0.05
 #: The group of questions whose right and wrong captions have the same words.
 SAME_WORDS = "same words"
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A word whose presence says which caption is right.
+
+    `right` and `wrong` count the questions whose right, and whose wrong caption alone has it, `for_right` and
+    `for_wrong` the clusters in which more of the one are; `p` is of the clusters, two-sided, `p_adjusted`
+    with all words that were tested. `examples` are questions, at most three.
+    """
+
+    word: str
+    right: int
+    wrong: int
+    for_right: int
+    for_wrong: int
+    p: float
+    p_adjusted: float
+    examples: tuple[int, ...]
+
+    @property
+    def precision(self) -> float:
+        """The share of the questions that the word answers, by the side on which it is more often."""
+        return max(self.right, self.wrong) / (self.right + self.wrong)
+
+
+#: Names of what is tested beside words.
+LONGER = "(more words)"
+
+
+def artefacts(contrasts: Contrasts) -> tuple[Artefact, ...]:
+    """Every word that only one of a question's two captions has somewhere, by p.
+
+    A sign test of clusters: where right and wrong captions could be exchanged, each cluster has a word more
+    often on the right side or on the wrong one by a fair coin. That one caption has more words is tested with
+    them. p-values are adjusted by Holm among the words that could be significant at all (Tarone), so that the
+    chance of naming any word where there is no artefact is at most the level. None of rated captions.
+
+    Of several wrong captions one is drawn (`Contrasts.pairs`). With all k of them there is no fair coin: a
+    word that stands in one of the k + 1 captions is among the wrong ones k times in k + 1, artefact or not.
+
+    Source: Tarone, A modified Bonferroni method for discrete data, 1990; Holm 1979.
+    """
+    from scipy.special import bdtr
+
+    occurrences: dict[str, list[tuple[int, int]]] = {}
+    for right, wrong in contrasts.pairs.tolist():
+        question = int(contrasts.question[right])
+        first, second = contrasts.tokens[right], contrasts.tokens[wrong]
+        for word in set(first) ^ set(second):
+            occurrences.setdefault(word, []).append((question, 1 if word in first else -1))
+        if len(first) != len(second):
+            occurrences.setdefault(LONGER, []).append((question, 1 if len(first) > len(second) else -1))
+    names = sorted(occurrences)
+    signs = np.zeros((len(names), 2), dtype=np.int64)
+    for at, name in enumerate(names):
+        of_cluster: dict[int, int] = {}
+        for question, sign in occurrences[name]:
+            cluster = int(contrasts.clusters[question])
+            of_cluster[cluster] = of_cluster.get(cluster, 0) + sign
+        values = np.array(list(of_cluster.values()))
+        signs[at] = (values > 0).sum(), (values < 0).sum()
+    n = signs.sum(axis=1)
+    p = np.minimum(1.0, 2 * bdtr(signs.min(axis=1), n, 0.5)) if len(names) else np.empty(0)
+    adjusted = tarone_holm(p, np.minimum(1.0, 2.0 ** (1 - n)))
+    examples = []
+    for name in names:
+        # Questions on the side where the word is more often, of different clusters, the first ones.
+        side = 1 if sum(sign for _, sign in occurrences[name]) > 0 else -1
+        firsts: dict[int, int] = {}
+        for question, sign in sorted(occurrences[name]):
+            if sign == side:
+                firsts.setdefault(int(contrasts.clusters[question]), question)
+        examples.append(tuple(list(firsts.values())[:3]))
+    rows = [
+        Artefact(
+            name,
+            sum(sign > 0 for _, sign in occurrences[name]),
+            sum(sign < 0 for _, sign in occurrences[name]),
+            int(signs[at, 0]),
+            int(signs[at, 1]),
+            float(p[at]),
+            float(adjusted[at]),
+            examples[at],
+        )
+        for at, name in enumerate(names)
+    ]
+    rows.sort(key=lambda artefact: (artefact.p_adjusted, artefact.p, artefact.word))
+    return tuple(rows)
 
 
 @dataclass(frozen=True)
@@ -67,7 +156,7 @@ class BenchmarkAudit:
     @property
     def named(self) -> tuple[Artefact, ...]:
         """The words that give answers away: those whose adjusted p is at most the level."""
-        return tuple(each for each in self.artefacts if each.p_adjusted <= self.level)
+        return tuple(artefact for artefact in self.artefacts if artefact.p_adjusted <= self.level)
 
     @property
     def above_chance(self) -> list[tuple[str, str]]:
@@ -77,22 +166,22 @@ class BenchmarkAudit:
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values; of words that are no artefacts the number alone."""
         ids = self.benchmark.questions.ids
-        words = [{**asdict(each), "precision": each.precision} for each in self.named]
+        words = [{**asdict(artefact), "precision": artefact.precision} for artefact in self.named]
         for word in words:
             word["examples"] = [ids[at] for at in word["examples"]]
         return {
             "benchmark": self.benchmark.name,
             "questions": len(self.benchmark),
             "digest": self.benchmark.digest,
-            "blind": [each.to_json() for each in self.blind],
+            "blind": [result.to_json() for result in self.blind],
             "above_chance": [{"scorer": name, "measure": measure} for name, measure in self.above_chance],
-            "told_apart": {name: asdict(each) for name, each in self.apart.items()},
+            "told_apart": {name: asdict(estimate) for name, estimate in self.apart.items()},
             "words": {"level": self.level, "tested": len(self.artefacts), "artefacts": words},
             "same_words": self.same_words,
-            "duplicates": [asdict(each) for each in self.repeated],
+            "duplicates": [asdict(repeated) for repeated in self.repeated],
             "leakage": [
-                {("with" if name == "with_" else name): value for name, value in asdict(each).items()}
-                for each in self.leakage
+                {("with" if name == "with_" else name): value for name, value in asdict(leak).items()}
+                for leak in self.leakage
             ],
             "opinions": None if self.opinions is None else asdict(self.opinions),
             "notes": list(self.notes),
@@ -105,7 +194,7 @@ def with_same_words(benchmark: Benchmark, contrasts: Contrasts) -> Benchmark:
     groupings = benchmark.questions.groupings
     if not same.any() or any(SAME_WORDS in labels for labels in groupings.values()):
         return benchmark
-    labels = tuple(SAME_WORDS if each else "" for each in same.tolist())
+    labels = tuple(SAME_WORDS if is_same else "" for is_same in same.tolist())
     questions = replace(benchmark.questions, groupings={**groupings, "same words": labels})
     return replace(benchmark, questions=questions)
 
@@ -117,8 +206,8 @@ def told_apart(contrasts: Contrasts, scores: NDArray[np.float64], benchmark: Ben
     """
     first, second = contrasts.pairs.T
     values = (scores[first] > scores[second]) + 0.5 * (scores[first] == scores[second])
-    asked = contrasts.question[first]
-    sharing = benchmark.sharing.take(asked)
+    questions = contrasts.question[first]
+    sharing = benchmark.sharing.take(questions)
     low, high = cluster_interval(values[:, None], sharing)
     return Estimate(float(values.mean()), float(low[0]), float(high[0]), len(values), 0.5)
 
@@ -130,10 +219,10 @@ def opinions_of(benchmark: Benchmark) -> Opinions | None:
     >>> opinions_of(quads(4, seed=0)) is None
     True
     """
-    found = benchmark.questions.opinions()
-    if found is None:
+    opinions = benchmark.questions.opinions()
+    if opinions is None:
         return None
-    kind, values = found
+    kind, values = opinions
     return _of_votes(values) if kind == "votes" else _of_ratings(values)
 
 
@@ -193,20 +282,20 @@ def above_chance(results: Sequence[Result], *measures: str) -> list[tuple[str, s
     """The scorers and measures that are above chance, farthest first.
 
     One-sided tests, with Holm's correction over all scorers and measures: where none is above chance, the
-    chance of naming any is at most `evaluation.chance.LEVEL`. The answers of scorers that learn from other
-    answers are not independent of each other, and count as less (`evaluation.chance.OF_FOLDS`).
+    chance of naming any is at most `LEVEL`. The answers of scorers that learn from other
+    answers are not independent of each other, and count as less (`OF_FOLDS`).
     """
-    found = [(each, name) for name in measures for each in results if name in each]
+    pairs = [(result, name) for name in measures for result in results if name in result]
     p = [
         one_sided(
-            each[name],
+            result[name],
             above=True,
             correlation=signed(name),
-            wider=OF_FOLDS if each.scorer in _LEARN else 1.0,
+            wider=OF_FOLDS if result.scorer in _LEARN else 1.0,
         )
-        for each, name in found
+        for result, name in pairs
     ]
-    sure = holm(np.array(p)) < LEVEL_OF_SCORERS
-    named = [(each, name) for (each, name), is_sure in zip(found, sure, strict=True) if is_sure]
+    sure = holm(np.array(p)) < LEVEL
+    named = [(result, name) for (result, name), is_sure in zip(pairs, sure, strict=True) if is_sure]
     named.sort(key=lambda pair: (pair[0][pair[1]].chance or 0) - pair[0][pair[1]].value)
-    return [(each.scorer, name) for each, name in named]
+    return [(result.scorer, name) for result, name in named]

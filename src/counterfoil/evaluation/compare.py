@@ -3,14 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
+from math import ceil
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.forms.base import PairedRuns
+from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Run, difference_signature
 from counterfoil.metrics.measures import averaged
 from counterfoil.stats.tests import holm
@@ -94,7 +97,7 @@ def compare(
     if baseline is not None and baseline not in names:
         raise UnknownNameError("baseline", baseline, names)
     if interval not in list(IntervalMethod):
-        raise UnknownNameError("interval", interval, [str(each) for each in IntervalMethod])
+        raise UnknownNameError("interval", interval, [str(method) for method in IntervalMethod])
     by_benchmark: dict[str, list[Run]] = {}
     for run in runs:
         by_benchmark.setdefault(run.benchmark.name, []).append(run)
@@ -161,12 +164,12 @@ def over_shared(
     for run in runs:
         ids = set(run.benchmark.questions.ids)
         shared[run.benchmark.name] = shared.get(run.benchmark.name, ids) & ids
-    found = []
+    measured = []
     for run in runs:
         name = run.benchmark.name
         rows = np.array([at for at, id in enumerate(run.benchmark.questions.ids) if id in shared[name]])
         if len(rows) == len(run.benchmark):
-            found.append(run)
+            measured.append(run)
             continue
         if not len(rows):
             raise InputError(f"no question of {name} is answered by all runs", given=run.name)
@@ -182,8 +185,8 @@ def over_shared(
             answers=take(rows),
             items={measure: values[rows] for measure, values in run.items.items()},
         )
-        found.append(remeasured(part, interval, draws=draws, seed=seed))
-    return tuple(found)
+        measured.append(remeasured(part, interval, draws=draws, seed=seed))
+    return tuple(measured)
 
 
 def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
@@ -208,7 +211,7 @@ def aligned(benchmark: str, runs: Sequence[Run]) -> tuple[Run, ...]:
                 given=f"'{first.name}' and '{run.name}'",
                 hint="evaluate both on the same data, or compare them in two calls",
             )
-        policies = {str(each.result.ties["policy"]) for each in (first, run)}
+        policies = {str(either.result.ties["policy"]) for either in (first, run)}
         if len(policies) > 1 and form.by_policy:
             raise InputError(
                 f"runs on {benchmark} count ties differently",
@@ -249,13 +252,13 @@ def _compare(
         )
     if not main:
         return Comparison(benchmark, runs, baseline, ())
-    asked = np.asarray([baseline is None or runs[b].name == baseline for _, b in of_scorers]).repeat(
+    first_family = np.asarray([baseline is None or runs[b].name == baseline for _, b in of_scorers]).repeat(
         len(main)
     )
     tested = form.test(PairedRuns(runs, main, of_scorers, interval))
-    p_holm = np.ones(len(asked))
+    p_holm = np.ones(len(first_family))
     defined = ~np.isnan(tested.p)
-    for family in (asked & defined, ~asked & defined):
+    for family in (first_family & defined, ~first_family & defined):
         if family.any():
             p_holm[family] = holm(tested.p[family])
     names = [(runs[a], runs[b], measure) for a, b in of_scorers for measure in main]
@@ -281,3 +284,25 @@ def _compare(
             if defined[i]
         ),
     )
+
+
+def is_significant(difference: Difference) -> bool:
+    """Whether one of the two is ahead: the interval leaves out 0, and the test says so after Holm."""
+    return difference.p_holm < LEVEL and not difference.low <= 0 <= difference.high
+
+
+def questions_to_decide(value: float, low: float, high: float, n: int, *, power: float = 0.8) -> int | None:
+    """So many questions decide a difference that is as large as the one seen, in a share `power` of samples.
+
+    `value` with its 95 % interval `low` to `high` was seen on `n` questions; None where it is 0, which no
+    number of questions decides. The interval is taken to shrink with the root of the questions, which are
+    like these, and what corrects for several comparisons is left out: with it more are needed.
+
+    >>> questions_to_decide(0.02, -0.03, 0.07, 280)
+    3576
+    """
+    if value == 0:
+        return None
+    interval, wanted = float(ndtri(1 - LEVEL / 2)), float(ndtri(power))
+    error = (high - low) / (2 * interval)
+    return ceil(n * ((interval + wanted) * error / value) ** 2)

@@ -53,11 +53,11 @@ def near_pairs(texts: Sequence[str], *, threshold: float = NEAR, first: int = 0)
     """
     sets = [shingles(text) for text in texts]
     often: dict[str, int] = {}
-    for each in sets:
-        for shingle in each:
+    for shingle_set in sets:
+        for shingle in shingle_set:
             often[shingle] = often.get(shingle, 0) + 1
     holders: dict[str, list[int]] = {}
-    found = []
+    pairs = []
     for j, own in enumerate(sets):
         rarest = sorted(own, key=lambda shingle: (often[shingle], shingle))
         prefix = rarest[: len(own) - int(np.ceil(threshold * len(own) - 1e-9)) + 1]
@@ -74,8 +74,8 @@ def near_pairs(texts: Sequence[str], *, threshold: float = NEAR, first: int = 0)
                 continue
             common = len(own & sets[i])
             if common >= threshold * (len(own) + len(sets[i]) - common) - 1e-9:
-                found.append((i, j))
-    return sorted(found)
+                pairs.append((i, j))
+    return sorted(pairs)
 
 
 @dataclass(frozen=True)
@@ -94,27 +94,29 @@ def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
     Near-duplicates are counted between questions that share no item: within a question captions are alike by
     design. Empty where captions are not at hand, or questions choose among none.
     """
-    found = benchmark.questions.caption_candidates()
-    if found is None or not benchmark.captions_at_hand:
+    candidates = benchmark.questions.caption_candidates()
+    if candidates is None or not benchmark.captions_at_hand:
         return []
     plain = [normal(caption.text or "") for caption in benchmark.captions]
     ids = benchmark.questions.ids
     images = benchmark.questions.about()[0]
     photos = benchmark.photos
-    asked: dict[int, set[tuple[bool, str]]] = {}
+    by_question: dict[int, set[tuple[bool, str]]] = {}
     for question, caption, truth in zip(
-        found.question.tolist(), found.caption.tolist(), found.truth, strict=True
+        candidates.question.tolist(), candidates.caption.tolist(), candidates.truth, strict=True
     ):
-        asked.setdefault(question, set()).add((bool(truth > 0.5) and not found.rated, plain[caption]))
+        by_question.setdefault(question, set()).add(
+            (bool(truth > 0.5) and not candidates.rated, plain[caption])
+        )
     same: dict[tuple[object, ...], list[int]] = {}
     sides: dict[tuple[str, str], dict[bool, int]] = {}
     unanswerable, contradicting = [], []
-    for question, captions in asked.items():
+    for question, captions in by_question.items():
         seen = tuple(sorted({photos[at] for at in images[question].tolist() if at >= 0}))
         same.setdefault((seen, tuple(sorted(captions))), []).append(question)
         texts = {right: {text for side, text in captions if side == right} for right in (True, False)}
         unanswerable += [(ids[question], text) for text in sorted(texts[True] & texts[False])]
-        if found.rated or not found.decides or len(seen) != 1:
+        if candidates.rated or not candidates.decides or len(seen) != 1:
             continue
         for right, text in captions:
             before = sides.setdefault((seen[0], text), {})
@@ -142,11 +144,11 @@ def caption_duplicates(benchmark: Benchmark) -> list[Repeated]:
             unanswerable,
         ),
     ]
-    return [*counts, _near_captions(benchmark, found.question, found.caption, plain)]
+    return [*counts, _near_captions(benchmark, candidates.question, candidates.caption, plain)]
 
 
 def _counted(kind: str, meaning: str, count: int, examples: Sequence[tuple[str, ...]]) -> Repeated:
-    return Repeated(kind, meaning, count, tuple(each[:4] for each in examples[:_EXAMPLES]))
+    return Repeated(kind, meaning, count, tuple(example[:4] for example in examples[:_EXAMPLES]))
 
 
 def _near_captions(
@@ -154,8 +156,8 @@ def _near_captions(
 ) -> Repeated:
     clusters = benchmark.sharing.components
     where: dict[str, set[int]] = {}
-    for asked, text in zip(question.tolist(), caption.tolist(), strict=True):
-        where.setdefault(plain[text], set()).add(int(clusters[asked]))
+    for question_row, text in zip(question.tolist(), caption.tolist(), strict=True):
+        where.setdefault(plain[text], set()).add(int(clusters[question_row]))
     texts = list(where)
     pairs = [(texts[i], texts[j]) for i, j in near_pairs(texts) if not where[texts[i]] & where[texts[j]]]
     pairs += [(text, text) for text, of in where.items() if len(of) > 1]
@@ -199,7 +201,7 @@ def image_duplicates(images: Mapping[str, tuple[str, int]]) -> list[Repeated]:
 
 def _near_hashes(hashes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Pairs of near hashes: of four parts of 16 bits, one at least is the same where three bits differ."""
-    found: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     for part in range(4):
         alike: dict[int, list[str]] = {}
         for name, number in hashes.items():
@@ -208,8 +210,8 @@ def _near_hashes(hashes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
             for one, other in combinations(names, 2):
                 textured = _LEAST_BITS <= hashes[one].bit_count() <= 64 - _LEAST_BITS
                 if textured and (hashes[one] ^ hashes[other]).bit_count() <= BITS:
-                    found.add((one, other))
-    yield from sorted(found)
+                    pairs.add((one, other))
+    yield from sorted(pairs)
 
 
 def image_facts(image: Image) -> tuple[str, int]:

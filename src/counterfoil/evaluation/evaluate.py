@@ -63,12 +63,12 @@ def chance(benchmark: Benchmark) -> dict[str, float]:
     return of(benchmark).chance(benchmark)
 
 
-def decided(benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
+def binarize(benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
     """The answers as right and wrong, ties being wrong, and so is what has no answer (NaN).
 
     Raises `InputError` where no single answer can be wrong, as of ratings.
     """
-    return of(benchmark).decided(benchmark, answers)
+    return of(benchmark).binarize(benchmark, answers)
 
 
 def per_item(
@@ -121,27 +121,23 @@ def evaluate(
     """
     measures = [measures] if isinstance(measures, str) else measures
     ties, interval = _named(Ties, "policy of ties", ties), _named(IntervalMethod, "interval", interval)
-    scorer = _scorer(answers) if scorer is None else scorer
+    if scorer is None:
+        identity = answers.made.get("scorer")
+        if identity is None:
+            raise InputError(
+                "these answers do not say which scorer gave them", allowed="evaluate(..., scorer=NAME)"
+            )
+        scorer = str(identity.get("title") or identity["name"])
     check(benchmark, answers, where=scorer)
     provenance = {**provenance_of(benchmark, answers), **(provenance or {})}
     settings = EvaluationSettings(scorer, ties, interval, draws, seed, measures, provenance)
     return of(benchmark).evaluate(benchmark, answers, settings)
 
 
-def _scorer(answers: Answers) -> str:
-    """What the scorer of `answers` is called."""
-    made = answers.made.get("scorer")
-    if made is None:
-        raise InputError(
-            "these answers do not say which scorer gave them", allowed="evaluate(..., scorer=NAME)"
-        )
-    return str(made.get("title") or made["name"])
-
-
 def _named(names: type[_Name], kind: str, name: str) -> _Name:
     """The member that is called `name`: a plain string fails a test with `is`."""
     if name not in list(names):
-        raise UnknownNameError(kind, name, [str(each) for each in names])
+        raise UnknownNameError(kind, name, [str(member) for member in names])
     return names(name)
 
 

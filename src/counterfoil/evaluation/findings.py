@@ -10,18 +10,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Choice, Gallery, Quad
-from counterfoil.evaluation.compare import Comparison, Difference
+from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.replicates import (
     Evidence,
     Replicates,
     Side,
-    apart,
     check_same,
     deciding,
     differences,
+    independent_difference,
     percent,
     points,
 )
@@ -51,12 +50,12 @@ class Finding:
     @property
     def levels(self) -> tuple[Evidence, ...]:
         """The measures of the models."""
-        return tuple(each for each in self.evidence if each.kind == "level")
+        return tuple(number for number in self.evidence if number.kind == "level")
 
     @property
     def differences(self) -> tuple[Evidence, ...]:
         """The differences, deciding ones and others."""
-        return tuple(each for each in self.evidence if each.kind == "difference")
+        return tuple(number for number in self.evidence if number.kind == "difference")
 
 
 @dataclass(frozen=True)
@@ -91,17 +90,17 @@ def findings(runs: Mapping[str, Sequence[Run]], *, far: float = 0.1) -> tuple[Fi
     """
     quads = of_form(runs, Quad)
     choices = of_form(runs, Choice)
-    found = (
+    tested = (
         _direction(quads),
         _texts(quads, choices),
         _images(quads),
         _detectors(quads, far),
     )
-    return tuple(finding for finding in found if finding is not None)
+    return tuple(finding for finding in tested if finding is not None)
 
 
 def confirmed(
-    found: Sequence[Finding], control: Sequence[Finding], *, where: str, suffix: str
+    tested: Sequence[Finding], control: Sequence[Finding], *, where: str, suffix: str
 ) -> tuple[Finding, ...]:
     """The same findings asked `where` an artefact could answer them as well, held to what the control says.
 
@@ -110,23 +109,24 @@ def confirmed(
     could not be asked stays as it is. Claims are said of `where`, keys end in `suffix`, but for those that
     the control has no finding of.
     """
-    answers = {each.key: each for each in control}
+    answers = {finding.key: finding for finding in control}
     return tuple(
-        _held_to(each, answers[each.key], where, suffix) if each.key in answers else each for each in found
+        _held_to(finding, answers[finding.key], where, suffix) if finding.key in answers else finding
+        for finding in tested
     )
 
 
 def _held_to(finding: Finding, control: Finding, where: str, suffix: str) -> Finding:
     own = finding.differences
-    known = {(each.label, each.value, each.low, each.high) for each in own}
+    known = {(number.label, number.value, number.low, number.high) for number in own}
     theirs = [
-        replace(each, label=f"{each.label}, control")
-        for each in control.differences
+        replace(number, label=f"{number.label}, control")
+        for number in control.differences
         # The same difference of the same questions counts once.
-        if each.decides and (each.label, each.value, each.low, each.high) not in known
+        if number.decides and (number.label, number.value, number.low, number.high) not in known
     ]
-    family = iter(deciding([each for each in (*own, *theirs) if each.decides]))
-    differences = tuple(next(family) if each.decides else each for each in (*own, *theirs))
+    family = iter(deciding([number for number in (*own, *theirs) if number.decides]))
+    differences = tuple(next(family) if number.decides else number for number in (*own, *theirs))
     held = verdict(differences)
     denied = finding.verdict == "holds" and held != "holds"
     return Finding(
@@ -156,10 +156,10 @@ def ordering(
         return None
     check_same(present)
     levels = [model.level(measure) for model in present]
-    levels.sort(key=lambda each: -each.value)
+    levels.sort(key=lambda level: -level.value)
     clear = all(a.low > b.high for a, b in pairwise(levels))
-    listed = "; ".join(f"{each.label} {percent(each)}" for each in levels)
-    seeds = max(len(each.seeds) for each in levels)
+    listed = "; ".join(f"{level.label} {percent(level)}" for level in levels)
+    seeds = max(len(level.seeds) for level in levels)
     return Ordering(
         measure=measure,
         levels=tuple(levels),
@@ -175,10 +175,10 @@ def of_form(
 ) -> dict[str, Replicates]:
     """The runs of each model on questions of one form, where it has some."""
     chosen = {
-        name: tuple(run for run in each if isinstance(run.benchmark.questions, form))
-        for name, each in runs.items()
+        name: tuple(run for run in of_model if isinstance(run.benchmark.questions, form))
+        for name, of_model in runs.items()
     }
-    return {name: Replicates(name, each) for name, each in chosen.items() if each}
+    return {name: Replicates(name, of_model) for name, of_model in chosen.items() if of_model}
 
 
 def verdict(evidence: Sequence[Evidence]) -> Verdict:
@@ -191,29 +191,30 @@ def verdict(evidence: Sequence[Evidence]) -> Verdict:
     >>> verdict([at(0.1, 0.2), at(-0.1, 0.1)])
     'undecided'
     """
-    family = [each for each in evidence if each.decides]
-    if any(each.below for each in family):
+    family = [number for number in evidence if number.decides]
+    if any(number.below for number in family):
         return "does not hold"
-    return "holds" if family and all(each.above for each in family) else "undecided"
+    return "holds" if family and all(number.above for number in family) else "undecided"
 
 
 def _direction(quads: Mapping[str, Replicates]) -> Finding | None:
     present = [quads[name] for name in TRAINED if name in quads]
     if not present:
         return None
-    asked: list[tuple[str, Side, Side]] = [("mean of all models", (present, "i2t"), (present, "t2i"))]
-    asked += [(model.name, ([model], "i2t"), ([model], "t2i")) for model in present]
-    overall, *each = differences(asked)
+    comparisons: list[tuple[str, Side, Side]] = [("mean of all models", (present, "i2t"), (present, "t2i"))]
+    comparisons += [(model.name, ([model], "i2t"), ([model], "t2i")) for model in present]
+    overall, *singles = differences(comparisons)
     (overall,) = deciding([overall])
     levels = _levels(present, ("i2t", "t2i"))
-    own = sum(one.low > 0 for one in each)
-    alone = "Each alone shows it." if own == len(each) else f"{own} of {len(each)} show it alone."
+    own = sum(one.low > 0 for one in singles)
+    trained = "one trained model" if len(present) == 1 else f"{len(present)} trained models"
+    alone = "Each alone shows it." if own == len(singles) else f"{own} of {len(singles)} show it alone."
     return Finding(
         key="direction",
         claim="Image-to-text is easier than text-to-image.",
         verdict=verdict([overall]),
-        evidence=(*levels, overall, *each),
-        sentence=f"Over {_models(len(present))}, images find both their captions in {_mean(present, 'i2t')} "
+        evidence=(*levels, overall, *singles),
+        sentence=f"Over {trained}, images find both their captions in {_mean(present, 'i2t')} "
         f"of the questions, and captions both their images in {_mean(present, 't2i')}: {points(overall)}. "
         f"{alone}",
     )
@@ -229,7 +230,7 @@ def _texts(quads: Mapping[str, Replicates], choices: Mapping[str, Replicates]) -
 
     choice = gain(choices, "accuracy", "choices: trohn-text − coco")
     group = gain(quads, "group", "group: trohn-text − coco")
-    more = apart("the first − the second", choice, group)
+    more = independent_difference("the first − the second", choice, group)
     choice, more = deciding([choice, more])
     names = ("coco", "trohn-text")
     levels = _levels([choices[name] for name in names], ("accuracy",))
@@ -250,16 +251,18 @@ def _images(quads: Mapping[str, Replicates]) -> Finding | None:
     if "trohn-img" not in quads or not others:
         return None
     ours = quads["trohn-img"]
-    asked: list[tuple[str, Side, Side]] = [
+    comparisons: list[tuple[str, Side, Side]] = [
         (f"{words}: trohn-img − {other.name}", ([ours], measure), ([other], measure))
         for measure, words in (("t2i", "T2I"), ("group", "group"))
         for other in others
     ]
-    found = deciding(differences(asked))
+    tested = deciding(differences(comparisons))
     levels = _levels((*others, ours), ("t2i", "group"))
-    evidence = (*levels, *found)
+    evidence = (*levels, *tested)
     nearest = {
-        measure: min((each for each in found if each.measure == measure), key=lambda each: each.value)
+        measure: min(
+            (number for number in tested if number.measure == measure), key=lambda number: number.value
+        )
         for measure in ("t2i", "group")
     }
     return Finding(
@@ -277,14 +280,14 @@ def _detectors(quads: Mapping[str, Replicates], far: float) -> Finding | None:
     if "trohn-img" not in quads or not present:
         return None
     ours = quads["trohn-img"]
-    asked: list[tuple[str, Side, Side]] = [
+    comparisons: list[tuple[str, Side, Side]] = [
         (f"trohn-img − {model.name}", ([ours], "group"), ([model], "group")) for model in present
     ]
-    found = deciding(differences(asked, threshold=far))
+    tested = deciding(differences(comparisons, threshold=far))
     levels = _levels((*present, ours), ("group",))
-    evidence = (*levels, *found)
-    nearest = min(found, key=lambda each: each.value)
-    alone = max(levels[:-1], key=lambda each: each.value)
+    evidence = (*levels, *tested)
+    nearest = min(tested, key=lambda number: number.value)
+    alone = max(levels[:-1], key=lambda number: number.value)
     return Finding(
         key="detectors",
         claim="Detectors of what is synthetic, alone, stay far below.",
@@ -302,10 +305,6 @@ def _levels(models: Sequence[Replicates], measures: Sequence[str]) -> list[Evide
 
 def _mean(models: Sequence[Replicates], measure: str) -> str:
     return f"{100 * sum(model.mean(measure) for model in models) / len(models):.1f} %"
-
-
-def _models(n: int) -> str:
-    return "one trained model" if n == 1 else f"{n} trained models"
 
 
 @dataclass(frozen=True)
@@ -351,8 +350,8 @@ def caption_findings(
     The metrics are runs by their names, on rated captions and on preferences; one whose runs or tests are not
     there is left out.
     """
-    found = (_finding(claim, comparisons) for claim in claims)
-    return tuple(each for each in found if each is not None)
+    tested = (_finding(claim, comparisons) for claim in claims)
+    return tuple(finding for finding in tested if finding is not None)
 
 
 def measure_of(comparison: Comparison) -> str:
@@ -365,14 +364,27 @@ def _finding(claim: Claim, comparisons: Sequence[Comparison]) -> Finding | None:
     still: list[Evidence] = []
     moving: list[Evidence] = []
     for comparison in comparisons:
-        on_videos = comparison.runs[0].benchmark.card.shows == "video"
-        names = [MOVING.get(n, n) if on_videos else n for n in (claim.ahead, claim.behind)]
-        difference = _difference(comparison, *names)
+        benchmark, measure = comparison.runs[0].benchmark, measure_of(comparison)
+        on_videos = benchmark.card.shows == "video"
+        ahead, behind = (MOVING.get(n, n) if on_videos else n for n in (claim.ahead, claim.behind))
+        differences = (
+            d for d in comparison.differences if d.measure == measure and {d.a, d.b} == {ahead, behind}
+        )
+        difference = next(differences, None)
         if difference is None:
             continue
-        (moving if on_videos else still).append(difference)
+        value, low, high = difference.value, difference.low, difference.high
+        if difference.a == behind:
+            value, low, high = -value, -high, -low
+        label = f"{ahead} − {behind} ({'clips' if on_videos else _WORDS.get(measure, measure)})"
+        (moving if on_videos else still).append(
+            Evidence(label, measure, "difference", value, low, high, len(benchmark), p=difference.p)
+        )
         if not on_videos:
-            levels += [_level(comparison, name) for name in names]
+            for name in (ahead, behind):
+                run = next(run for run in comparison.runs if run.name == name)
+                e = run.result.measures[measure]
+                levels.append(Evidence(name, measure, "level", e.value, e.low, e.high, e.n, chance=e.chance))
     if not still:
         return None
     still = deciding(still)
@@ -383,27 +395,7 @@ def _finding(claim: Claim, comparisons: Sequence[Comparison]) -> Finding | None:
     return Finding(claim.key, claim.text, verdict(still), (*levels, *still, *moving), sentence)
 
 
-def _level(comparison: Comparison, name: str) -> Evidence:
-    measure = measure_of(comparison)
-    e = next(run for run in comparison.runs if run.name == name).result.measures[measure]
-    return Evidence(name, measure, "level", e.value, e.low, e.high, e.n, chance=e.chance)
-
-
-def _difference(comparison: Comparison, ahead: str, behind: str) -> Evidence | None:
-    measure = measure_of(comparison)
-    for d in comparison.differences:
-        if d.measure == measure and {d.a, d.b} == {ahead, behind}:
-            return _evidence(d, comparison.runs[0].benchmark, turned=d.a == behind)
-    return None
-
-
-def _evidence(d: Difference, benchmark: Benchmark, *, turned: bool) -> Evidence:
-    ahead, behind = (d.b, d.a) if turned else (d.a, d.b)
-    value, low, high = (-d.value, -d.high, -d.low) if turned else (d.value, d.low, d.high)
-    where = "clips" if benchmark.card.shows == "video" else _WORDS.get(d.measure, d.measure)
-    label = f"{ahead} − {behind} ({where})"
-    return Evidence(label, d.measure, "difference", value, low, high, len(benchmark), p=d.p)
-
-
 def _listed(differences: Sequence[Evidence]) -> str:
-    return " and ".join(f"{points(each)} in {_WORDS.get(each.measure, each.measure)}" for each in differences)
+    return " and ".join(
+        f"{points(number)} in {_WORDS.get(number.measure, number.measure)}" for number in differences
+    )

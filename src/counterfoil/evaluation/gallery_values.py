@@ -15,7 +15,7 @@ from numpy import ndarray
 
 from counterfoil.data.answers import Answers, DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Search
+from counterfoil.data.forms import Gallery, Search
 from counterfoil.errors import InputError, ScoreError, UnknownNameError
 from counterfoil.inputs.limits import check_amount
 from counterfoil.metrics.class_rules import Plausible
@@ -43,7 +43,7 @@ def _has(benchmark: Benchmark) -> tuple[str, ...]:
     sides = [search.positives for search in (benchmark.gallery.i2t, benchmark.gallery.t2i)]
     if any(isinstance(positives, Plausible) for positives in sides):
         return ("classes",)
-    graded = any(bool((each.gains != 1).any()) for each in sides if isinstance(each, Positives))
+    graded = any(bool((qrels.gains != 1).any()) for qrels in sides if isinstance(qrels, Positives))
     return ("", "gains") if graded else ("",)
 
 
@@ -62,14 +62,14 @@ def sides(benchmark: Benchmark) -> tuple[str, ...]:
     Raises `InputError` where neither has.
     """
     gallery = benchmark.gallery
-    asked = [
+    directions = [
         name
         for name, search in zip(DIRECTIONS, (gallery.i2t, gallery.t2i), strict=False)
         if bool(search.defined.any())
     ]
-    if not asked:
+    if not directions:
         raise InputError("no query has a right answer", where=benchmark.name, given=f"{len(gallery)} queries")
-    return tuple(DIRECTIONS) if len(asked) == 2 else tuple(asked)
+    return tuple(DIRECTIONS) if len(directions) == 2 else tuple(directions)
 
 
 def measure_names(benchmark: Benchmark) -> tuple[str, ...]:
@@ -85,17 +85,20 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
     place.
     """
     present, bases, has = sides(benchmark), base_names(benchmark), _has(benchmark)
-    found: list[str] = []
+    full_names: list[str] = []
     for name in names:
         side, rest = split_direction(name)
         chosen = (side,) if side else present
-        if (asked := _at_k(rest, has)) is not None:
-            family, k = asked
+        if (family_and_k := _at_k(rest, has)) is not None:
+            family, k = family_and_k
             check_amount("k", k, what=f"places that {name} looks at")
             # "recall_at_05" is another way to write "recall_at_5".
             rest = family.at(k).name
         elif rest not in bases:
-            known = (*bases, *(each.name for each in at_k("gallery") if each.general.needs in has))
+            known = (
+                *bases,
+                *(of_any_k.name for of_any_k in at_k("gallery") if of_any_k.general.needs in has),
+            )
             if side:
                 known = tuple(f"{side}_{base}" for base in known)
             raise UnknownNameError("measure", name, known, where=benchmark.name)
@@ -107,8 +110,8 @@ def expand(names: Sequence[str], benchmark: Benchmark) -> tuple[str, ...]:
                     given=name,
                     allowed=present,
                 )
-            found.append(f"{direction}_{rest}")
-    return tuple(dict.fromkeys(found))
+            full_names.append(f"{direction}_{rest}")
+    return tuple(dict.fromkeys(full_names))
 
 
 #: The rows of `Placed.shares`.
@@ -123,6 +126,14 @@ class QueryValues:
     unsupported: Mapping[str, str]
 
 
+def directions_of(
+    gallery: Gallery, rankings: Rankings
+) -> tuple[tuple[str, Search, DirectionRanks, Int[ndarray, "queries"]], ...]:
+    """Both directions: the name, the search, its ranks, and how many items each query looks through."""
+    of_image, of_caption = gallery.sizes
+    return ("i2t", gallery.i2t, rankings.i2t, of_image), ("t2i", gallery.t2i, rankings.t2i, of_caption)
+
+
 def ranks(benchmark: Benchmark, rankings: Rankings) -> tuple[Ranks, Ranks]:
     """Where the right answers stand, images' and captions'.
 
@@ -130,14 +141,8 @@ def ranks(benchmark: Benchmark, rankings: Rankings) -> tuple[Ranks, Ranks]:
     what a rule says: such answers are not kept one by one.
     """
     check(benchmark, rankings, where=benchmark.name)
-    gallery = benchmark.gallery
-    found = [
-        _side_ranks(search, placed, sizes)
-        for search, placed, sizes in zip(
-            (gallery.i2t, gallery.t2i), (rankings.i2t, rankings.t2i), gallery.sizes, strict=True
-        )
-    ]
-    return found[0], found[1]
+    i2t, t2i = (_side_ranks(*of_side[1:]) for of_side in directions_of(benchmark.gallery, rankings))
+    return i2t, t2i
 
 
 def per_item(
@@ -168,16 +173,10 @@ def measured(
     names = measure_names(benchmark) if measures is None else expand(measures, benchmark)
     values: dict[str, Float[ndarray, "n"]] = {}
     unsupported: dict[str, str] = {}
-    found: dict[str, Float[ndarray, "n"] | str] = {}
+    by_direction: dict[str, Float[ndarray, "n"] | str] = {}
     of_side = {
         side: _values_of(search, placed, sizes, ties)
-        for side, search, placed, sizes in zip(
-            DIRECTIONS,
-            (gallery.i2t, gallery.t2i),
-            (rankings.i2t, rankings.t2i),
-            gallery.sizes,
-            strict=False,
-        )
+        for side, search, placed, sizes in directions_of(gallery, rankings)
     }
     split = len(gallery.i2t)
     rows = {"i2t": slice(0, split), "t2i": slice(split, None)}
@@ -187,12 +186,12 @@ def measured(
         reason = ""
         for one in ("i2t", "t2i") if side == "mean" else (side,):
             key = f"{one}_{base}"
-            if key not in found:
+            if key not in by_direction:
                 try:
-                    found[key] = of_side[one](base)
+                    by_direction[key] = of_side[one](base)
                 except InputError as error:
-                    found[key] = str(error)
-            value = found[key]
+                    by_direction[key] = str(error)
+            value = by_direction[key]
             if isinstance(value, str):
                 reason = reason or f"{DIRECTIONS[one].title.lower()}, {value}"
             else:
@@ -216,8 +215,8 @@ def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
             given=type(answers).__name__.lower(),
             allowed="rankings, a similarity of all pairs, or embeddings",
         )
-    gallery, found = benchmark.gallery, answers.rankings
-    for name, search, placed in (("i2t", gallery.i2t, found.i2t), ("t2i", gallery.t2i, found.t2i)):
+    gallery, rankings = benchmark.gallery, answers.rankings
+    for name, search, placed in (("i2t", gallery.i2t, rankings.i2t), ("t2i", gallery.t2i, rankings.t2i)):
         lengths = {"depth": (len(placed.depth), len(search)), "top": (len(placed.top), len(search))}
         if isinstance(search.positives, Plausible):
             thresholds = (len(search.positives.thresholds), len(POLICIES), len(search))
@@ -243,18 +242,15 @@ def check(benchmark: Benchmark, answers: Answers, *, where: str) -> None:
 
 def tied(benchmark: Benchmark, rankings: Rankings) -> Bool[ndarray, "n"]:
     """In which queries a right and a wrong item tie; by rule, where such a tie decides something."""
-    gallery = benchmark.gallery
-    found = []
-    for search, placed, sizes in zip(
-        (gallery.i2t, gallery.t2i), (rankings.i2t, rankings.t2i), gallery.sizes, strict=True
-    ):
+    of_sides = []
+    for _, search, placed, sizes in directions_of(benchmark.gallery, rankings):
         if placed.shares is not None and isinstance(search.positives, Plausible):
             strict, optimistic = placed.shares[:, 0], placed.shares[:, 2]
-            found.append((strict < optimistic).any(axis=0))
+            of_sides.append((strict < optimistic).any(axis=0))
         else:
             of = _side_ranks(search, placed, sizes)
-            found.append(np.bincount(of.query, weights=of.tied > 0, minlength=len(search)) > 0)
-    return np.concatenate(found)
+            of_sides.append(np.bincount(of.query, weights=of.tied > 0, minlength=len(search)) > 0)
+    return np.concatenate(of_sides)
 
 
 def _values_of(
@@ -270,9 +266,9 @@ def _values_of(
 
 
 def _measure(base: str) -> Measure:
-    found = find(base, "gallery")
-    assert found is not None  # `expand` has seen to it
-    return found
+    measure = find(base, "gallery")
+    assert measure is not None  # `expand` has seen to it
+    return measure
 
 
 def _side_ranks(search: Search, placed: DirectionRanks, sizes: Int[ndarray, "queries"]) -> Ranks:
@@ -280,13 +276,9 @@ def _side_ranks(search: Search, placed: DirectionRanks, sizes: Int[ndarray, "que
     # whole does: those that are get the depth of the largest part.
     largest = int(sizes.max(initial=0))
     depth = np.where(placed.depth >= sizes, largest, placed.depth)
-    return from_places(_listed(search), placed.above, placed.level, depth=depth, gallery=largest)
-
-
-def _listed(search: Search) -> Positives:
     if isinstance(search.positives, Plausible):
         raise InputError("right answers by rule have no ranks", hint="their measure is 'pmrp'")
-    return search.positives
+    return from_places(search.positives, placed.above, placed.level, depth=depth, gallery=largest)
 
 
 def chance(benchmark: Benchmark, names: Sequence[str] | None = None) -> dict[str, float]:
@@ -316,13 +308,13 @@ def constant(benchmark: Benchmark) -> Rankings:
         none = np.empty((len(search), 0))
         above, level, shares = np.empty(0, np.int64), np.empty(0, np.int64), None
         if isinstance(search.positives, Plausible):
-            asked = None if parts is None else parts[search.queries]
-            shares = _constant_shares(search.positives, sizes, asked, of_items)
+            query_parts = None if parts is None else parts[search.queries]
+            shares = _constant_shares(search.positives, sizes, query_parts, of_items)
         else:
-            found = search.positives
-            present = found.items >= 0
+            positives = search.positives
+            present = positives.items >= 0
             above = np.where(present, 0, -1)
-            level = np.where(present, sizes[found.queries], 0)
+            level = np.where(present, sizes[positives.queries], 0)
         sides.append(
             DirectionRanks(above, level, sizes, none.astype(np.int32), none.astype(np.float32), shares=shares)
         )
@@ -342,15 +334,15 @@ def _constant_shares(
     """
     shares = np.full((len(rule.thresholds), len(POLICIES), len(sizes)), np.nan)
     for part in [None] if parts is None else np.unique(parts):
-        asked = np.arange(len(sizes)) if parts is None else np.flatnonzero(parts == part)
+        queries = np.arange(len(sizes)) if parts is None else np.flatnonzero(parts == part)
         items = slice(None) if item_parts is None else item_parts == part
-        codes, of = np.unique(rule.query_codes[asked], axis=0, return_inverse=True)
+        codes, of = np.unique(rule.query_codes[queries], axis=0, return_inverse=True)
         known, many = np.unique(rule.item_codes[items], axis=0, return_counts=True)
         few = Plausible(codes, known, rule.thresholds, rule.cap)
         for lo in range(0, len(codes), 1024):
             distances = few.distances(slice(lo, lo + 1024))
             inside = (of.reshape(-1) >= lo) & (of.reshape(-1) < lo + 1024)
-            rows = asked[inside]
+            rows = queries[inside]
             for t, threshold in enumerate(rule.thresholds):
                 p = ((distances <= threshold) @ many)[of.reshape(-1)[inside] - lo]
                 r = p if rule.cap is None else np.minimum(p, rule.cap)

@@ -1,4 +1,4 @@
-"""Means over questions, with intervals."""
+"""Means over questions, with intervals, and tests of whether they are beyond chance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr, stdtridf
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import of_form
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import macro_weights, spread, t_over_folds, wilson
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.intervals import Spread, normal_quantile
 
 
 class IntervalMethod(StrEnum):
@@ -21,9 +23,10 @@ class IntervalMethod(StrEnum):
 
     `auto` is Wilson where questions share nothing; where what they share falls into many small clusters,
     `clusters`, from the variance over these; else `crossed`, from the variance over images and captions as
-    crossed factors (`stats.crossed`). `clusters` and `crossed` ask for one of the two whatever is shared,
-    `wilson` takes questions as independent, and `folds` is Student's t over four parts, as in Winoground's
-    appendix A. A gallery has no `folds`, and correlations with ratings have neither `wilson` nor `folds`.
+    crossed factors (`stats.two_way_clustering`). `clusters` and `crossed` ask for one of the two whatever is
+    shared, `wilson` takes questions as independent, and `folds` is Student's t over four parts, as in
+    Winoground's appendix A. A gallery has no `folds`, and correlations with ratings have neither `wilson` nor
+    `folds`.
     """
 
     AUTO = "auto"
@@ -55,13 +58,13 @@ def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
     """What a result says of its intervals: the method, and the items that they are about."""
     sharing = benchmark.measured_sharing
     images, captions = sharing.counts
-    found: dict[str, Any] = {
+    described: dict[str, Any] = {
         "method": str(method(sharing, interval)),
         "level": 0.95,
         "images": images,
         "captions": captions,
         "clusters": sharing.clustered,
-        "apart": round(sharing.shared.apart, 1),
+        "apart": round(sharing.shared.n_independent, 1),
     }
     if interval in (IntervalMethod.AUTO, IntervalMethod.CROSSED):
         given = {
@@ -69,8 +72,8 @@ def facts(benchmark: Benchmark, interval: IntervalMethod) -> dict[str, Any]:
             "captions": int(sharing.given_captions.sum()),
         }
         if any(given.values()):
-            found["given"] = given
-    return found
+            described["given"] = given
+    return described
 
 
 #: Chance of a measure: of all questions alike, or of each, (n,).
@@ -95,8 +98,8 @@ def macro_groups(
     Of one grouping the groups are of one weight: None. Of several (`Card.macro`) each group shares the weight
     of the larger one that it lies in equally with the others there.
     """
-    found = benchmark.questions.groupings
-    columns = [np.asarray(found[name], dtype=object)[mask] for name in benchmark.card.macro_groupings]
+    groupings = benchmark.questions.groupings
+    columns = [np.asarray(groupings[name], dtype=object)[mask] for name in benchmark.card.macro_groupings]
     inside = np.logical_and.reduce([column != "" for column in columns])
     paths = [tuple(path) for path in zip(*(column[inside].astype(str) for column in columns), strict=True)]
     kinds = sorted(set(paths))
@@ -111,6 +114,17 @@ def macro_groups(
             siblings.setdefault(path[:depth], set()).add(label)
     shares = [np.prod([1 / len(siblings[path[:depth]]) for depth in range(len(path))]) for path in kinds]
     return groups, np.asarray(shares, dtype=np.float64)
+
+
+def of_spread(
+    spread: Spread, names: Sequence[str], n: Sequence[int], chances: Mapping[str, float | None]
+) -> dict[str, Estimate]:
+    """The values of a spread with Wilson's 95 % intervals, by name; `n` is how many questions each is of."""
+    columns = zip(names, spread.value, *spread.wilson(0.95), n, spread.effective(), strict=True)
+    return {
+        name: Estimate(float(value), float(low), float(high), many, chances[name], float(effective))
+        for name, value, low, high, many, effective in columns
+    }
 
 
 def estimates(
@@ -134,16 +148,15 @@ def estimates(
     shared = dependence(benchmark.sharing.part(mask), interval)
     effective: list[float | None] = [float(n)] * len(plain)
     if chosen in (IntervalMethod.CLUSTERS, IntervalMethod.CROSSED) and plain:
-        found_spread = spread(table, shared)
-        low, high = found_spread.wilson(0.95)
-        bounds = list(zip(low.tolist(), high.tolist(), strict=True))
-        effective = list(found_spread.effective().tolist())
+        clustered = spread(table, shared)
+        bounds = list(zip(*(ends.tolist() for ends in clustered.wilson(0.95)), strict=True))
+        effective = list(clustered.effective().tolist())
     elif chosen is IntervalMethod.FOLDS and n >= 4:
         bounds = [t_over_folds(column) for column in table.T]
         effective = [None] * len(plain)
     else:
         bounds = [wilson(float(column.sum()), n) for column in table.T]
-    found = {
+    by_name = {
         name: Estimate(float(column.mean()), float(bound[0]), float(bound[1]), n, chances[name], many)
         for name, column, bound, many in zip(plain, table.T, bounds, effective, strict=True)
     }
@@ -154,21 +167,43 @@ def estimates(
         groups, shares = macro_groups(benchmark, mask)
         if (groups >= 0).any():
             # Wilson's interval and folds know no groups: the variance over what they take as shared.
-            found[name] = _macro(values[of][mask], groups, shares, shared, chances[name])
-    return {name: found[name] for name in names if name in found}
+            of_groups = spread(values[of][mask][:, None], shared, groups=groups, shares=shares)
+            # Questions outside every group do not count.
+            by_name |= of_spread(of_groups, [name], [int((groups >= 0).sum())], chances)
+    return {name: by_name[name] for name in names if name in by_name}
 
 
-def _macro(
-    values: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    shares: NDArray[np.float64] | None,
-    shared: NDArray[np.int64] | Sharing,
-    by_chance: float,
-) -> Estimate:
-    """The mean over groups of each group's mean; questions outside every group do not count."""
-    found = spread(values[:, None], shared, groups=groups, shares=shares)
-    low, high = found.wilson(0.95)
-    effective = float(found.effective()[0])
-    return Estimate(
-        float(found.value[0]), float(low[0]), float(high[0]), int((groups >= 0).sum()), by_chance, effective
-    )
+#: The chance, at most, of naming any number beyond chance, or any word an artefact, where none is.
+LEVEL = 0.05
+
+#: By how much the standard error of ten folds is wider than that of as many independent answers: what is
+#: learned in one fold rests on the answers of the others. Source: C. Nadeau, Y. Bengio, Inference for the
+#: generalization error, 2003 (a variance 1 + J n_test / n_train times as large).
+OF_FOLDS = (1 + 10 / 9) ** 0.5
+
+
+def one_sided(estimate: Estimate, *, above: bool, correlation: bool = False, wider: float = 1.0) -> float:
+    """The p-value of "not above chance" (or "not below"), in (0, 1]: the test that the 95 % interval inverts.
+
+    1 where chance is not known, or the value is not on that side of it. The interval is Wilson's, whose width
+    says how large the standard error would be at chance, and Student's quantile is what the effective number
+    of questions says of it; that of a correlation is taken as symmetric. With `wider` the standard error is
+    so many times as large.
+
+    >>> round(one_sided(Estimate(0.6, 0.5020, 0.6906, 100, 0.5, 100.0), above=True), 3)
+    0.023
+    """
+    value, chance = estimate.value, estimate.chance
+    if chance is None or not (value > chance if above else value < chance):
+        return 1.0
+    # The end of the interval on the side of chance.
+    end = estimate.low if above else estimate.high
+    reach, distance = abs(end - value), abs(chance - value) / wider
+    normal = normal_quantile(0.95)
+    if correlation:
+        return float(stdtr(np.inf, -normal * distance / max(reach, 1e-12)))
+    width = reach**2 / max(end * (1 - end), 1e-12)
+    statistic = distance / np.sqrt(max(width * chance * (1 - chance), 1e-12))
+    quantile = normal if estimate.effective is None else np.sqrt(width * estimate.effective)
+    freedom = stdtridf(0.975, quantile) if quantile > normal + 1e-6 else np.inf
+    return float(stdtr(freedom, -quantile * statistic))

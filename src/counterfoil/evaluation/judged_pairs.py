@@ -16,8 +16,8 @@ from counterfoil.evaluation.result import or_none
 from counterfoil.metrics.annotators import multiplicity, precision_recall
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import cluster_interval
-from counterfoil.stats.sharing import Sharing
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def places(
     """
     width = 1 + max([int(item.max(initial=0)), *(int(top.max(initial=0)) for top in tops)])
     wanted = query * width + item
-    found = np.zeros((len(query), len(tops)), dtype=np.int64)
+    table = np.zeros((len(query), len(tops)), dtype=np.int64)
     for model, top in enumerate(tops):
         at, place = np.nonzero(top >= 0)
         codes = at * width + top[at, place]
@@ -70,8 +70,8 @@ def places(
         spot = np.searchsorted(codes[order], wanted)
         there = spot < len(codes)
         there[there] = codes[order][spot[there]] == wanted[there]
-        found[there, model] = place[order][spot[there]] + 1
-    return found
+        table[there, model] = place[order][spot[there]] + 1
+    return table
 
 
 def proposals(judged: Judgements, models: Sequence[str]) -> NDArray[np.int64] | None:
@@ -101,12 +101,12 @@ def right_pairs(
     Queries and items that the benchmark does not have are left out. Raises `DataError` where right is what a
     rule says: those are too many to list.
     """
-    search, asked, found = _sides(benchmark, direction)
+    search, query_ids, item_ids = _sides(benchmark, direction)
     if isinstance(search.positives, Plausible):
         raise DataError("right is what a rule says, not a list", where=benchmark.name)
     positives = search.positives
-    row = _renumbered([asked[i] for i in search.queries.tolist()], queries)
-    column = np.append(_renumbered(found, items), -1)
+    row = _renumbered([query_ids[i] for i in search.queries.tolist()], queries)
+    column = np.append(_renumbered(item_ids, items), -1)
     pairs = np.stack([row[positives.queries], column[positives.items]], axis=1)
     return pairs[(pairs >= 0).all(axis=1)]
 
@@ -123,14 +123,14 @@ def are_right(
 
     Where right is what a rule says, for each of its thresholds, named "pmrp (0)", "pmrp (1)", ....
     """
-    search, asked, found = _sides(benchmark, direction)
+    search, query_ids, item_ids = _sides(benchmark, direction)
     if not isinstance(search.positives, Plausible):
         known = right_pairs(benchmark, direction, queries, items)
         width = len(items)
         return {benchmark.name: np.isin(query * width + item, known[:, 0] * width + known[:, 1])}
     rule = search.positives
-    row = _renumbered(queries, [asked[i] for i in search.queries.tolist()])[query]
-    column = _renumbered(items, found)[item]
+    row = _renumbered(queries, [query_ids[i] for i in search.queries.tolist()])[query]
+    column = _renumbered(items, item_ids)[item]
     there = (row >= 0) & (column >= 0)
     apart = (rule.query_codes[row[there]] != rule.item_codes[column[there]]).sum(axis=1)
     named = {}
@@ -149,10 +149,10 @@ def how_many(
 
     Raises `DataError` where right is what a rule says.
     """
-    search, asked, _ = _sides(benchmark, direction)
+    search, query_ids, _ = _sides(benchmark, direction)
     if isinstance(search.positives, Plausible):
         raise DataError("right is what a rule says, not a list", where=benchmark.name)
-    row = _renumbered(queries, [asked[i] for i in search.queries.tolist()])
+    row = _renumbered(queries, [query_ids[i] for i in search.queries.tolist()])
     return np.where(row >= 0, search.positives.counts[row], 0)
 
 
@@ -272,10 +272,10 @@ def against(
     """
     way, accepted = judged.direction, judged.gain > 0
     counts = []
-    found = []
+    coverages = []
     for benchmark in benchmarks:
         asking = benchmark.images if way == "i2t" else benchmark.captions
-        if not {each.id for each in asking} & set(judged.queries):
+        if not {record.id for record in asking} & set(judged.queries):
             raise DataError(
                 f"none of the judged {'images' if way == 'i2t' else 'captions'} is in this benchmark",
                 where=benchmark.name,
@@ -285,7 +285,7 @@ def against(
             )
         named = are_right(benchmark, way, judged.queries, judged.items, judged.query, judged.item)
         for name, right in named.items():
-            found.append(
+            coverages.append(
                 coverage(
                     name,
                     way,
@@ -299,7 +299,7 @@ def against(
         if not isinstance(search.positives, Plausible):
             counts.append(count(benchmark.name, way, how_many(benchmark, way, judged.queries)))
     mine = np.bincount(judged.query[accepted], minlength=len(judged.queries))
-    return found, [*counts, count(JUDGED, way, mine)]
+    return coverages, [*counts, count(JUDGED, way, mine)]
 
 
 def coverage(
@@ -318,10 +318,10 @@ def coverage(
     """
     n = len(sharing)
     item = np.arange(len(query))
-    sets = [
-        _positives(query[chosen], item[chosen], n)
-        for chosen in (right, np.ones(len(query), dtype=bool), accepted)
-    ]
+    sets = []
+    for chosen in (right, np.ones(len(query), dtype=bool), accepted):
+        starts = np.concatenate([[0], np.cumsum(np.bincount(query[chosen], minlength=n))])
+        sets.append(Positives(starts, item[chosen], np.ones(len(item[chosen]))))
     precision, recall = precision_recall(*sets)
     counted = ~np.isnan(precision)
     if not counted.any():
@@ -347,8 +347,3 @@ def count(name: str, direction: str, counts: NDArray[np.int64]) -> Multiplicity:
     starts = np.concatenate([[0], np.cumsum(counts)])
     empty = Positives(starts, np.full(int(starts[-1]), -1), np.ones(int(starts[-1])))
     return Multiplicity(name, direction, multiplicity(empty))
-
-
-def _positives(query: NDArray[np.int64], item: NDArray[np.int64], n: int) -> Positives:
-    starts = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=n))])
-    return Positives(starts, item, np.ones(len(item)))

@@ -21,8 +21,8 @@ from counterfoil.evaluation.evaluate import main_measures
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.measures import averaged
-from counterfoil.stats.crossed import linear_variance
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.two_way_clustering import linear_variance
 
 #: Fewer questions than these have no correlation worth an interval.
 _FEWEST = 4
@@ -65,15 +65,15 @@ def length_correlations(
     columns = {name: run.items[name] for name in main if name in run.items}
     if not of(benchmark).values_per_item:
         columns = {"score": run.answers.scores}
-    found = []
+    correlations = []
     for measure, values in columns.items():
         value, low, high, p = correlation(lengths, values, benchmark.sharing, level=level)
-        found.append(
+        correlations.append(
             LengthCorrelation(
                 run.name, benchmark.name, measure, len(benchmark), float(lengths.mean()), value, low, high, p
             )
         )
-    return tuple(found)
+    return tuple(correlations)
 
 
 def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray, "n"]:
@@ -84,13 +84,13 @@ def mean_words(benchmark: Benchmark, data: Path | None = None) -> Float[ndarray,
     long the captions are.
     """
     words = np.array([np.nan if c.text is None else float(len(c.text.split())) for c in benchmark.captions])
-    found = benchmark.questions.caption_means(words, where=benchmark.name)
-    if not np.isnan(found).any():
-        return found
+    lengths = benchmark.questions.caption_means(words, where=benchmark.name)
+    if not np.isnan(lengths).any():
+        return lengths
     place = data or benchmark.path
     if benchmark.name == "winoground" and place is not None and place.exists():
         counted = caption_words(place).mean(axis=1)
-        if len(counted) == len(found):
+        if len(counted) == len(lengths):
             return counted
     raise DataError(
         "captions are not at hand, so their length is not known",
@@ -116,7 +116,7 @@ def correlation(
     n = len(values)
     if n < _FEWEST or np.ptp(lengths) == 0 or np.ptp(values) == 0:
         return nothing
-    x, y = ((each - each.mean()) / each.std() for each in (lengths.astype(np.float64), values))
+    x, y = ((column - column.mean()) / column.std() for column in (lengths.astype(np.float64), values))
     r = float(np.mean(x * y))
     if 1 - abs(r) < 1e-12:
         return r, r, r, 0.0

@@ -28,8 +28,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from counterfoil.data.answers import DirectionRanks
-from counterfoil.data.forms import Gallery
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import aligned
 from counterfoil.evaluation.result import Run, or_none
@@ -95,11 +93,11 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
     for run in runs:
         if (
             run.answers.has_rankings
-            and max(map(_width, (run.answers.rankings.i2t, run.answers.rankings.t2i))) > 0
+            and max(side.top.shape[1] for side in (run.answers.rankings.i2t, run.answers.rankings.t2i)) > 0
         ):
             by_benchmark.setdefault(run.benchmark.name, []).append(run)
     groups = [aligned(name, group) for name, group in by_benchmark.items() if len(group) > 1]
-    kept = [
+    distinct = [
         group
         for i, group in enumerate(groups)
         if not any(_covers(other, group, earlier=j < i) for j, other in enumerate(groups) if j != i)
@@ -107,7 +105,7 @@ def diversity(runs: Sequence[Run], *, k: int = 25) -> tuple[Diversity, ...]:
     directions: tuple[Direction, ...] = ("i2t", "t2i")
     return tuple(
         _diversity(group, direction, k)
-        for group in kept
+        for group in distinct
         for direction in directions
         if len(getattr(group[0].benchmark.gallery, direction))
     )
@@ -124,11 +122,11 @@ def list_tau(
     >>> list_tau(np.array([[4, 2, 7], [1, 2, 3]]), np.array([[4, 2, 7], [4, 5, 6]]))
     array([ 1. , -0.75])
     """
-    found = np.empty(len(first))
+    taus = np.empty(len(first))
     step = max(1, _AT_ONCE // max(first.shape[1], 1))
     for lo in range(0, len(first), step):
-        found[lo : lo + step] = _list_tau(first[lo : lo + step], second[lo : lo + step])
-    return found
+        taus[lo : lo + step] = _list_tau(first[lo : lo + step], second[lo : lo + step])
+    return taus
 
 
 def common_share(
@@ -229,11 +227,17 @@ def _covers(other: tuple[Run, ...], group: tuple[Run, ...], *, earlier: bool) ->
 
 def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity:
     benchmark = runs[0].benchmark
+    gallery = benchmark.gallery
+    # A query of this direction sees so many items at the least: those of its part.
+    parts, reach = gallery.caption_parts, gallery.n_captions
+    if direction == "t2i":
+        parts, reach = gallery.image_parts, gallery.n_images
+    if parts is not None:
+        reach = int(np.bincount(parts)[np.unique(parts)].min())
     lists = []
     for run in runs:
         top = getattr(run.answers.rankings, direction).top
-        gallery = _reach(benchmark.gallery, direction)
-        if top.shape[1] < min(k, gallery):
+        if top.shape[1] < min(k, reach):
             raise InputError(
                 f"the run of '{run.name}' on {benchmark.name} keeps too few of each query's first items",
                 given=f"k {k}",
@@ -254,20 +258,6 @@ def _diversity(runs: tuple[Run, ...], direction: Direction, k: int) -> Diversity
     queries = len(lists[0])
     title = benchmark.card.title or benchmark.name
     return Diversity(benchmark.name, title, direction, k, queries, names, tau, common, place, beyond)
-
-
-def _reach(questions: Gallery, direction: Direction) -> int:
-    """How many items a query of this direction sees at the least: those of its part."""
-    parts, n = (
-        (questions.caption_parts, questions.n_captions)
-        if direction == "i2t"
-        else (questions.image_parts, questions.n_images)
-    )
-    return n if parts is None else int(np.bincount(parts)[np.unique(parts)].min())
-
-
-def _width(placed: DirectionRanks) -> int:
-    return placed.top.shape[1]
 
 
 def _mean(values: ndarray) -> float:

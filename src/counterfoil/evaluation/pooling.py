@@ -1,13 +1,23 @@
-"""Size of a pool of candidate pairs: pairs by model and by k, tasks and cost."""
+"""Pools of candidate pairs: their size, tasks and cost, and pooling in rounds.
+
+In a round each model proposes, for every query, the first k items of its list that were not judged in an
+earlier round (ECCV Caption section 3.2 with one round, and the machine in the loop of its section 6). A pair
+counts once, whichever direction and model proposed it, and a model has **found** a right pair where its list
+has it no lower than the model has proposed so far, whether or not another proposed it before: so finds of
+models overlap as they would had each been judged alone, and how many right pairs are missing follows from the
+overlap (`counterfoil.stats.capture_recapture`).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterfoil.metrics.annotators import Pool, pool_yield
+from counterfoil.stats.capture_recapture import MOST, Population, chao, graded, independent
 
 
 @dataclass(frozen=True)
@@ -81,13 +91,13 @@ class Summary:
             lines[0] += f", {self.pairs:,} pairs of an image and a caption, whichever asked"
         if self.excluded:
             lines.append(f"{self.excluded:,} more were left out, known to be right")
-        each = f"{self.tasks.per_task} pairs"
+        content = f"{self.tasks.per_task} pairs"
         if self.tasks.golden:
-            each += f" and {self.tasks.golden} of known answer"
+            content += f" and {self.tasks.golden} of known answer"
         people = f", {self.tasks.answers} people each" if self.tasks.answers > 1 else ""
         questions = self.n_tasks * (self.tasks.per_task + self.tasks.golden)
         lines.append(
-            f"{self.n_tasks:,} tasks of {each}{people}: {questions:,} questions, {self.cost:,.2f} "
+            f"{self.n_tasks:,} tasks of {content}{people}: {questions:,} questions, {self.cost:,.2f} "
             f"at {self.tasks.price:,.2f} a task"
         )
         return lines
@@ -128,8 +138,8 @@ def without(pooled: Pool, known: NDArray[np.int64]) -> Pool:
     if not len(known):
         return pooled
     width = 1 + max(int(pooled.item.max(initial=0)), int(known[:, 1].max()))
-    kept = ~np.isin(pooled.query * width + pooled.item, known[:, 0] * width + known[:, 1])
-    return Pool(pooled.query[kept], pooled.item[kept], pooled.place[kept])
+    unknown = ~np.isin(pooled.query * width + pooled.item, known[:, 0] * width + known[:, 1])
+    return Pool(pooled.query[unknown], pooled.item[unknown], pooled.place[unknown])
 
 
 def summary(
@@ -160,3 +170,151 @@ def summary(
         tasks=tasks,
         excluded=excluded,
     )
+
+
+def unjudged(
+    tops: Sequence[NDArray[np.int64]], judged: NDArray[np.int64], k: int, width: int
+) -> tuple[Pool, list[NDArray[np.int64]]]:
+    """The pool of each model's first k items per query that were not judged, and how deep each list went.
+
+    `tops` are (queries, depth) items, best first, -1 behind the end; `judged` are codes query * width + item.
+    The pool's places are those in the models' whole lists. Depths, (queries,) per model, are the place of the
+    last item proposed, 0 where a list holds no unjudged item.
+
+    >>> pool, depths = unjudged([np.array([[4, 7, 2]]), np.array([[7, 4, 9]])], np.array([4]), 1, 10)
+    >>> pool.item.tolist(), pool.place.tolist(), [each.tolist() for each in depths]
+    ([7], [[2, 1]], [[2], [1]])
+    """
+    codes, places, depths = [], [], []
+    for top in tops:
+        n, deep = top.shape
+        code = np.arange(n)[:, None] * width + top
+        free = (top >= 0) & ~np.isin(code, judged)
+        taken = free & (np.cumsum(free, axis=1) <= k)
+        _, column = np.nonzero(taken)
+        codes.append(code[taken])
+        places.append(column + 1)
+        depths.append(np.where(taken, np.arange(1, deep + 1), 0).max(axis=1, initial=0))
+    pairs, at = np.unique(np.concatenate(codes), return_inverse=True)
+    place = np.zeros((len(pairs), len(tops)), dtype=np.int64)
+    ends = np.cumsum([0, *map(len, codes)])
+    for model, own in enumerate(places):
+        place[at.reshape(-1)[ends[model] : ends[model + 1]], model] = own
+    return Pool(pairs // width, pairs % width, place), depths
+
+
+def found_by(
+    tops: Sequence[NDArray[np.int64]],
+    depths: Sequence[NDArray[np.int64]],
+    query: NDArray[np.int64],
+    item: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """(pairs, models) which pairs stand in a model's list no lower than `depths` of their query.
+
+    >>> found_by([np.array([[4, 7]])], [np.array([1])], np.array([0, 0]), np.array([4, 7])).tolist()
+    [[True], [False]]
+    """
+    finds = np.zeros((len(query), len(tops)), dtype=bool)
+    for model, (top, depth) in enumerate(zip(tops, depths, strict=True)):
+        shown = np.arange(1, top.shape[1] + 1) <= depth[:, None]
+        finds[:, model] = ((top[query] == item[:, None]) & shown[query]).any(axis=1)
+    return finds
+
+
+@dataclass(frozen=True)
+class MissingPairs:
+    """Estimates of all right pairs from which models found which: None where a method needs more models.
+
+    All rest on overlap. Models that find the same easy pairs overlap more than independent ones do, so that
+    `independent` is too low; `chao` is a lower bound where some pairs are harder than others; `graded` is a
+    figure for pairs that differ by one grade that all models share. Pairs that no list reaches, however deep,
+    are in none of them.
+    """
+
+    independent: Population | None
+    chao: Population | None
+    graded: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values; an end without bound is null, and `graded` has no ends."""
+        bounded = {
+            name: None
+            if (of := getattr(self, name)) is None
+            else {
+                "found": of.n_found,
+                "total": _bounded(of.total),
+                "low": of.low,
+                "high": _bounded(of.high),
+            }
+            for name in ("independent", "chao")
+        }
+        return {**bounded, "graded": None if self.graded is None else {"total": _bounded(self.graded)}}
+
+
+def _bounded(value: float) -> float | None:
+    return None if value == inf else value
+
+
+def missing_pairs(finds: NDArray[np.bool_]) -> MissingPairs:
+    """The estimates from which of the models found which right pair, (pairs, models).
+
+    >>> here = missing_pairs(np.array([[True, True]] * 30 + [[True, False]] * 10 + [[False, True]] * 10))
+    >>> round(here.independent.total, 1), here.graded
+    (52.5, None)
+    """
+    several = finds.shape[1] >= 2 and bool(finds.any())
+    return MissingPairs(
+        independent(finds) if several else None,
+        chao(finds) if several else None,
+        graded(finds) if several and 3 <= finds.shape[1] <= MOST else None,
+    )
+
+
+@dataclass(frozen=True)
+class PoolRound:
+    """One round: pairs that were `proposed`, `judged` (not all may have an answer), and `right` among them.
+
+    `by_model` has for each model how many pairs it proposed, how many of those were judged, and right.
+    `all_judged` and `all_right` count this round and all before. `missing` are estimates of all right pairs;
+    `total` is how many there are, where that is known.
+    """
+
+    number: int
+    proposed: int
+    judged: int
+    right: int
+    by_model: Mapping[str, tuple[int, int, int]]
+    all_judged: int
+    all_right: int
+    cost: float
+    missing: MissingPairs
+    total: int | None = None
+
+    @property
+    def yielded(self) -> float:
+        """The share of judged pairs that are right, NaN where none was judged."""
+        return self.right / self.judged if self.judged else float("nan")
+
+    @property
+    def recall(self) -> float | None:
+        """The share of all right pairs that was found, where the truth is known."""
+        return None if not self.total else self.all_right / self.total
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "round": self.number,
+            "proposed": self.proposed,
+            "judged": self.judged,
+            "right": self.right,
+            "by_model": {
+                name: dict(zip(("proposed", "judged", "right"), counts, strict=True))
+                for name, counts in self.by_model.items()
+            },
+            "all_judged": self.all_judged,
+            "all_right": self.all_right,
+            "cost": self.cost,
+            "missing": self.missing.to_json(),
+            "total": self.total,
+            "recall": self.recall,
+        }

@@ -50,8 +50,8 @@ class Preferences:
     @property
     def apart(self) -> NDArray[np.bool_]:
         """(n, n): which pairs are told apart."""
-        found: NDArray[np.bool_] = (self.chance_low > 0.5) | (self.chance_high < 0.5)
-        return found & ~np.eye(len(self.names), dtype=bool)
+        separate: NDArray[np.bool_] = (self.chance_low > 0.5) | (self.chance_high < 0.5)
+        return separate & ~np.eye(len(self.names), dtype=bool)
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -142,11 +142,11 @@ def preferences(votes: Votes, *, draws: int = 10_000, seed: int = 0, level: floa
         split = ~connected(wins)
         separated += int(split.sum())
         drawn.append(bradley_terry_draws(wins + 0.5 * (met & split[:, None, None])))
-    found = np.concatenate(drawn)
+    strengths = np.concatenate(drawn)
     tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.quantile(found, tails, axis=0)
+    low, high = np.quantile(strengths, tails, axis=0)
     # Monotone in the ratio of the strengths, so its percentiles are those of the log ratio.
-    between = [np.quantile(one[:, None] / (one[:, None] + found), tails, axis=0) for one in found.T]
+    between = [np.quantile(one[:, None] / (one[:, None] + strengths), tails, axis=0) for one in strengths.T]
     chance_low, chance_high = np.stack(between, axis=1)
     return Preferences(
         names=votes.names,

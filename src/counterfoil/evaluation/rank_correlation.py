@@ -10,7 +10,7 @@ two things are drawn anew with replacement:
 * the queries, whole clusters of them, since each measure knows a model's strength only as well as its queries
   tell. Galleries that share images (COCO, CxC, ECCV Caption) share their draws, image by image, since a lucky
   image is lucky in all of them. Other benchmarks are drawn each on their own. Where images and captions are
-  crossed, images are drawn, and values are moved apart (`forms.draws`).
+  crossed, images are drawn, and values are moved apart (`forms.bootstrap`).
 
 A model that is drawn twice is two copies that no measure can put in order. Copies are tied with each other in
 both columns, so tau-b leaves those pairs out of what it counts and of what it divides by; a pair of different
@@ -34,7 +34,6 @@ The interval holds the middle 95 % of the draws. Three limits to know:
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
-from functools import cached_property
 from math import lgamma, log
 from typing import Any
 
@@ -47,12 +46,12 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import aligned
 from counterfoil.evaluation.evaluate import leading, main_measures
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.forms.draws import MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import MeasureDraws
 from counterfoil.evaluation.forms.gallery import overall
 from counterfoil.evaluation.result import Run, or_none
 from counterfoil.metrics.correlation import weighted_spearman, weighted_tau_b
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.resampling import cluster_draws
-from counterfoil.stats.sharing import Sharing
 
 #: Fewer models have no useful correlation: two are in the same order or not.
 LEAST = 3
@@ -80,8 +79,14 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
         for name, runs in groups.items()
     }
     if not wanted:
-        return {name: _default(runs[0].benchmark, known[name]) for name, runs in groups.items()}
-    found: dict[str, list[str]] = {name: [] for name in groups}
+        default = {}
+        for name, runs in groups.items():
+            # The main measures, and in a gallery the means of those its authors report (of all, if none).
+            first = runs[0].benchmark
+            names = [*main_measures(first), *of(first).overall(first, known[name])]
+            default[name] = tuple(measure for measure in dict.fromkeys(names) if measure in known[name])
+        return default
+    chosen: dict[str, list[str]] = {name: [] for name in groups}
     for pattern in wanted:
         benchmark, _, measure = pattern.rpartition(":")
         hits = [
@@ -92,22 +97,16 @@ def choose(groups: Mapping[str, tuple[Run, ...]], wanted: Sequence[str]) -> dict
             if fnmatchcase(own, measure) or own == overall(known[name], measure)
         ]
         if not hits:
-            asked = [name for name in groups if fnmatchcase(name, benchmark or "*")]
-            if not asked:
+            matching = [name for name in groups if fnmatchcase(name, benchmark or "*")]
+            if not matching:
                 raise UnknownNameError("benchmark", benchmark, groups, where=f"measure '{pattern}'")
             raise UnknownNameError(
-                "measure", measure, {own for name in asked for own in known[name]}, where=benchmark or None
+                "measure", measure, {own for name in matching for own in known[name]}, where=benchmark or None
             )
         for name, own in hits:
-            if own not in found[name]:
-                found[name].append(own)
-    return {name: tuple(own) for name, own in found.items()}
-
-
-def _default(benchmark: Benchmark, known: Sequence[str]) -> tuple[str, ...]:
-    """The main measures, and in a gallery the means of those its authors report (of all, if none)."""
-    names = [*main_measures(benchmark), *of(benchmark).overall(benchmark, known)]
-    return tuple(name for name in dict.fromkeys(names) if name in known)
+            if own not in chosen[name]:
+                chosen[name].append(own)
+    return {name: tuple(own) for name, own in chosen.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,15 +127,15 @@ def sheets_of(
     sheets = []
     shared = {name: Sharing.joined([run.benchmark.sharing for run in runs]) for name, runs in groups.items()}
     for (name, runs), (family, codes, size) in zip(groups.items(), _families(groups, shared), strict=True):
-        kept = []
+        enough = []
         for measure in chosen[name]:
             having = sum(of(run.benchmark).has(run, measure) for run in runs)
             if having >= LEAST:
-                kept.append(measure)
+                enough.append(measure)
             else:
                 few.append(f"{name}:{measure}")
-        if kept:
-            draws = of(runs[0].benchmark).draws(runs, kept, codes, size, shared[name])
+        if enough:
+            draws = of(runs[0].benchmark).draws(runs, enough, codes, size, shared[name])
             sheets.append(Sheet(runs[0].benchmark, draws, family))
     return tuple(sheets), tuple(few)
 
@@ -158,16 +157,18 @@ def _families(
             for other in [o for o in keys if o != name and not set(keys[o]).isdisjoint(keys[name])]:
                 old = family[other]
                 family |= {o: number for o, f in family.items() if f == old}
-    found = []
+    families = []
     for name in groups:
         if name not in keys:
             codes = shared[name].units
-            found.append((family[name], codes, int(codes.max()) + 1))
+            families.append((family[name], codes, int(codes.max()) + 1))
             continue
         together = sorted({key for o in keys if family[o] == family[name] for key in keys[o]})
         place = {key: i for i, key in enumerate(together)}
-        found.append((family[name], np.asarray([place[key] for key in keys[name]], np.int64), len(together)))
-    return found
+        families.append(
+            (family[name], np.asarray([place[key] for key in keys[name]], np.int64), len(together))
+        )
+    return families
 
 
 @dataclass(frozen=True)
@@ -222,11 +223,8 @@ class RankCorrelation:
 
     def pair(self, a: RankColumn, b: RankColumn) -> Agreement | None:
         """The agreement of two columns, in either order; None where too few models have both."""
-        return self._by_names.get(frozenset((a.name, b.name)))
-
-    @cached_property
-    def _by_names(self) -> dict[frozenset[str], Agreement]:
-        return {frozenset((pair.a, pair.b)): pair for pair in self.pairs}
+        names = {a.name, b.name}
+        return next((pair for pair in self.pairs if {pair.a, pair.b} == names), None)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, None for what is undefined."""
@@ -320,10 +318,10 @@ def rank_correlation(
     return RankCorrelation(models, columns, values[0], pairs, few, draws, seed, level, lead)
 
 
-def _assemble(models: Sequence[str], sheets: Sequence[Sheet], found: Sequence[ndarray]) -> ndarray:
+def _assemble(models: Sequence[str], sheets: Sequence[Sheet], values: Sequence[ndarray]) -> ndarray:
     """(draws, models, columns) of all benchmarks side by side; NaN where a model was not run."""
     blocks = []
-    for sheet, block in zip(sheets, found, strict=True):
+    for sheet, block in zip(sheets, values, strict=True):
         wide = np.full((len(block), len(models), block.shape[2]), np.nan)
         wide[:, [models.index(name) for name in sheet.draws.models]] = block
         blocks.append(wide)
@@ -339,12 +337,12 @@ def _draw(
     streams = np.random.SeedSequence(seed).generate_state(1 + max(families)).tolist()
     blocks: list[ndarray | None] = [None] * len(sheets)
     for family, size in families.items():
-        made: dict[int, list[ndarray]] = {i: [] for i, s in enumerate(sheets) if s.family == family}
+        drawn: dict[int, list[ndarray]] = {i: [] for i, s in enumerate(sheets) if s.family == family}
         for weights in cluster_draws(size, draws, seed=streams[family]):
-            for i in made:
-                made[i].append(sheets[i].draws.drawn(weights))
-        for i, found in made.items():
-            blocks[i] = np.concatenate(found)
+            for i in drawn:
+                drawn[i].append(sheets[i].draws.drawn(weights))
+        for i, parts in drawn.items():
+            blocks[i] = np.concatenate(parts)
     values = _assemble(models, sheets, [block for block in blocks if block is not None])
     copies = np.concatenate(list(cluster_draws(len(models), draws, seed=seed))).astype(np.float64)
     at_once = max(1, _AT_ONCE // (len(models) ** 2 * values.shape[2]))
@@ -374,12 +372,12 @@ def _correlations(values: ndarray, copies: ndarray) -> tuple[ndarray, ndarray]:
             # Of two kinds only what lies between them; what lies within has more models in its own turn.
             cross = (of_column[chosen] == a)[:, None] & (of_column[chosen] == b)[None]
             cross |= cross.T
-            for target, found in (
+            for target, correlation in (
                 (taus, weighted_tau_b(part, weights)),
                 (rhos, weighted_spearman(part, weights)),
             ):
                 rows, columns = np.nonzero(cross)
-                target[:, chosen[rows], chosen[columns]] = found[:, rows, columns]
+                target[:, chosen[rows], chosen[columns]] = correlation[:, rows, columns]
     return taus, rhos
 
 
@@ -401,7 +399,7 @@ def _pairs(
 ) -> tuple[Agreement, ...]:
     tau, rho = _correlations(values, np.ones(values.shape[:2]))
     there = ~np.isnan(values[0])
-    found = []
+    agreements = []
     for i in range(len(columns)):
         for j in range(i + 1, len(columns)):
             models = int((there[:, i] & there[:, j]).sum())
@@ -415,13 +413,13 @@ def _pairs(
                     (rho[0, i, j], rhos, as_spearman(least)),
                 )
             ]
-            found.append(
+            agreements.append(
                 Agreement(
                     columns[i].name, columns[j].name, models, float(tau[0, i, j]), *ends[0],
                     float(rho[0, i, j]), *ends[1],
                 )
             )  # fmt: skip
-    return tuple(found)
+    return tuple(agreements)
 
 
 def perfect(models: int, *, level: float = 0.95) -> float:

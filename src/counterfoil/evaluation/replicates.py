@@ -19,8 +19,8 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.evaluate import chance
 from counterfoil.evaluation.forms import gallery, of
 from counterfoil.evaluation.result import Run, tenths
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import cluster_interval, difference_interval
-from counterfoil.stats.sharing import Sharing
 from counterfoil.stats.tests import holm
 
 
@@ -60,7 +60,7 @@ class Evidence:
         return self.high < self.threshold
 
 
-def apart(label: str, one: Evidence, other: Evidence) -> Evidence:
+def independent_difference(label: str, one: Evidence, other: Evidence) -> Evidence:
     """`one` minus `other`, where they are about different questions: two differences on two benchmarks.
 
     The interval is made of theirs (the method of variance estimates recovery), which takes the two sets of
@@ -70,7 +70,7 @@ def apart(label: str, one: Evidence, other: Evidence) -> Evidence:
 
     >>> gains = [Evidence(name, "m", "difference", v, v - 0.03, v + 0.03, 100)
     ...          for name, v in (("a", 0.10), ("b", 0.04))]
-    >>> found = apart("a against b", *gains)
+    >>> found = independent_difference("a against b", *gains)
     >>> round(found.value, 2), round(found.low, 4), round(found.high, 4)
     (0.06, 0.0176, 0.1024)
     """
@@ -90,10 +90,11 @@ def apart(label: str, one: Evidence, other: Evidence) -> Evidence:
 
 def deciding(evidence: Sequence[Evidence]) -> list[Evidence]:
     """The same differences as one family that decides a finding: p-values after Holm's step-down."""
-    tested = [each.p for each in evidence if each.p is not None]
+    tested = [number.p for number in evidence if number.p is not None]
     stepped = iter(holm(np.array(tested)).tolist() if tested else [])
     return [
-        replace(each, decides=True, p_holm=None if each.p is None else next(stepped)) for each in evidence
+        replace(number, decides=True, p_holm=None if number.p is None else next(stepped))
+        for number in evidence
     ]
 
 
@@ -110,7 +111,7 @@ def percent(level: Evidence) -> str:
 def points(difference: Evidence) -> str:
     """A difference in words, with signs: "+3.1 points (−0.2 to +6.4)"."""
     value, low, high = (
-        tenths(each, signed=True) for each in (difference.value, difference.low, difference.high)
+        tenths(end, signed=True) for end in (difference.value, difference.low, difference.high)
     )
     return f"{value} points ({low} to {high})"
 
@@ -169,8 +170,8 @@ class Replicates:
             )
         if self.is_gallery:
             run = self.runs[0]
-            found = gallery.spread(run.benchmark, {measure: values}, (measure,), self.sharing)
-            low, high = found.wilson(0.95)
+            spread = gallery.spread(run.benchmark, {measure: values}, (measure,), self.sharing)
+            low, high = spread.wilson(0.95)
             n = int((~np.isnan(values)).sum())
         else:
             inside = np.clip(values, 0.0, 1.0)[:, None]
@@ -201,7 +202,7 @@ def check_same(models: Sequence[Replicates]) -> None:
                     f"'{run.benchmark.name}' ({len(run.benchmark):,})",
                     hint="evaluate all models on the same data",
                 )
-            policies = [str(each.result.ties.get("policy")) for each in (first, run)]
+            policies = [str(either.result.ties.get("policy")) for either in (first, run)]
             if policies[0] != policies[1]:
                 raise InputError("runs count ties differently", where=model.name, given=", ".join(policies))
 
@@ -210,19 +211,25 @@ def check_same(models: Sequence[Replicates]) -> None:
 Side = tuple[Sequence[Replicates], str]
 
 
-def differences(asked: Sequence[tuple[str, Side, Side]], *, threshold: float = 0.0) -> list[Evidence]:
+def differences(comparisons: Sequence[tuple[str, Side, Side]], *, threshold: float = 0.0) -> list[Evidence]:
     """Every (label, a, b) as "a minus b" over the same questions, with interval and p-value.
 
     A side is (models, measure): the mean over the models of the measure. Intervals are Tango's for the
     effective number of questions, with the p-values that belong to them. For quads and choices; galleries
     have `gallery_differences`. Raises `InputError` where the models were not asked the same questions.
     """
-    if not asked:
+    if not comparisons:
         return []
-    models = [model for _, one, other in asked for models, _ in (one, other) for model in models]
+    models = [model for _, one, other in comparisons for models, _ in (one, other) for model in models]
     check_same(models)
     common = Sharing.joined([model.sharing for model in models])
-    table = np.stack([_column(side) for _, one, other in asked for side in (one, other)], axis=1)
+    columns = [
+        np.mean([model.values(measure) for model in models_of_side], axis=0)
+        for _, one, other in comparisons
+        for models_of_side, measure in (one, other)
+    ]
+    # Means of thirds may end in 1 + 2e-16.
+    table = np.clip(np.stack(columns, axis=1), 0.0, 1.0)
     pairs = np.arange(table.shape[1]).reshape(-1, 2)
     low, high, p = difference_interval(table, common, pairs)
     means = table.mean(axis=0)
@@ -239,15 +246,17 @@ def differences(asked: Sequence[tuple[str, Side, Side]], *, threshold: float = 0
             p=float(p[i]),
             threshold=threshold,
         )
-        for i, ((label, one, other), (a, b)) in enumerate(zip(asked, pairs.tolist(), strict=True))
+        for i, ((label, one, other), (a, b)) in enumerate(zip(comparisons, pairs.tolist(), strict=True))
     ]
 
 
-def gallery_differences(asked: Sequence[tuple[str, Replicates, Replicates]], measure: str) -> list[Evidence]:
+def gallery_differences(
+    comparisons: Sequence[tuple[str, Replicates, Replicates]], measure: str
+) -> list[Evidence]:
     """As `differences`, of one measure over a gallery, with intervals and without p-values."""
-    if not asked:
+    if not comparisons:
         return []
-    models = [model for _, one, other in asked for model in (one, other)]
+    models = [model for _, one, other in comparisons for model in (one, other)]
     check_same(models)
     benchmark = models[0].runs[0].benchmark
     pairs = np.arange(len(models)).reshape(-1, 2)
@@ -269,18 +278,12 @@ def gallery_differences(asked: Sequence[tuple[str, Replicates, Replicates]], mea
             int((~np.isnan(one.values(measure))).sum()),
             seeds=_seed_differences(([one], measure), ([other], measure)),
         )
-        for i, (label, one, other) in enumerate(asked)
+        for i, (label, one, other) in enumerate(comparisons)
     ]
 
 
 def _mean(run: Run, values: Float[ndarray, "n"]) -> float:
     return of(run.benchmark).mean(run.benchmark, values)
-
-
-def _column(side: Side) -> Float[ndarray, "n"]:
-    models, measure = side
-    # Means of thirds may end in 1 + 2e-16.
-    return np.clip(np.mean([model.values(measure) for model in models], axis=0), 0.0, 1.0)
 
 
 def _seed_differences(one: Side, other: Side) -> tuple[float, ...]:

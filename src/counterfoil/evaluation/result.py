@@ -201,8 +201,10 @@ def difference_signature(first: Result, other: Result, measure: str, interval: M
     >>> difference_signature(one, other, "group", interval)
     'group|ties:strict|ci:clusters|clusters:image'
     """
-    made = (replace(each, provenance={**each.provenance, "interval": interval}) for each in (first, other))
-    lines = [signature(each, measure).split("|") for each in made]
+    results = (
+        replace(result, provenance={**result.provenance, "interval": interval}) for result in (first, other)
+    )
+    lines = [signature(result, measure).split("|") for result in results]
     parts = dict.fromkeys(part for line in lines for part in line)
     return "|".join(sorted(parts, key=lambda part: max(line.index(part) for line in lines if part in line)))
 

@@ -200,9 +200,9 @@ def load_run(folder: str | Path) -> Run:
 
 
 def _result(folder: Path) -> Result:
-    said = read_json(folder / RESULT)
-    check_model(said, ResultModel, where=folder / RESULT)
-    return Result.from_json(said)
+    fields = read_json(folder / RESULT)
+    check_model(fields, ResultModel, where=folder / RESULT)
+    return Result.from_json(fields)
 
 
 def _questions_in(folder: Path) -> str:
@@ -299,10 +299,10 @@ def find_runs(paths: Sequence[str | Path], *, note: Callable[[str], None] = _ign
             )
         if not path.is_dir():
             raise DataError("no such run folder", where=path, hint="give folders written by --out")
-        found = sorted(manifest.parent for manifest in path.rglob("manifest.json"))
-        if not found:
+        run_folders = sorted(manifest.parent for manifest in path.rglob("manifest.json"))
+        if not run_folders:
             raise DataError("no run in this folder", where=path, hint="give a folder written by --out")
-        folders += [folder for folder in found if folder not in folders]
+        folders += [folder for folder in run_folders if folder not in folders]
     runs = [load_run(folder) for folder in folders]
     of_folders = _names(folders)
     names = [

@@ -58,7 +58,7 @@ class SystemScores:
         >>> SystemScores.of({"A": 0.5, "B": 0.25}).fixed
         array([0.5 , 0.25])
         """
-        return cls(tuple(numbers), np.array([float(each) for each in numbers.values()]))
+        return cls(tuple(numbers), np.array([float(number) for number in numbers.values()]))
 
     @classmethod
     def summed(
@@ -117,20 +117,17 @@ def together(judges: Mapping[str, SystemScores]) -> SystemScores:
     array([0.5, 0. ])
     """
     all_of = list(judges.values())
-    for name, each in judges.items():
-        if each.systems != all_of[0].systems or each.images != all_of[0].images:
+    for name, scores in judges.items():
+        if scores.systems != all_of[0].systems or scores.images != all_of[0].images:
             raise InputError("judges are about different systems or images", where=name)
     first = all_of[0]
     if first.sums is None:
-        with_number = np.stack([each.fixed for each in all_of])
-        return SystemScores(first.systems, _mean(with_number))
-    sums = np.sum([each.sums for each in all_of if each.sums is not None], axis=0)
+        fixed = np.stack([scores.fixed for scores in all_of])
+        there = ~np.isnan(fixed)
+        means = ratio(np.stack([np.where(there, fixed, 0.0).sum(axis=0), there.sum(axis=0)], axis=-1))
+        return SystemScores(first.systems, means)
+    sums = np.sum([scores.sums for scores in all_of if scores.sums is not None], axis=0)
     return SystemScores.summed(first.systems, sums, ratio)
-
-
-def _mean(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    there = ~np.isnan(rows)
-    return ratio(np.stack([np.where(there, rows, 0.0).sum(axis=0), there.sum(axis=0)], axis=-1))
 
 
 #: The correlations over systems; tau-c says nothing that tau-b does not where hardly any two tie.
@@ -157,13 +154,13 @@ class SystemDraws:
 
     def drawable(self, *of: SystemScores) -> bool:
         """Whether samples differ in any of these."""
-        return self.over == "systems" or (self.images > 1 and any(each.images for each in of))
+        return self.over == "systems" or (self.images > 1 and any(scores.images for scores in of))
 
     def correlations(self, *of: SystemScores) -> Float[ndarray, "draws 3 columns columns"]:
         """The measures between all pairs of some columns in every sample, the same samples for all."""
         systems = len(of[0].fixed)
         n = systems if self.over == "systems" else self.images
-        found = []
+        blocks = []
         for weights in cluster_draws(n, self.draws, seed=self.seed):
             step = max(1, _AT_ONCE // (systems**2 * len(of)))
             for lo in range(0, len(weights), step):
@@ -172,10 +169,10 @@ class SystemDraws:
                     values = np.broadcast_to(
                         np.stack([o.fixed for o in of], axis=1), (len(part), systems, len(of))
                     )
-                    found.append(measures(values, part))
+                    blocks.append(measures(values, part))
                 else:
-                    found.append(measures(np.stack([each.drawn(part) for each in of], axis=2)))
-        return np.concatenate(found)
+                    blocks.append(measures(np.stack([scores.drawn(part) for scores in of], axis=2)))
+        return np.concatenate(blocks)
 
     def ends(self, samples: Float[ndarray, "draws m"]) -> Float[ndarray, "2 m"]:
         """The percentiles of each column over the samples that have a value; NaN where none has."""
@@ -242,7 +239,7 @@ def differences_of(
     human: str, columns: Mapping[str, tuple[SystemScores, SystemScores]], drawing: SystemDraws
 ) -> list[SystemDifference]:
     """Every pair of metrics over the systems that both (and people) have."""
-    made: list[tuple[str, str, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]] = []
+    rows: list[tuple[str, str, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]] = []
     for a, b in combinations(columns, 2):
         systems = [s for s in columns[a][0].systems if s in columns[b][0].systems]
         if len(systems) < LEAST:
@@ -268,8 +265,8 @@ def differences_of(
                 float(of_pearson[0, 2]), float(of_pearson[1, 2]), float(of_pearson[0, 1]), len(systems)
             )
         )
-        made.append((a, b, values, ends, p, both))
-    tested = np.concatenate([each[4] for each in made]) if made else np.empty(0)
+        rows.append((a, b, values, ends, p, both))
+    tested = np.concatenate([row[4] for row in rows]) if rows else np.empty(0)
     adjusted = np.full(len(tested), np.nan)
     adjusted[~np.isnan(tested)] = holm(tested[~np.isnan(tested)])
     return [
@@ -277,7 +274,7 @@ def differences_of(
             a, b, human, name, float(values[k]), float(ends[0][k]), float(ends[1][k]), float(p[k]),
             float(adjusted[len(MEASURES) * i + k]), both if name == "pearson" else float("nan"),
         )
-        for i, (a, b, values, ends, p, both) in enumerate(made)
+        for i, (a, b, values, ends, p, both) in enumerate(rows)
         for k, name in enumerate(MEASURES)
     ]  # fmt: skip
 
@@ -310,8 +307,8 @@ def _swapped(
             moved = signs.astype(np.float64) @ (one - other).T / (2 * units)
             middle = (one + other).mean(axis=1) / 2
         people = np.broadcast_to(theirs.fixed, moved.shape)
-        made = measures(np.stack([middle + moved, middle - moved, people], axis=2))
-        gap = np.abs(made[:, :, 0, 2] - made[:, :, 1, 2])
+        swapped = measures(np.stack([middle + moved, middle - moved, people], axis=2))
+        gap = np.abs(swapped[:, :, 0, 2] - swapped[:, :, 1, 2])
         # A mixture that is equal for all systems correlates with nothing.
         reached += (np.nan_to_num(gap) >= np.abs(values) - 1e-9).sum(axis=0)
     return (1 + reached) / (drawing.draws + 1)

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
-from numpy.typing import NDArray
 
 from counterfoil.errors import InputError
 from counterfoil.evaluation.result import or_none
@@ -87,7 +86,7 @@ class SystemCorrelations:
 
     metrics: tuple[str, ...]
     humans: tuple[str, ...]
-    found: tuple[SystemCorrelation, ...]
+    correlations: tuple[SystemCorrelation, ...]
     differences: tuple[SystemDifference, ...]
     left_out: Mapping[str, tuple[str, ...]]
     over: Over
@@ -99,14 +98,16 @@ class SystemCorrelations:
     def get(self, metric: str, human: str, measure: str) -> SystemCorrelation:
         """One of them."""
         return next(
-            each for each in self.found if (each.metric, each.human, each.measure) == (metric, human, measure)
+            correlation
+            for correlation in self.correlations
+            if (correlation.metric, correlation.human, correlation.measure) == (metric, human, measure)
         )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {
-            "correlations": [each.to_json() for each in self.found],
-            "differences": [each.to_json() for each in self.differences],
+            "correlations": [row.to_json() for row in self.correlations],
+            "differences": [row.to_json() for row in self.differences],
             "left_out": {name: list(systems) for name, systems in self.left_out.items()},
             "notes": list(self.notes),
             "interval": {
@@ -165,25 +166,31 @@ def system_correlations(
     if len(images) > 1:
         raise InputError("metrics and people are about different images", given=sorted(images))
     drawing = SystemDraws(over, next(iter(images), 0), draws, seed, level)
-    found, differences, notes = [], [], []
+    correlations, differences, notes = [], [], []
     for human, scores in people.items():
         columns = {name: _both(of, scores, everyone, name, human) for name, of in metrics.items()}
         for metric, (own, theirs) in columns.items():
-            found += _correlate(metric, human, own, theirs, drawing)
+            correlations += _correlate(metric, human, own, theirs, drawing)
             notes += _why_missing(metric, human, own, theirs, drawing)
-        found += _one_person(human, each_judge.get(human, {}), drawing)
+        correlations += _one_person(human, each_judge.get(human, {}), drawing)
         differences += differences_of(human, columns, drawing)
+    fewest = min((correlation.systems for correlation in correlations), default=ENOUGH)
+    if fewest < ENOUGH:
+        least = 2 / factorial(fewest)
+        notes.append(f"only {fewest} systems: no p-value of a correlation is below {least:.2g}")
+    if fewest == LEAST:
+        notes.append(f"Williams' test takes {LEAST + 1} systems or more")
     return SystemCorrelations(
         tuple(metrics),
         tuple(people),
-        tuple(found),
+        tuple(correlations),
         tuple(differences),
         left_out,
         over,
         drawing.images,
         draws,
         seed,
-        tuple(dict.fromkeys([*notes, *_few(found)])),
+        tuple(dict.fromkeys(notes)),
     )
 
 
@@ -257,7 +264,7 @@ def _one_person(
     pairs = [
         (own.take(both), others.take(both))
         for own, others in pairs
-        if (both := _said(own, others)).sum() >= LEAST
+        if (both := (~(np.isnan(own.fixed) | np.isnan(others.fixed)))).sum() >= LEAST
     ]
     if not pairs:
         return []
@@ -285,11 +292,6 @@ def _one_person(
     ]
 
 
-def _said(own: SystemScores, others: SystemScores) -> NDArray[np.bool_]:
-    """The systems that both rated."""
-    return ~(np.isnan(own.fixed) | np.isnan(others.fixed))
-
-
 def _why_missing(
     metric: str, human: str, own: SystemScores, theirs: SystemScores, drawing: SystemDraws
 ) -> list[str]:
@@ -311,19 +313,6 @@ def _why_missing(
         notes.append(f"{metric}: no mean of images' scores, so it cannot be swapped image by image")
     if not theirs.images:
         notes.append(f"{human}: known of systems, not of images: intervals over images take it as given")
-    return notes
-
-
-def _few(found: Sequence[SystemCorrelation]) -> list[str]:
-    """A warning about few systems."""
-    fewest = min((each.systems for each in found), default=ENOUGH)
-    notes = []
-    if fewest < ENOUGH:
-        notes.append(
-            f"only {fewest} systems: no p-value of a correlation is below {2 / factorial(fewest):.2g}"
-        )
-    if fewest == LEAST:
-        notes.append(f"Williams' test takes {LEAST + 1} systems or more")
     return notes
 
 

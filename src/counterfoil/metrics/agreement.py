@@ -1,8 +1,7 @@
 """Agreement between people who judge the same items: shares of pairs, kappas and Krippendorff's alpha.
 
     data = ReliabilityData.of(items, people, values)      # one row per answer; a missing answer has no row
-    raw_agreement(data), krippendorff_alpha(data, Scale.ORDINAL), fleiss_kappa(data.votes)
-    multilabel_alpha(items, people, chosen)               # (answers, options): sets of options
+    krippendorff_alpha(data, Scale.ORDINAL), fleiss_kappa(data.votes)
     weighted_agreement(data, scale, answers=, items=)     # the same in many reweightings, for resampling
 
 All of them look at pairs of answers of two people to one item. Items with one answer have no pair and count
@@ -97,7 +96,7 @@ class ReliabilityData:
                 given=f"{names[twice[0] % len(names)]}, {item_names[twice[0] // len(names)]}",
                 allowed="one answer of each person about each item",
             )
-        item, person, category, alike = (each[order] for each in (item, person, category, alike))
+        item, person, category, alike = (array[order] for array in (item, person, category, alike))
         return cls(item, person, category, order, categories, len(item_names), len(names), alike)
 
     @property
@@ -142,17 +141,6 @@ class WeightedAgreement:
     distance: Float[ndarray, "draws"]
 
 
-def raw_agreement(data: ReliabilityData) -> float:
-    """The share of pairs of an item's answers that are equal, the mean over items with two answers or more.
-
-    In [0, 1]; NaN where no item has two answers.
-
-    >>> raw_agreement(ReliabilityData.of([1, 1, 1, 2, 2, 3], list("abcaba"), np.array([0, 0, 0, 1, 2, 0])))
-    0.5
-    """
-    return float(weighted_agreement(data, Scale.NOMINAL).raw[0])
-
-
 def krippendorff_alpha(data: ReliabilityData, scale: Scale = Scale.NOMINAL) -> float:
     """Krippendorff's alpha: 1 less the disagreement of an item's answers over that of all answers.
 
@@ -174,32 +162,6 @@ def krippendorff_alpha(data: ReliabilityData, scale: Scale = Scale.NOMINAL) -> f
     return float(weighted_agreement(data, scale).alpha[0])
 
 
-def multilabel_alpha(
-    items: Sequence[object] | ndarray,
-    people: Sequence[object] | ndarray,
-    chosen: Bool[ndarray, "answers options"],
-) -> tuple[float, Float[ndarray, "options"]]:
-    """Alpha of answers that are sets of options: each option is a nominal question of its own.
-
-    Returns the mean over options and the alpha of each. An option that all answers have, or none, has
-    no alpha (NaN) and is left out of the mean; NaN where no option has one. A distance between whole
-    sets, such as MASI, would hide which option people disagree about. Errors as `ReliabilityData.of`.
-
-    >>> both = np.array([[1, 0, 1], [1, 0, 0], [0, 1, 1], [0, 1, 1]], dtype=bool)
-    >>> mean, each = multilabel_alpha([1, 1, 2, 2], ["a", "b", "a", "b"], both)
-    >>> each, round(mean, 4)
-    (array([1., 1., 0.]), 0.6667)
-    """
-    each = np.array(
-        [
-            krippendorff_alpha(ReliabilityData.of(items, people, column))
-            for column in chosen.T.astype(np.int64)
-        ]
-    )
-    known = ~np.isnan(each)
-    return (float(each[known].mean()) if known.any() else float("nan")), each
-
-
 def pair_kappas(
     data: ReliabilityData,
 ) -> tuple[Float[ndarray, "people people"], Int[ndarray, "people people"]]:
@@ -214,22 +176,24 @@ def pair_kappas(
     (0.5, 4)
     """
     shape = (data.n_people, data.n_items)
-    asked = _sparse(data.person, data.item, shape)
-    shared = (asked @ asked.T).toarray()
+    judged = _sparse(data.person, data.item, shape)
+    shared = (judged @ judged.T).toarray()
     agreed, by_chance = np.zeros(shared.shape), np.zeros(shared.shape)
     for category in range(len(data.categories)):
         rows = data.category == category
         gave = _sparse(data.person[rows], data.item[rows], shape)
         agreed += (gave @ gave.T).toarray()
         # How often the row's person gave this answer to what the column's person judged as well.
-        habit = (gave @ asked.T).toarray()
+        habit = (gave @ judged.T).toarray()
         if not data.alike[rows].any():
             by_chance += habit * habit.T
     rows = data.alike > 0
     if rows.any():
         # Two exchangeable options are one in as many as the item has.
         where = data.person[rows], data.item[rows], shape
-        joint, one_in = ((_sparse(*where, each) @ asked.T).toarray() for each in (None, 1 / data.alike[rows]))
+        joint, one_in = (
+            (_sparse(*where, values) @ judged.T).toarray() for values in (None, 1 / data.alike[rows])
+        )
         by_chance += joint * joint.T * (one_in + one_in.T) / np.maximum(joint + joint.T, 1)
     np.fill_diagonal(shared, 0)
     room = shared**2 - by_chance
@@ -280,8 +244,8 @@ def weighted_agreement(
     # Pairs of an item's answers, and those that are equal; each item's pairs together weigh its own weight.
     pairs, equal = total * total - squares, into_items @ (cell * cell) - squares
     many = np.bincount(item)[item[new_item]][:, None]
-    each = own / (many * (many - 1))
-    raw = (each * equal).sum(axis=0) / (each * pairs).sum(axis=0)
+    pair_weight = own / (many * (many - 1))
+    raw = (pair_weight * equal).sum(axis=0) / (pair_weight * pairs).sum(axis=0)
 
     marginal = into_categories @ (own[item_of] * cell)
     n = marginal.sum(axis=0)
@@ -306,10 +270,10 @@ def weighted_agreement(
         first, second = into_items @ placed, into_items @ (placed * x[of_cell])
         distance = 2 * (total * second - first * first)
         expected = 2 * (n * (marginal * x**2).sum(axis=0) - (marginal * x).sum(axis=0) ** 2)
-    observed = (each * many * distance).sum(axis=0) / (each * many * pairs).sum(axis=0)
+    observed = (pair_weight * many * distance).sum(axis=0) / (pair_weight * many * pairs).sum(axis=0)
     expected = expected / different
     alpha = 1 - _over(observed, expected)
-    full = (np.broadcast_to(each, draws) for each in (raw, kappa, alpha, 1 - by_chance, expected))
+    full = (np.broadcast_to(array, draws) for array in (raw, kappa, alpha, 1 - by_chance, expected))
     return WeightedAgreement(*full)
 
 
@@ -349,10 +313,10 @@ def _sparse(
 def _over(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
     """part / whole, NaN where there is nothing: rounding aside, nothing is left of 1 - 1."""
     whole = np.broadcast_to(whole, part.shape)
-    found: NDArray[np.float64] = np.divide(
+    ratio: NDArray[np.float64] = np.divide(
         part, whole, out=np.full(part.shape, np.nan), where=np.abs(whole) > 1e-12
     )
-    return found
+    return ratio
 
 
 def cohen_kappa(first: ndarray, second: ndarray) -> float:

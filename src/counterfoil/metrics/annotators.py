@@ -110,9 +110,9 @@ def precision_recall(
             given=f"item {t[stray[0]] % width}",
             allowed="items among the judged ones",
         )
-    kept = r[np.isin(r, h)]
-    both = np.bincount(kept[np.isin(kept, t)] // width, minlength=n)
-    return _share(both, np.bincount(kept // width, minlength=n)), _share(
+    judged_pairs = r[np.isin(r, h)]
+    both = np.bincount(judged_pairs[np.isin(judged_pairs, t)] // width, minlength=n)
+    return _share(both, np.bincount(judged_pairs // width, minlength=n)), _share(
         both, np.bincount(t // width, minlength=n)
     )
 
@@ -185,12 +185,6 @@ def pool_yield(pooled: Pool, k: int) -> Float[ndarray, "models k"]:
         proposers = np.bincount(pooled.within(j).sum(axis=1), minlength=models + 1)
         curve[:, j - 1] = chance @ proposers
     return curve
-
-
-def proposed_by(pooled: Pool, annotators: Bool[ndarray, "models"], k: int) -> Bool[ndarray, "pairs"]:
-    """Which pairs a set of annotators would have had verified, each handing in its first k."""
-    chosen: ndarray = (pooled.within(k) & annotators).any(axis=1)
-    return chosen
 
 
 def _mean_where(values: ndarray, chosen: ndarray) -> ndarray:

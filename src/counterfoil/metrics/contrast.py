@@ -114,14 +114,14 @@ QUAD: Mapping[str, Measure] = by_name(
     ),
     *(
         Measure(
-            f"{each}_macro",
+            f"{name}_macro",
             "quad",
             f"{label} (macro)",
             f"{label.lower() if label == 'Group' else label} averaged over groups, each counting the same",
             chance,
-            macro_of=each,
+            macro_of=name,
         )
-        for each, label, chance in (("i2t", "I2T", "1/4"), ("t2i", "T2I", "1/4"), ("group", "Group", "1/6"))
+        for name, label, chance in (("i2t", "I2T", "1/4"), ("t2i", "T2I", "1/4"), ("group", "Group", "1/6"))
     ),
 )
 
@@ -219,6 +219,12 @@ def choice_accuracy(
     return all_above(scores[:, :correct], scores[:, correct:], ties=ties)
 
 
+def _macro(form: str, chance: str) -> Measure:
+    """The mean of accuracy over groups."""
+    meaning = "accuracy averaged over groups, each counting the same"
+    return Measure("accuracy_macro", form, "Accuracy (macro)", meaning, chance, macro_of="accuracy")
+
+
 #: The measures of choices by name.
 CHOICE: Mapping[str, Measure] = by_name(
     Measure(
@@ -230,58 +236,46 @@ CHOICE: Mapping[str, Measure] = by_name(
         choice_accuracy,
         main=True,
     ),
-    Measure(
-        "accuracy_macro",
-        "choice",
-        "Accuracy (macro)",
-        "accuracy averaged over groups, each counting the same",
-        "m!(k-m)!/k!",
-        macro_of="accuracy",
-    ),
-    Measure(
-        "pairs",
-        "choice",
-        "Pairs",
-        "both questions of a pair are right (What'sUp: opposite relations of two objects)",
-        "1/k^2",
-        choice_accuracy,
-        within=("pair", 2),
-    ),
-    Measure(
-        "sets",
-        "choice",
-        "Sets",
-        "all four questions of a set are right (What'sUp: all relations of two objects)",
-        "1/k^4",
-        choice_accuracy,
-        within=("set", 4),
-    ),
-    Measure(
-        "q_acc",
-        "choice",
-        "Q_Acc",
-        "a question is answered right about both images (NaturalBench)",
-        "1/k^2",
-        choice_accuracy,
-        within=("same_question", 2),
-    ),
-    Measure(
-        "i_acc",
-        "choice",
-        "I_Acc",
-        "both questions are answered right about an image (NaturalBench)",
-        "1/k^2",
-        choice_accuracy,
-        within=("same_image", 2),
-    ),
-    Measure(
-        "g_acc",
-        "choice",
-        "G_Acc",
-        "both questions are answered right about both images (NaturalBench)",
-        "1/k^4",
-        choice_accuracy,
-        within=("quartet", 4),
+    _macro("choice", "m!(k-m)!/k!"),
+    *(
+        Measure(name, "choice", label, meaning, chance, choice_accuracy, within=within)
+        for name, label, meaning, chance, within in (
+            (
+                "pairs",
+                "Pairs",
+                "both questions of a pair are right (What'sUp: opposite relations of two objects)",
+                "1/k^2",
+                ("pair", 2),
+            ),
+            (
+                "sets",
+                "Sets",
+                "all four questions of a set are right (What'sUp: all relations of two objects)",
+                "1/k^4",
+                ("set", 4),
+            ),
+            (
+                "q_acc",
+                "Q_Acc",
+                "a question is answered right about both images (NaturalBench)",
+                "1/k^2",
+                ("same_question", 2),
+            ),
+            (
+                "i_acc",
+                "I_Acc",
+                "both questions are answered right about an image (NaturalBench)",
+                "1/k^2",
+                ("same_image", 2),
+            ),
+            (
+                "g_acc",
+                "G_Acc",
+                "both questions are answered right about both images (NaturalBench)",
+                "1/k^4",
+                ("quartet", 4),
+            ),
+        )
     ),
 )
 
@@ -297,14 +291,7 @@ PARAPHRASE: Mapping[str, Measure] = by_name(
         choice_accuracy,
         main=True,
     ),
-    Measure(
-        "accuracy_macro",
-        "paraphrase",
-        "Accuracy (macro)",
-        "accuracy averaged over groups, each counting the same",
-        "1/3",
-        macro_of="accuracy",
-    ),
+    _macro("paraphrase", "1/3"),
 )
 
 
@@ -321,8 +308,8 @@ def together(values: Float[ndarray, "n"], labels: Sequence[str], members: int) -
     products = np.ones(len(names))
     np.multiply.at(products, group, values)
     products[(counts != members) | (names == "")] = 0.0
-    found: NDArray[np.float64] = products[group]
-    return found
+    joined: NDArray[np.float64] = products[group]
+    return joined
 
 
 def choice_margin(scores: Float[ndarray, "n k"], *, correct: int = 1) -> Float[ndarray, "n"]:
@@ -373,14 +360,7 @@ PREFERENCE: Mapping[str, Measure] = by_name(
         preference_accuracy,
         main=True,
     ),
-    Measure(
-        "accuracy_macro",
-        "preference",
-        "Accuracy (macro)",
-        "accuracy averaged over groups, each counting the same",
-        "1/2",
-        macro_of="accuracy",
-    ),
+    _macro("preference", "1/2"),
 )
 
 

@@ -25,12 +25,7 @@ def pearson(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[fl
     >>> round(coefficient, 4), round(p, 4)
     (0.8, 0.2)
     """
-    from scipy.stats import pearsonr
-
-    if _constant(first, second):
-        return float("nan"), float("nan")
-    found = pearsonr(first, second)
-    return float(found.statistic), float(found.pvalue)
+    return _tested("pearsonr", first, second)
 
 
 def spearman(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[float, float]:
@@ -41,12 +36,7 @@ def spearman(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> tuple[f
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 4.0, 9.0]))[0]
     1.0
     """
-    from scipy.stats import spearmanr
-
-    if _constant(first, second):
-        return float("nan"), float("nan")
-    found = spearmanr(first, second)
-    return float(found.statistic), float(found.pvalue)
+    return _tested("spearmanr", first, second)
 
 
 def kendall_tau_b(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
@@ -59,13 +49,7 @@ def kendall_tau_b(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> fl
     >>> round(kendall_tau_b(np.array([0.1, 0.4, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 1.0])), 6)
     0.8
     """
-    from scipy.stats import kendalltau
-
-    if len(first) < 2:
-        raise InputError("too few rows for a correlation of ranks", given=len(first), allowed="2 or more")
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return float("nan")
-    return float(kendalltau(first, second, variant="b").statistic)
+    return _tested("kendalltau", first, second, fewest=2, variant="b")[0]
 
 
 def kendall_tau_c(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> float:
@@ -78,13 +62,7 @@ def kendall_tau_c(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> fl
     >>> kendall_tau_c(np.array([0.1, 0.4, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 1.0]))
     0.75
     """
-    from scipy.stats import kendalltau
-
-    if len(first) < 2:
-        raise InputError("too few rows for a correlation of ranks", given=len(first), allowed="2 or more")
-    if np.ptp(first) == 0 or np.ptp(second) == 0:
-        return float("nan")
-    return float(kendalltau(first, second, variant="c").statistic)
+    return _tested("kendalltau", first, second, fewest=2, variant="c")[0]
 
 
 def middle_ranks(values: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
@@ -160,10 +138,18 @@ def _normalised(
     return np.divide(products, lengths, out=np.full_like(products, np.nan), where=lengths > 0)
 
 
-def _constant(first: Float[ndarray, "n"], second: Float[ndarray, "n"]) -> bool:
-    if len(first) < 3:
-        raise InputError("too few rows for a correlation", given=len(first), allowed="3 or more")
-    return bool(np.ptp(first) == 0 or np.ptp(second) == 0)
+def _tested(
+    name: str, first: Float[ndarray, "n"], second: Float[ndarray, "n"], *, fewest: int = 3, **options: str
+) -> tuple[float, float]:
+    """(coefficient, p) of a function of `scipy.stats`; both are NaN where a column is constant."""
+    from scipy import stats
+
+    if len(first) < fewest:
+        raise InputError("too few rows for a correlation", given=len(first), allowed=f"{fewest} or more")
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return float("nan"), float("nan")
+    test = getattr(stats, name)(first, second, **options)
+    return float(test.statistic), float(test.pvalue)
 
 
 def _measure(name: str, label: str, meaning: str, of_all: Callable[..., float]) -> Measure:

@@ -35,8 +35,8 @@ def accuracy(probability: Float[ndarray, "n 2"]) -> Float[ndarray, "n 2"]:
     array([[1., 1.],
            [0., 1.]])
     """
-    said = synthetic(probability)
-    return np.stack([~said[:, 0], said[:, 1]], axis=1).astype(np.float64)
+    detected = synthetic(probability)
+    return np.stack([~detected[:, 0], detected[:, 1]], axis=1).astype(np.float64)
 
 
 def two_steps(
@@ -90,11 +90,11 @@ def by_label(values: Float[ndarray, "m"], label: Float[ndarray, "m"]) -> Float[n
     array([[0.1, 0.8],
            [0.2, 0.9]])
     """
-    natural, made = values[label == 0], values[label == 1]
-    if len(natural) != len(made) or len(natural) + len(made) != len(values):
+    natural, generated = values[label == 0], values[label == 1]
+    if len(natural) != len(generated) or len(natural) + len(generated) != len(values):
         raise InputError(
             "detector outputs do not come in pairs",
-            given=f"{len(natural)} of label 0, {len(made)} of label 1, {len(values)} in all",
+            given=f"{len(natural)} of label 0, {len(generated)} of label 1, {len(values)} in all",
             allowed="as many 0 (natural) as 1 (synthetic), nothing else",
         )
-    return np.stack([natural, made], axis=1)
+    return np.stack([natural, generated], axis=1)

@@ -31,8 +31,8 @@ class Side:
 
 #: Both directions of a gallery and their mean, in the order of reports.
 DIRECTIONS: Mapping[str, Side] = {
-    each.name: each
-    for each in (
+    side.name: side
+    for side in (
         Side("i2t", "I2T", "Image to text", "image → text", "each image looks for its captions"),
         Side("t2i", "T2I", "Text to image", "text → image", "each caption looks for its images"),
         Side("mean", "mean", "Mean of both", "mean", "the mean of both directions"),
@@ -199,8 +199,8 @@ class MeasureAtK(Declared):
     def k_of(self, name: str) -> int | None:
         """The K in a name; None where it is the name of something else. K may be 0 or begin with zeros."""
         before, _, after = self.name.partition("K")
-        found = re.fullmatch(f"{re.escape(before)}([0-9]{{1,18}}){re.escape(after)}", name)
-        return int(found[1]) if found else None
+        match = re.fullmatch(f"{re.escape(before)}([0-9]{{1,18}}){re.escape(after)}", name)
+        return int(match[1]) if match else None
 
     def find(self, name: str) -> Measure | None:
         """The measure whose name is exactly `name`, or None."""
@@ -214,4 +214,4 @@ _Declared = TypeVar("_Declared", Measure, Measure | MeasureAtK)
 
 def by_name(*declared: _Declared) -> Mapping[str, _Declared]:
     """Measures by their names, in the order given."""
-    return {each.name: each for each in declared}
+    return {measure.name: measure for measure in declared}

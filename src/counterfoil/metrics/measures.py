@@ -51,7 +51,7 @@ def _own() -> Iterable[Declared]:
         ranking.MEASURES,
         class_rules.MEASURES,
     )
-    return chain.from_iterable(each.values() for each in (*contrasts, *others))
+    return chain.from_iterable(mapping.values() for mapping in (*contrasts, *others))
 
 
 MEASURES = MeasureRegistry("measure", Declared, "counterfoil.measures", _own, name="key")
@@ -88,12 +88,12 @@ def of_form(form: str) -> tuple[Measure, ...]:
     >>> [measure.name for measure in of_form("preference")]
     ['accuracy', 'accuracy_macro']
     """
-    return tuple(measure for each in _of(form) for measure in _reported(each))
+    return tuple(measure for declared in _of(form) for measure in _reported(declared))
 
 
 def at_k(form: str) -> tuple[MeasureAtK, ...]:
     """The measures of a form that take a number of places."""
-    return tuple(each for each in _of(form) if isinstance(each, MeasureAtK))
+    return tuple(declared for declared in _of(form) if isinstance(declared, MeasureAtK))
 
 
 def find(name: str, form: str = "") -> Measure | None:
@@ -104,11 +104,11 @@ def find(name: str, form: str = "") -> Measure | None:
     >>> find("i2t_recall_at_20").label, find("accuracy", "preference").meaning, find("recall_at_0")
     ('I2T R@20', 'the preferred caption scores above the other', None)
     """
-    for each in (form,) if form else _forms():
-        found = MEASURES.get(f"{each}.{name}")
-        if isinstance(found, Measure):
-            return found
-        for family in at_k(each):
+    for candidate in (form,) if form else _forms():
+        entry = MEASURES.get(f"{candidate}.{name}")
+        if isinstance(entry, Measure):
+            return entry
+        for family in at_k(candidate):
             if (measure := family.find(name)) is not None:
                 return measure
     side, base = split_direction(name)
@@ -142,8 +142,11 @@ def every() -> tuple[Measure, ...]:
     return tuple(
         measure
         for form in _forms()
-        for each in _of(form)
-        for measure in (*_reported(each), *((each.general,) if isinstance(each, MeasureAtK) else ()))
+        for declared in _of(form)
+        for measure in (
+            *_reported(declared),
+            *((declared.general,) if isinstance(declared, MeasureAtK) else ()),
+        )
     )
 
 
@@ -156,14 +159,14 @@ def _of(form: str) -> list[Declared]:
     return [MEASURES[key] for key in MEASURES if key.startswith(f"{form}.")]
 
 
-def _reported(each: Declared) -> tuple[Measure, ...]:
-    if isinstance(each, MeasureAtK):
-        return tuple(map(each.at, each.ks))
-    return (_general(each),)
+def _reported(declared: Declared) -> tuple[Measure, ...]:
+    if isinstance(declared, MeasureAtK):
+        return tuple(map(declared.at, declared.ks))
+    return (_general(declared),)
 
 
-def _general(each: Declared) -> Measure:
-    if isinstance(each, MeasureAtK):
-        return each.general
-    assert isinstance(each, Measure)
-    return each
+def _general(declared: Declared) -> Measure:
+    if isinstance(declared, MeasureAtK):
+        return declared.general
+    assert isinstance(declared, Measure)
+    return declared

@@ -35,12 +35,12 @@ def agreement(
     array([1., 1., 1.])
     """
     _check(scores)
-    found = np.empty(len(scores))
+    shares = np.empty(len(scores))
     for rows, apart, rated in _pairs(scores, ratings):
-        said = (apart > tie).astype(np.int8) - (apart < -tie)
+        predicted = (apart > tie).astype(np.int8) - (apart < -tie)
         # An item agrees with itself.
-        found[rows] = np.count_nonzero(said == rated, axis=1) - 1
-    return found / (len(scores) - 1)
+        shares[rows] = np.count_nonzero(predicted == rated, axis=1) - 1
+    return shares / (len(scores) - 1)
 
 
 def pairwise_accuracy(

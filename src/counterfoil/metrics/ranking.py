@@ -329,10 +329,10 @@ def _hits(
     wanted = np.minimum(ranks.positives.counts, cap) if cap is not None else ranks.positives.counts
     _known(ranks, measure, wanted)
     chance, gains = _chance_within(ranks, wanted[ranks.query], ties)
-    found = np.bincount(
+    hits = np.bincount(
         ranks.query, weights=chance * (gains if weights is None else weights), minlength=len(wanted)
     )
-    return np.divide(found, wanted, out=np.full(len(wanted), np.nan), where=wanted > 0)
+    return np.divide(hits, wanted, out=np.full(len(wanted), np.nan), where=wanted > 0)
 
 
 def _per_query(ranks: Ranks, values: ndarray, query: ndarray | None = None) -> Float[ndarray, "queries"]:

@@ -132,10 +132,10 @@ class Positives:
         place = np.full(max(columns.max(initial=-1), self.items.max(initial=-1)) + 2, -1)
         place[columns] = np.arange(len(columns))
         new = place[self.items]
-        kept = new >= 0
-        sizes = np.bincount(self.queries[kept], minlength=len(self.starts) - 1)
+        inside = new >= 0
+        sizes = np.bincount(self.queries[inside], minlength=len(self.starts) - 1)
         return replace(
-            self, starts=np.concatenate([[0], np.cumsum(sizes)]), items=new[kept], gains=self.gains[kept]
+            self, starts=np.concatenate([[0], np.cumsum(sizes)]), items=new[inside], gains=self.gains[inside]
         )
 
 
@@ -263,14 +263,14 @@ def from_places(
     >>> from_places(pair, np.array([1, -1]), np.array([1, 0]), depth=np.array([3]), gallery=10).wrong
     array([1])
     """
-    found = above >= 0
-    kept = replace(
+    ranked = above >= 0
+    listed = replace(
         positives,
-        starts=np.concatenate([[0], np.cumsum(np.bincount(positives.queries[found], minlength=len(depth)))]),
-        items=np.where(found, np.maximum(positives.items, 0), -1)[found],
-        gains=positives.gains[found],
+        starts=np.concatenate([[0], np.cumsum(np.bincount(positives.queries[ranked], minlength=len(depth)))]),
+        items=np.where(ranked, np.maximum(positives.items, 0), -1)[ranked],
+        gains=positives.gains[ranked],
     )
-    ranks = from_counts(kept, above[found], level[found], gallery=gallery)
+    ranks = from_counts(listed, above[ranked], level[ranked], gallery=gallery)
     return replace(ranks, positives=positives, depth=depth)
 
 
@@ -431,12 +431,12 @@ def tally(
 def _add(block: ndarray, layers: list[ndarray], score: ndarray, above: ndarray, level: ndarray) -> None:
     """Add to the counts of pairs, those of a layer being one for each of the first so many columns."""
     for at in layers:
-        asked, step = score[at], min(_BYTE, max(1, _COUNTED_AT_ONCE // max(len(at), 1)))
+        thresholds, step = score[at], min(_BYTE, max(1, _COUNTED_AT_ONCE // max(len(at), 1)))
         higher, equal = np.zeros((2, len(at)), np.int64)
         for lo in range(0, len(block), step):
             part = block[lo : lo + step, : len(at)]
-            higher += _count(part > asked)
-            equal += _count(part == asked)
+            higher += _count(part > thresholds)
+            equal += _count(part == thresholds)
         above[at] += higher
         level[at] += equal
 

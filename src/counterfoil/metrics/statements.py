@@ -39,14 +39,14 @@ def placements(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"]) -> Float[
     >>> placements(np.array([0.9, 0.2, 0.2, 0.1]), np.array([True, True, False, False]))
     array([1.  , 0.75, 0.75, 1.  ])
     """
-    found = np.full(len(scores), np.nan)
+    shares = np.full(len(scores), np.nan)
     for side, sign in ((truth, 1.0), (~truth, -1.0)):
         others = np.sort(sign * scores[~side])
         if len(others):
             own = sign * scores[side]
             below, upto = (np.searchsorted(others, own, side=at) for at in ("left", "right"))
-            found[side] = (below + upto) / (2 * len(others))
-    return found
+            shares[side] = (below + upto) / (2 * len(others))
+    return shares
 
 
 def auroc(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"]) -> float:
@@ -62,7 +62,7 @@ def auroc(scores: Float[ndarray, "n"], truth: Bool[ndarray, "n"]) -> float:
     return float(placements(scores, truth)[truth].mean())
 
 
-def decided(
+def correct_at(
     scores: Float[ndarray, "n"],
     truth: Bool[ndarray, "n"],
     thresholds: Float[ndarray, "n"] | float = HALF,
@@ -71,7 +71,7 @@ def decided(
 ) -> Float[ndarray, "n"]:
     """1 where a statement is on the right side of its threshold, 0 where not; at it what a tie is worth.
 
-    >>> decided(np.array([0.9, 0.5, 0.2]), np.array([True, True, True]), ties=Ties.HALF)
+    >>> correct_at(np.array([0.9, 0.5, 0.2]), np.array([True, True, True]), ties=Ties.HALF)
     array([1. , 0.5, 0. ])
     """
     side = np.where(truth, 1.0, -1.0) * np.sign(scores - thresholds)
@@ -118,11 +118,11 @@ def cross_fitted(
         raise InputError(
             "no other fold to choose a threshold on", given=f"{len(numbers)}", allowed="2 or more"
         )
-    found = np.empty(len(scores))
+    thresholds = np.empty(len(scores))
     for fold in numbers:
         inside = folds == fold
-        found[inside] = threshold(scores[~inside], truth[~inside])
-    return found
+        thresholds[inside] = threshold(scores[~inside], truth[~inside])
+    return thresholds
 
 
 def accuracy(
@@ -137,7 +137,7 @@ def accuracy(
     >>> accuracy(np.array([0.9, 0.8, 0.2, 0.7]), np.array([True, True, True, False]))
     0.5
     """
-    return float(decided(scores, truth, thresholds, ties=ties).mean())
+    return float(correct_at(scores, truth, thresholds, ties=ties).mean())
 
 
 def balanced_accuracy(
@@ -155,7 +155,7 @@ def balanced_accuracy(
     0.3333
     """
     _check_both(truth)
-    right = decided(scores, truth, thresholds, ties=ties)
+    right = correct_at(scores, truth, thresholds, ties=ties)
     return float((right[truth].mean() + right[~truth].mean()) / 2)
 
 
@@ -248,13 +248,13 @@ class WeightedStatements:
         np.cumsum(drawn[:, order] * ~true, axis=1, out=upto[:, 1:])
         low, high = (np.searchsorted(ordered, ordered[true], side=at) for at in ("left", "right"))
         points = (upto[:, low] + upto[:, high]) / 2
-        found: NDArray[np.float64] = (drawn[:, order][:, true] * points).sum(axis=1)
-        return found
+        area: NDArray[np.float64] = (drawn[:, order][:, true] * points).sum(axis=1)
+        return area
 
     def values(self) -> Float[ndarray, "5"]:
         """The measures themselves: every cluster once."""
-        found: NDArray[np.float64] = self.measures(np.ones((1, self.n_clusters)))[0]
-        return found
+        measures: NDArray[np.float64] = self.measures(np.ones((1, self.n_clusters)))[0]
+        return measures
 
     def influences(self) -> Float[ndarray, "n 5"]:
         """What each statement adds to the error of each measure, to first order.

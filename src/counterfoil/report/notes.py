@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.evaluation.chance import LEVEL, one_sided
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.intervals import LEVEL, one_sided
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measure import split_direction
 from counterfoil.metrics.measures import find, signed

@@ -17,7 +17,7 @@ def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
 
 
 def _agreement(agreed: SystemCorrelations, human: str) -> Table:
-    found = {(each.metric, each.measure): each for each in agreed.found if each.human == human}
+    found = {(each.metric, each.measure): each for each in agreed.correlations if each.human == human}
     columns, rows = [], []
     for measure in MEASURES:
         head = measure_label(measure)

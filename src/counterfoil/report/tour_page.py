@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion
-from counterfoil.evaluation.compare import Comparison, Difference
-from counterfoil.evaluation.deciding import decided, questions_to_decide
+from counterfoil.evaluation.compare import Comparison, Difference, is_significant, questions_to_decide
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Estimate
 from counterfoil.report import build_page, drawing, page_frame, study_figures
@@ -283,7 +282,7 @@ def _compare(comparison: Comparison, commands: tuple[str, ...]) -> Part:
             each.low,
             each.high,
             n,
-            decides=decided(each),
+            decides=is_significant(each),
         )
         for each in found
     ]
@@ -296,10 +295,10 @@ def _compare(comparison: Comparison, commands: tuple[str, ...]) -> Part:
     )
     behind: dict[str, list[str]] = {}
     for each in found:
-        if decided(each):
+        if is_significant(each):
             behind.setdefault(each.a, []).append(each.b)
     sure = [f"{_names([name])} {_are([name])} ahead of {_names(its)}" for name, its in behind.items()]
-    open_ = [_undecided(each, n) for each in found if not decided(each)]
+    open_ = [_undecided(each, n) for each in found if not is_significant(each)]
     said = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
     said += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
     return Part(

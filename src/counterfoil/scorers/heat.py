@@ -27,8 +27,7 @@ from torch import Tensor, nn
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, ModelError
-from counterfoil.metrics.attention import cosine_cost, rollout, transport
-from counterfoil.metrics.heatmaps import WHOLE, Box
+from counterfoil.metrics.heatmaps import WHOLE, Box, cosine_cost, rollout, transport
 from counterfoil.scorers.base import Identity, prompted
 from counterfoil.scorers.cross_encoder import TokenizedPairs
 from counterfoil.scorers.hf_text import HfTokens

@@ -2,8 +2,6 @@
 
     dawid_skene(given, smoothing=0.5) -> Confusions      # confusion (people, true, given)
     one_coin(given) -> Confusions                        # the same with one accuracy per person
-    accuracy_interval(right, asked)                      # from golden items: Wilson's interval
-    accuracy_draws(given, rng) -> (draws, people)        # without golden items: draws of Gibbs sampling
 
 People err independently of each other given the class, at rates that are the same for all items of a class.
 Where some items are harder than others people err together, and accuracies come out too good.
@@ -24,7 +22,6 @@ from counterfoil.stats.label_models import (
     class_shares,
     mean_accuracy,
     normalised,
-    one_coin_evidence,
     whatever_order,
 )
 
@@ -160,11 +157,11 @@ def _alike_confusion(
     rows[:, 1:, :most] = rows[:, 1:, :most].mean(axis=2, keepdims=True)
     rows = np.maximum(rows + before[[0, *range(most, k)]], _LEAST)
     rows /= rows.sum(axis=2, keepdims=True)
-    found = rows[:, np.maximum(np.arange(k) - most + 1, 0)]
+    confusion = rows[:, np.maximum(np.arange(k) - most + 1, 0)]
     if most > 1:
         eye = np.eye(most, dtype=bool)
-        found[:, :most, :most] = np.where(eye, rows[:, :1, :1], rows[:, :1, 1:2])
-    return found
+        confusion[:, :most, :most] = np.where(eye, rows[:, :1, :1], rows[:, :1, 1:2])
+    return confusion
 
 
 def _expectation_maximisation(
@@ -180,107 +177,26 @@ def _expectation_maximisation(
         raise InputError("no answers to aggregate", given="0 answers", allowed="1 or more")
     if not smoothing >= 0:
         raise InputError("smoothing", given=smoothing, allowed="0 and above")
-    posterior, trace, converged = given.shares(), [], False
+    posterior, trace, converged, k = given.shares(), [], False, given.n_classes
     prior = confusion = np.empty(0)
     for _ in range(rounds):
-        confusion = confusion_of(_counts(given, posterior))
+        # (people, classes, labels) how often each person gave each label to items of each class.
+        counts = np.asarray(given.table.T @ (given.weights[:, None] * posterior))
+        confusion = confusion_of(counts.reshape(given.n_people, k, k).transpose(0, 2, 1))
         prior = np.maximum(class_shares(given, posterior, smoothing), _LEAST)
-        new, likelihood = _posterior(given, prior, confusion, fewer)
+        table = np.ascontiguousarray(np.log(confusion).transpose(0, 2, 1).reshape(-1, k))
+        # `fewer` is what answers speak for classes beyond that, of items with fewer classes than others.
+        new, likelihood = normalised(given, given.log_shares(prior) + given.table @ table + fewer)
         trace.append(likelihood + density(confusion) + smoothing * float(np.log(prior).sum()))
         moved, posterior = np.abs(new - posterior).max(initial=0.0), new
         if converged := bool(moved <= tolerance):
             break
+    right = np.diagonal(confusion, axis1=1, axis2=2) @ prior
     return Confusions(
         posterior=posterior,
         prior=prior,
-        accuracy=_accuracy(given, prior, confusion),
+        accuracy=np.where(given.asked > 0, right / prior.sum(), np.nan),
         trace=np.array(trace),
         converged=converged,
         confusion=confusion,
     )
-
-
-def _counts(given: Labels, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(people, classes, labels) how often each person gave each label to items of each class."""
-    n, k = given.n_people, given.n_classes
-    counts = given.table.T @ (given.weights[:, None] * posterior)
-    return np.asarray(counts).reshape(n, k, k).transpose(0, 2, 1)
-
-
-def _posterior(
-    given: Labels, prior: NDArray[np.float64], confusion: NDArray[np.float64], fewer: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], float]:
-    """`fewer` is what answers speak for classes beyond that, of items with fewer classes than others."""
-    table = np.log(confusion).transpose(0, 2, 1).reshape(-1, given.n_classes)
-    return normalised(given, given.log_shares(prior) + given.table @ np.ascontiguousarray(table) + fewer)
-
-
-def _accuracy(
-    given: Labels, prior: NDArray[np.float64], confusion: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    right = np.diagonal(confusion, axis1=1, axis2=2) @ prior
-    return np.where(given.asked > 0, right / prior.sum(), np.nan)
-
-
-def accuracy_interval(
-    right: Float[ndarray, "people"], asked: Float[ndarray, "people"], *, level: float = 0.95
-) -> tuple[Float[ndarray, "people"], Float[ndarray, "people"]]:
-    """Wilson's interval for the accuracy of each person who got `right` of `asked` golden items right.
-
-    (low, high) in [0, 1]; the whole of it for a person without a golden item.
-
-    >>> low, high = accuracy_interval(np.array([8.0, 0.0]), np.array([10.0, 0.0]))
-    >>> low.round(2), high.round(2)
-    (array([0.49, 0.  ]), array([0.94, 1.  ]))
-    """
-    some = np.maximum(asked, 1.0)
-    # SciPy, which simulated people of the world are drawn without.
-    from counterfoil.stats.intervals import normal_quantile, wilson_score
-
-    z = np.full(len(asked), normal_quantile(level))
-    low, high = wilson_score(right / some, some, z)
-    return np.where(asked > 0, low, 0.0), np.where(asked > 0, high, 1.0)
-
-
-def accuracy_draws(
-    given: Labels, rng: np.random.Generator, *, draws: int = 400, burn: int = 100
-) -> Float[ndarray, "draws people"]:
-    """Draws of each person's accuracy, as likely as the answers make them: Gibbs sampling of `one_coin`.
-
-    From its solution on, in turns: accuracies and class shares given every item's class (with Jeffreys'
-    prior, half an answer or item each), then classes given these. The spread holds what is unknown of the
-    classes as well, so that quantiles are the ends of an interval. A person without an answer gets draws of
-    the prior. With two classes a draw whose people are worse than guessing on the whole is mirrored.
-    Weights must be whole numbers. Raises `InputError` for no answers.
-
-    >>> rng, accuracy = np.random.default_rng(0), np.array([0.9, 0.9, 0.6])
-    >>> truth, people = np.repeat(rng.integers(0, 2, 100), 3), np.tile(np.arange(3), 100)
-    >>> labels = np.where(rng.random(300) < accuracy[people], truth, 1 - truth)
-    >>> given = Labels.of(np.repeat(np.arange(100), 3), people, labels, n_classes=2)
-    >>> low, high = np.quantile(accuracy_draws(given, rng), [0.025, 0.975], axis=0)
-    >>> bool(low[2] < 0.6 < high[2] < low[0] < 0.9 < high[0])
-    True
-    """
-    if given.alike.any():
-        given, _ = given.in_one_order()
-    start = one_coin(given)
-    k, many = given.n_classes, given.weights.astype(np.int64)
-    classes = rng.multinomial(many, _whole(start.posterior)).astype(np.float64)
-    kept = []
-    for step in range(burn + draws):
-        # Of an item that stands for several, each answer is right as often as the class is the label's.
-        hits = np.bincount(given.people, weights=classes[given.items, given.labels], minlength=given.n_people)
-        accuracy = np.clip(rng.beta(hits + 0.5, given.asked - hits + 0.5), _LEAST, 1 - _LEAST)
-        share = given.tied(np.maximum(rng.dirichlet(classes.sum(axis=0) + 0.5), _LEAST))
-        if k == 2 and float(accuracy @ given.asked) < 0.5 * given.asked.sum():
-            accuracy, share = 1 - accuracy, share[::-1]
-        posterior, _ = normalised(given, one_coin_evidence(given, accuracy) + given.log_shares(share))
-        classes = rng.multinomial(many, _whole(posterior)).astype(np.float64)
-        if step >= burn:
-            kept.append(accuracy)
-    return np.array(kept)
-
-
-def _whole(chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows that sum to 1 at most, rounding included, as drawing from them wants it."""
-    return chances / np.maximum(chances.sum(axis=1, keepdims=True), 1.0)

@@ -1,9 +1,9 @@
 """Intervals for means of per-question values in [0, 1], and tests of their differences.
 
-Which interval? Questions that share an image or a caption stand and fall together, so the spread of a mean
-is measured over whole clusters (`stats.crossed`). What is then made of it matters where clusters are few or
-nearly all answers are right. Coverage of nominal 95 % intervals in a simulation (beta-binomial clusters of
-about five questions, intraclass correlation 0.3, 4,000 repetitions, so +- 0.7):
+Which interval? Questions that share an image or a caption stand and fall together, so the spread of a mean is
+measured over whole clusters (`stats.two_way_clustering`). What is then made of it matters where clusters are
+few or nearly all answers are right. Coverage of nominal 95 % intervals in a simulation (beta-binomial
+clusters of about five questions, intraclass correlation 0.3, 4,000 repetitions, so +- 0.7):
 
     clusters, proportion              10, 0.8   25, 0.8   25, 0.95   60, 0.95   200, 0.8
     percentiles of draws of clusters     87.6      91.9       85.3       90.8       94.7
@@ -26,12 +26,13 @@ import random
 import numpy as np
 from jaxtyping import Float, Int
 from numpy import ndarray
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from counterfoil.errors import InputError
-from counterfoil.stats.crossed import mean_variance
+from counterfoil.stats.dependence import Sharing, column_sums
 from counterfoil.stats.intervals import Spread, normal_quantile, wilson_score
-from counterfoil.stats.sharing import Sharing, column_sums
+from counterfoil.stats.two_way_clustering import mean_variance
 
 
 def wilson(successes: float, n: float, *, level: float = 0.95) -> tuple[float, float]:
@@ -77,27 +78,6 @@ def cluster_interval(
     return spread(values, clusters).wilson(level)
 
 
-def macro_interval(
-    values: Float[ndarray, "n"],
-    groups: Int[ndarray, "n"],
-    clusters: Int[ndarray, "n"] | Sharing,
-    *,
-    level: float = 0.95,
-) -> tuple[float, float, float]:
-    """The mean over groups of the group means (`accuracy_macro`) with its interval: (value, low, high).
-
-    Groups may share clusters. Rows with a negative group are left out. Otherwise as `cluster_interval`.
-
-    >>> value, low, high = macro_interval(
-    ...     np.array([1.0, 1.0, 0.0, 1.0]), np.array([0, 0, 0, 1]), np.arange(4))
-    >>> round(value, 4), low < value < high
-    (0.8333, True)
-    """
-    found = spread(values[:, None], clusters, groups=groups)
-    low, high = found.wilson(level)
-    return float(found.value[0]), float(low[0]), float(high[0])
-
-
 def difference_interval(
     values: Float[ndarray, "n m"],
     clusters: Int[ndarray, "n"] | Sharing,
@@ -126,10 +106,10 @@ def difference_interval(
     >>> bool(0 < low[0] < 1 / 3 < high[0] < 1), bool(low[1] < 0 < high[1]), p.round(4)
     (True, True, array([0.0042, 1.    ]))
     """
-    found = spread(values, clusters, groups=groups, shares=shares, pairs=pairs)
+    gaps = spread(values, clusters, groups=groups, shares=shares, pairs=pairs)
     weights = np.full(len(values), 1 / len(values)) if groups is None else macro_weights(groups, shares)
     discord = column_sums(weights[:, None] * np.abs(values[:, pairs[:, 0]] - values[:, pairs[:, 1]]))
-    return *found.tango(discord, level), found.tango_p(discord)
+    return *gaps.tango(discord, level), gaps.tango_p(discord)
 
 
 def macro_weights(
@@ -197,7 +177,7 @@ def spread(
     """What the intervals above are made of: the means of the columns, or the differences of pairs of them.
 
     Arguments and errors as there; `shares` are the weights of groups 0, 1, ..., None where all weigh the
-    same. The variance is that of `stats.crossed.mean_variance`.
+    same. The variance is that of `stats.two_way_clustering.mean_variance`.
 
     >>> found = spread(np.array([[1.0], [0.0], [1.0]]), np.array([0, 0, 1]))
     >>> found.value.round(3), found.units
@@ -216,7 +196,7 @@ def spread(
     sharing = sharing.part(inside)
     columns = values if pairs is None else values[:, pairs[:, 0]] - values[:, pairs[:, 1]]
     value, variance, freedom = mean_variance(sharing, columns, groups, weights)
-    return Spread(value, variance, freedom, np.full(len(value), sharing.apart))
+    return Spread(value, variance, freedom, np.full(len(value), sharing.n_independent))
 
 
 def deviations(
@@ -238,3 +218,127 @@ def deviations(
         rows = groups == label
         moved[rows] = (values[rows] - values[rows].mean(axis=0)) * weights[rows, None]
     return weights @ values, moved
+
+
+# Tables such as a gallery's measures have values in some of the questions only: each column has rows and
+# groups of its own. A column's numbers have the same bits whatever other columns there are.
+
+
+def table_spread(
+    values: Float[ndarray, "n m"],
+    groups: Int[ndarray, "n m"],
+    clusters: Int[ndarray, "n"] | Sharing,
+    *,
+    averages: Float[ndarray, "m k"] | None = None,
+) -> Spread:
+    """As `spread`, for many columns at once, each with groups of its own.
+
+    A row whose group is negative in a column is left out of that column, and its value there may be anything.
+    `averages` makes each result an average of columns that have no row in common: its columns are the
+    weights, which sum to 1, such as 1/2 and 1/2 for the mean of two directions of retrieval; without it each
+    column is a result. Raises `InputError` for no questions, for a column without rows, for values outside
+    [0, 1] and for averages of columns that share rows.
+
+    >>> values, groups = np.array([[1.0, 9.0], [0.0, 9.0], [9.0, 1.0]]), np.array([[0, -1], [0, -1], [-1, 0]])
+    >>> found = table_spread(values, groups, np.arange(3), averages=np.array([[1.0, 0.5], [0.0, 0.5]]))
+    >>> found.value, found.units
+    (array([0.5 , 0.75]), array([2., 3.]))
+    """
+    _check(values, groups)
+    return _spread(values[None], groups, clusters, averages)
+
+
+def macro_table_differences(
+    values: Float[ndarray, "s n m"],
+    groups: Int[ndarray, "n m"],
+    clusters: Int[ndarray, "n"] | Sharing,
+    pairs: Int[ndarray, "p 2"],
+    *,
+    averages: Float[ndarray, "m k"] | None = None,
+    level: float = 0.95,
+) -> tuple[Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"]]:
+    """The differences of scorers a and b, for each pair, in each result of `table_spread`.
+
+    `values` has a table per scorer; groups are those of all. Returns (values, low, high, p): Tango's interval
+    for the effective number of questions and its p-value, as `difference_interval`.
+
+    >>> answers = np.repeat([[[1.0], [1.0], [0.0]], [[0.0], [1.0], [0.0]]], 10, axis=1)
+    >>> value, low, high, p = macro_table_differences(
+    ...     answers, np.zeros((30, 1), int), np.arange(30), np.array([[0, 1]]))
+    >>> bool(0 < low[0, 0] < value[0, 0] < high[0, 0] < 1), bool(p[0, 0] < 0.01)
+    (True, True)
+    """
+    for table in values:
+        _check(table, groups)
+    if averages is None:
+        averages = np.eye(groups.shape[1])
+    gaps = values[pairs[:, 0]] - values[pairs[:, 1]]
+    spreads = _spread(gaps, groups, clusters, averages)
+    weights = np.stack([macro_weights(column) for column in groups.T], axis=1)
+    discord = np.stack(
+        [column_sums(np.where(groups >= 0, weights * np.abs(gap), 0.0)) @ averages for gap in gaps]
+    ).reshape(-1)
+    shape = (len(pairs), averages.shape[1])
+    low, high = spreads.tango(discord, level)
+    parts = spreads.value, low, high, spreads.tango_p(discord)
+    value, low, high, p = (part.reshape(shape) for part in parts)
+    return value, low, high, p
+
+
+def _spread(
+    tables: Float[ndarray, "s n m"],
+    groups: Int[ndarray, "n m"],
+    clusters: Int[ndarray, "n"] | Sharing,
+    averages: Float[ndarray, "m k"] | None,
+) -> Spread:
+    """The spread of every average of columns of every table, a table after the other."""
+    sharing = clusters if isinstance(clusters, Sharing) else Sharing.of_clusters(clusters)
+    if averages is None:
+        averages = np.eye(groups.shape[1])
+    table = np.zeros((4, len(tables), averages.shape[1]))
+    of_columns = np.stack([macro_weights(column) for column in groups.T], axis=1)
+    # Results over the same rows, groups and weights are worked out together.
+    kinds: dict[bytes, list[int]] = {}
+    results = []
+    for k, average in enumerate(averages.T):
+        strata, weights, column = _rows_of(groups, of_columns, average)
+        results.append((strata, weights, column))
+        kinds.setdefault(strata.tobytes() + weights.tobytes(), []).append(k)
+    for members in kinds.values():
+        strata, weights, _ = results[members[0]]
+        rows = strata >= 0
+        chosen = [tables[:, rows, results[k][2][rows]].T for k in members]
+        part = sharing.part(rows)
+        of_kind = mean_variance(part, np.hstack(chosen), strata[rows], weights[rows])
+        for number, numbers in enumerate(of_kind):
+            table[number][:, members] = numbers.reshape(len(members), -1).T
+        table[3][:, members] = part.n_independent
+    value, variance, freedom, units = table.reshape(4, -1)
+    return Spread(value, variance, freedom, units)
+
+
+def _rows_of(
+    groups: Int[ndarray, "n m"], weights: Float[ndarray, "n m"], average: Float[ndarray, "m"]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """For an average of columns the group of each row, -1 for none, its weight, and the column it is of."""
+    inside = (groups >= 0) & (average > 0)
+    if (inside.sum(axis=1) > 1).any():
+        raise InputError("an average of columns that have rows in common")
+    column = inside.argmax(axis=1)
+    every, wide = np.arange(len(groups)), int(groups.max(initial=0)) + 1
+    strata = np.where(inside.any(axis=1), column * wide + groups[every, column], -1)
+    return strata, np.where(strata >= 0, (weights * average)[every, column], 0.0), column
+
+
+def _check(values: Float[ndarray, "n m"], groups: Int[ndarray, "n m"]) -> None:
+    """Raise for columns without a value and for values outside [0, 1]."""
+    inside = groups >= 0
+    if not values.size or not inside.any(axis=0).all():
+        raise InputError(
+            "no questions to measure",
+            given=f"{values.shape[0]} rows, {values.shape[1]} columns, of which "
+            f"{int((~inside.any(axis=0)).sum())} without a value",
+        )
+    clean = np.where(inside, values, 0.0)
+    if not bool(((clean >= 0) & (clean <= 1)).all()):
+        raise InputError("values must be in [0, 1]", given=f"{clean.min()} to {clean.max()}")

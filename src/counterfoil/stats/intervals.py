@@ -144,12 +144,12 @@ def tango_score(
 
     def search(inner: Float[ndarray, "k"], outer: float) -> Float[ndarray, "k"]:
         """The farthest from `inner` towards `outer` that is not rejected; 60 halvings exhaust a float64."""
-        kept, rejected = inner.copy(), np.full(len(inner), outer)
+        accepted, rejected = inner.copy(), np.full(len(inner), outer)
         for _ in range(60):
-            middle = (kept + rejected) / 2
+            middle = (accepted + rejected) / 2
             inside = np.abs(distance(middle)) <= z
-            kept, rejected = np.where(inside, middle, kept), np.where(inside, rejected, middle)
-        return kept
+            accepted, rejected = np.where(inside, middle, accepted), np.where(inside, rejected, middle)
+        return accepted
 
     return search(difference, -1.0), search(difference, 1.0)
 

@@ -3,7 +3,6 @@
     given = Labels.of(items, people, labels, n_classes=4)       # whole numbers from 0 on, one row per answer
     majority_vote(given) -> LabelModel                          # shares of votes
     dawid_skene(given), one_coin(given) -> Confusions           # stats.dawid_skene
-    accuracy_interval(right, asked), accuracy_draws(given, ...) # stats.dawid_skene: a person's accuracy
 
 Every model has `posterior` (items, classes), `accuracy` (people), `labels` (items), `trace` and `converged`.
 They find what they find from the same start every time: equal answers give equal labels.
@@ -240,13 +239,13 @@ def whatever_order(model: Callable[Concatenate[Labels, P], M]) -> Callable[Conca
         if not given.alike.any():
             return model(given, *args, **settings)
         ordered, place = given.in_one_order()
-        found = model(ordered, *args, **settings)
+        fitted = model(ordered, *args, **settings)
         chances: dict[str, Any] = {
-            name: np.take_along_axis(getattr(found, name), place, axis=1)
+            name: np.take_along_axis(getattr(fitted, name), place, axis=1)
             for name in ("posterior", "error")
-            if hasattr(found, name)
+            if hasattr(fitted, name)
         }
-        return replace(found, **chances)
+        return replace(fitted, **chances)
 
     # `wraps` names the first argument, which models may be called without.
     return cast(Callable[Concatenate[Labels, P], M], run)

@@ -53,8 +53,8 @@ def patterns(yes: Bool[ndarray, "people items"], no: Bool[ndarray, "people items
     array([1, 2])
     """
     codes = (2 * yes + no).astype(np.int8).T
-    found, of_item, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
-    return Patterns(found == 2, found == 1, counts, of_item.reshape(-1))
+    kinds, of_item, counts = np.unique(codes, axis=0, return_inverse=True, return_counts=True)
+    return Patterns(kinds == 2, kinds == 1, counts, of_item.reshape(-1))
 
 
 def fit(
@@ -95,28 +95,28 @@ def fit(
         n_people=yes.shape[1],
         weights=counts.astype(np.float64),
     )
-    found = dawid_skene(given, smoothing=0.5, rounds=rounds, tolerance=tolerance)
+    model = dawid_skene(given, smoothing=0.5, rounds=rounds, tolerance=tolerance)
     return TwoClasses(
-        found.confusion[:, 1, 1], found.confusion[:, 0, 0], float(found.prior[1]), found.posterior[:, 1]
+        model.confusion[:, 1, 1], model.confusion[:, 0, 0], float(model.prior[1]), model.posterior[:, 1]
     )
 
 
 def _chance(
-    said: Float[ndarray, "patterns people"],
+    yes: Float[ndarray, "patterns people"],
     against: Float[ndarray, "patterns people"],
     hits: Float[ndarray, "*chains people"],
     rejections: Float[ndarray, "*chains people"],
     share: Float[ndarray, "*chains"],
 ) -> Float[ndarray, "*chains patterns"]:
     """The chance of every pattern to be so, for one set of rates or for many."""
-    odds = np.log(share / (1 - share))[..., None] + np.log(hits / (1 - rejections)) @ said.T
+    odds = np.log(share / (1 - share))[..., None] + np.log(hits / (1 - rejections)) @ yes.T
     odds = odds + np.log((1 - hits) / rejections) @ against.T
     chance: ndarray = 1 / (1 + np.exp(-np.clip(odds, -500, 500)))
     return chance
 
 
 def drawn_so(
-    found: Patterns, rng: np.random.Generator, *, draws: int = 2000
+    answered: Patterns, rng: np.random.Generator, *, draws: int = 2000
 ) -> Int[ndarray, "draws patterns"]:
     """How many items of each pattern are so, drawn as often as the answers make it likely.
 
@@ -130,18 +130,18 @@ def drawn_so(
     >>> drawn_so(patterns(yes, ~yes), np.random.default_rng(0), draws=100).shape
     (100, 2)
     """
-    said, against = found.yes.astype(np.float64), found.no.astype(np.float64)
-    start = fit(found.yes, found.no, found.counts)
-    counts = np.broadcast_to(found.counts, (_CHAINS, len(found.counts)))
+    yes, against = answered.yes.astype(np.float64), answered.no.astype(np.float64)
+    start = fit(answered.yes, answered.no, answered.counts)
+    counts = np.broadcast_to(answered.counts, (_CHAINS, len(answered.counts)))
     so = rng.binomial(counts, start.so)
-    kept = []
+    samples = []
     for step in range(_BURN + -(-draws // _CHAINS)):
         wrong = counts - so
         hits, rejections, share = (
             np.clip(rng.beta(a + 0.5, b + 0.5), 1e-9, 1 - 1e-9)
             for a, b in (
-                (so @ said, so @ against),
-                (wrong @ against, wrong @ said),
+                (so @ yes, so @ against),
+                (wrong @ against, wrong @ yes),
                 (so.sum(axis=1), wrong.sum(axis=1)),
             )
         )
@@ -151,7 +151,7 @@ def drawn_so(
             np.where(mirrored[:, None], 1 - rejections, rejections),
         )
         share = np.where(mirrored, 1 - share, share)
-        so = rng.binomial(counts, _chance(said, against, hits, rejections, share))
+        so = rng.binomial(counts, _chance(yes, against, hits, rejections, share))
         if step >= _BURN:
-            kept.append(so)
-    return np.concatenate(kept)[:draws]
+            samples.append(so)
+    return np.concatenate(samples)[:draws]

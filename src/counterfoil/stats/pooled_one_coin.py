@@ -159,16 +159,20 @@ def _exchanged(
         one, two = rng.choice(k, 2, replace=False)
         order[[one, two]] = two, one
         ways.append(classes[:, order])
-    found = []
-    for each in ways:
+    explanations = []
+    for exchanged in ways:
         # Of an item that stands for several, each answer is right as often as the class is the label's.
-        hits = _hits(given, each)
+        hits = _hits(given, exchanged)
         log = population.density(hits, given.asked - hits)
-        right = each[given.items, given.labels]
+        right = exchanged[given.items, given.labels]
         spread = (given.weights[given.items] - right) @ np.log(np.maximum(given.options - 1, 1))[given.items]
-        found.append((np.logaddexp.reduce(log) - spread, each, hits, log))
-    kept = found[-1] if np.log(rng.random()) < found[-1][0] - found[0][0] else found[0]
-    return kept[1:]
+        explanations.append((np.logaddexp.reduce(log) - spread, exchanged, hits, log))
+    chosen = (
+        explanations[-1]
+        if np.log(rng.random()) < explanations[-1][0] - explanations[0][0]
+        else explanations[0]
+    )
+    return chosen[1:]
 
 
 def _start(given: Labels) -> NDArray[np.float64]:

@@ -10,8 +10,8 @@ from counterfoil.annotate.forms.registry import WORK_FORMS, WorkFormEntry
 from counterfoil.errors import InputError
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Column, Table, text_table
-from counterfoil.stats.label_designs import LabelDesign
 from counterfoil.stats.label_planning import (
+    LabelDesign,
     LabelPlan,
     PlannedEstimate,
     accuracy_needed,

@@ -26,8 +26,7 @@ from counterfoil.evaluation.result import Estimate
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
 from counterfoil.report.markup import Cell, Column, Row, Table, text_table
-from counterfoil.stats.label_designs import MOST_LABELS, LabelDesign
-from counterfoil.stats.label_planning import LabelPlan, plan_labels
+from counterfoil.stats.label_planning import MOST_LABELS, LabelDesign, LabelPlan, plan_labels
 from counterfoil.store import check_writable
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded

@@ -18,8 +18,7 @@ from counterfoil.engine.plan import check_at_hand
 from counterfoil.engine.run import run
 from counterfoil.errors import CounterfoilError, DataError, InputError
 from counterfoil.evaluation import audit as found
-from counterfoil.evaluation.artefacts import Artefact, artefacts
-from counterfoil.evaluation.audit import LEVEL, BenchmarkAudit
+from counterfoil.evaluation.audit import Artefact, BenchmarkAudit, artefacts
 from counterfoil.evaluation.duplicates import (
     Leakage,
     Repeated,
@@ -29,6 +28,7 @@ from counterfoil.evaluation.duplicates import (
     leakage,
 )
 from counterfoil.evaluation.evaluate import evaluate
+from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import audit_page

@@ -18,7 +18,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.errors import CounterfoilError, ScoreError
-from counterfoil.evaluation.evaluate import IntervalMethod, decided
+from counterfoil.evaluation.evaluate import IntervalMethod, binarize
 from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.metrics.ties import Ties
@@ -177,7 +177,7 @@ class Evaluation:
                 raise ScoreError("no question is answered", where=self._called)
             title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
             return replace(part, benchmark=benchmark.part(rows, title)), found.take(rows)
-        return part, decided(benchmark, found)
+        return part, binarize(benchmark, found)
 
     def _measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         options = self.options

@@ -14,10 +14,10 @@ from counterfoil.data.judgements import Direction
 from counterfoil.data.tables import DataTable
 from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
-from counterfoil.evaluation.pool_rounds import PoolRound
+from counterfoil.evaluation.pooling import PoolRound
 from counterfoil.evaluation.result import Run
 from counterfoil.report.markup import Column, Table, text_table
-from counterfoil.stats.capture import Population
+from counterfoil.stats.capture_recapture import Population
 from counterfoil.store import write_csv, write_json
 from counterfoil.tasks.bias import AnnotatorStudy, bias
 from counterfoil.tasks.feedback import SILENT, Feedback

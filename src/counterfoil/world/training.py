@@ -25,7 +25,7 @@ from numpy import ndarray
 from counterfoil.data.forms import Ids
 from counterfoil.data.training_rows import IMAGE_ROLES, TrainingSet
 from counterfoil.errors import DataError, InputError, UnknownNameError
-from counterfoil.stats.sharing import numbered
+from counterfoil.stats.dependence import numbered
 from counterfoil.store import writing
 from counterfoil.world.captions import OPENINGS, describe, text
 from counterfoil.world.generator import imagine

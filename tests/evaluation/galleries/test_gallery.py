@@ -1,16 +1,15 @@
 """The result of a gallery: what it reports, its intervals, its groups."""
 
 from dataclasses import replace
+from math import comb
 
 import numpy as np
 import pytest
 
 from counterfoil.data.answers import Rankings
-from counterfoil.errors import InputError
+from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation import gallery_values
-from counterfoil.evaluation import gallery_values as gallery_chance
-from counterfoil.evaluation import gallery_values as gallery_measures
-from counterfoil.evaluation.evaluate import IntervalMethod, evaluate
+from counterfoil.evaluation.evaluate import IntervalMethod, evaluate, main_measures
 
 
 def test_what_was_left_out_is_reported(galleries) -> None:
@@ -55,7 +54,7 @@ def test_groups_are_of_queries(galleries) -> None:
     values = gallery_values.per_item(asked.benchmark, asked.rankings)["i2t_ndcg"]
     assert result.groups["odd"]["i2t_ndcg"].value == pytest.approx(values[:12:2].mean(), abs=1e-15)
     assert result.groups["even"]["mean_ndcg"].n == 6 + 35
-    chance = gallery_chance.chance_per_item(asked.benchmark, ("i2t_ndcg",))["i2t_ndcg"]
+    chance = gallery_values.chance_per_item(asked.benchmark, ("i2t_ndcg",))["i2t_ndcg"]
     assert result.groups["odd"]["i2t_ndcg"].chance == pytest.approx(chance[:12:2].mean(), abs=1e-15)
 
 
@@ -75,4 +74,39 @@ def test_one_direction_alone(galleries) -> None:
     result = evaluate(images, rankings, scorer="s", draws=50)
     assert {name.partition("_")[0] for name in result.measures} == {"i2t"}
     with pytest.raises(InputError, match="no query of that direction"):
-        gallery_measures.expand(("t2i_mrr",), images)
+        gallery_values.expand(("t2i_mrr",), images)
+
+
+def test_names_with_and_without_a_direction(galleries) -> None:
+    benchmark = galleries().benchmark
+    assert main_measures(benchmark) == ("i2t_map_at_r", "t2i_map_at_r", "mean_map_at_r")
+    assert gallery_values.measure_names(benchmark)[:4] == (*main_measures(benchmark), "i2t_recall_at_1")
+    assert gallery_values.expand(("recall_at_20", "mean_mrr"), benchmark) == (
+        *("i2t_recall_at_20", "t2i_recall_at_20", "mean_recall_at_20", "mean_mrr"),
+    )
+    assert gallery_values.expand(("i2t_recall_at_05", "i2t_recall_at_5"), benchmark) == ("i2t_recall_at_5",)
+    with pytest.raises(UnknownNameError, match="did you mean 'i2t_r_precision'"):
+        gallery_values.expand(("i2t_r_precison",), benchmark)
+    with pytest.raises(UnknownNameError, match="did you mean 'ndcg'"):
+        gallery_values.expand(("ndgc",), benchmark)
+    for name in ("recall_at_0", "t2i_recall_at_0"):
+        with pytest.raises(InputError, match=r"places that .* looks at: out of range; given: 0"):
+            gallery_values.expand((name,), benchmark)
+    with pytest.raises(UnknownNameError):
+        gallery_values.expand(("graded_recall_at_1",), benchmark)
+    with pytest.raises(UnknownNameError):
+        gallery_values.expand(("recall_at_1",), galleries(rule=True).benchmark)
+    assert "graded_recall_at_1" in gallery_values.base_names(galleries(gains=True).benchmark)
+
+
+def test_chance_is_what_counting_says(galleries) -> None:
+    asked = galleries()
+    chance = gallery_values.chance(asked.benchmark, ("recall_at_5", "r_precision"))
+    found, wanted = asked.benchmark.gallery.i2t.positives, []
+    for q in range(12):
+        items = found.items[found.starts[q] : found.starts[q + 1]]
+        present = int((items >= 0).sum())
+        wanted.append((1 - comb(36 - present, 5) / comb(36, 5), present / 36))
+    assert chance["i2t_recall_at_5"] == pytest.approx(np.mean([w[0] for w in wanted]), abs=1e-12)
+    # What is outside the gallery counts in R: the first image finds 2 of 3 at 3 places of 36.
+    assert chance["i2t_r_precision"] == pytest.approx(np.mean([w[1] for w in wanted]), abs=1e-12)

@@ -9,8 +9,6 @@ import pytest
 from counterfoil.data.answers import Rankings, Scores
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.evaluation import gallery_values
-from counterfoil.evaluation import gallery_values as gallery_chance
-from counterfoil.evaluation import gallery_values as gallery_measures
 from counterfoil.evaluation.evaluate import check, evaluate
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
@@ -93,16 +91,15 @@ def test_every_value_is_that_of_the_sorted_list(galleries, setting, ties) -> Non
     assert isnan(values["t2i_mrr"][-1])
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_half_is_the_mean_over_random_orders(galleries, setting) -> None:
-    """Ties broken at random 400 times: the mean is within five standard errors of the closed form."""
-    asked = galleries(**setting)
+def test_half_is_the_mean_over_random_orders(galleries) -> None:
+    """Ties broken at random 100 times: the mean is within five standard errors of the closed form."""
+    asked = galleries(**SETTINGS[-1])
     half = gallery_values.per_item(
         asked.benchmark, asked.rankings, ties=Ties.HALF, measures=("map_at_r", "ndcg")
     )
     rng = np.random.default_rng(1)
     draws = []
-    for _ in range(400):
+    for _ in range(100):
         moved = asked.scored(asked.scores + rng.random(asked.scores.shape) / 2)
         draws.append(
             [
@@ -110,7 +107,7 @@ def test_half_is_the_mean_over_random_orders(galleries, setting) -> None:
                 for name in ("map_at_r", "ndcg")
             ]
         )
-    mean, error = np.mean(draws, axis=0), np.std(draws, axis=0) / 20
+    mean, error = np.mean(draws, axis=0), np.std(draws, axis=0) / 10
     for k, name in enumerate(("map_at_r", "ndcg")):
         known = ~np.isnan(mean[k])
         assert (np.abs(half[f"mean_{name}"] - mean[k]) <= 5 * error[k] + 1e-9)[known].all()
@@ -143,7 +140,7 @@ def test_ties_are_counted_by_query(galleries, setting) -> None:
 @pytest.mark.parametrize("parts", [False, True])
 def test_right_by_rule(galleries, parts) -> None:
     asked = galleries(rule=True, parts=parts)
-    assert gallery_measures.measure_names(asked.benchmark) == ("i2t_pmrp", "t2i_pmrp", "mean_pmrp")
+    assert gallery_values.measure_names(asked.benchmark) == ("i2t_pmrp", "t2i_pmrp", "mean_pmrp")
     gallery, rankings = asked.benchmark.gallery, asked.rankings
     rule = gallery.i2t.positives
     assert isinstance(rule, Plausible)
@@ -161,7 +158,7 @@ def test_right_by_rule(galleries, parts) -> None:
         gallery_values.ranks(asked.benchmark, rankings)
     # What a constant gets, worked out from numbers of codes, is what sorting gives.
     constant = asked.scored(np.zeros_like(asked.scores)).rankings
-    counted = gallery_chance.constant(asked.benchmark)
+    counted = gallery_values.constant(asked.benchmark)
     for side in ("i2t", "t2i"):
         np.testing.assert_allclose(getattr(counted, side).shares, getattr(constant, side).shares, atol=1e-12)
 

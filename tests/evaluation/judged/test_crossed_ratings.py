@@ -11,7 +11,7 @@ from counterfoil.evaluation.compare import compare
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.forms import rated
 from counterfoil.evaluation.result import Run
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
 
 
 def judged(images: int, captions: int, n: int, rng: np.random.Generator) -> Benchmark:
@@ -49,14 +49,8 @@ def covers(repetitions: int, interval: str) -> float:
 
 
 @pytest.mark.slow
-def test_captions_count_as_well_as_images() -> None:
-    # 80 repetitions know 95 % to 2.4 points.
-    assert covers(80, "auto") > 0.87
-    assert covers(80, "clusters") < 0.8
-
-
-@pytest.mark.slow
 def test_coverage_of_correlations_over_many_repetitions() -> None:
+    assert covers(80, "clusters") < 0.8
     # 91.6 % of these thousand seeds, with 25 captions that make half of both scores and ratings: so few items
     # do not tell their own variance. Two standard errors; of images alone it is 66 %.
     assert 0.898 < covers(1000, "auto") < 0.934

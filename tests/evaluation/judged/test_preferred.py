@@ -94,14 +94,3 @@ def test_right_and_wrong_may_be_given() -> None:
         evaluate(benchmark, Scores(np.ones((4, 3))), scorer="s")
     with pytest.raises(ScoreError, match="no outcomes for 'accuracy'"):
         evaluate(benchmark, Outcomes({}), scorer="s")
-
-
-@pytest.mark.slow
-def test_noise_is_at_chance() -> None:
-    rng = np.random.default_rng(4)
-    benchmark = preferred(_votes(60), per_image=2)
-    held = 0
-    for _ in range(300):
-        result = evaluate(benchmark, Scores(rng.normal(size=(60, 2))), scorer="noise", draws=400)
-        held += result.measures["accuracy"].low <= 0.5 <= result.measures["accuracy"].high
-    assert abs(held / 300 - 0.95) <= 4 * (0.95 * 0.05 / 300) ** 0.5

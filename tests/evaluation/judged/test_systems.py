@@ -98,7 +98,7 @@ def test_equal_means_have_no_correlation() -> None:
     found = system_correlations(
         {"m": _named([1, 1, 1, 1])}, {"h": _named(range(4))}, over="systems", draws=20
     )
-    assert all(np.isnan([each.value, each.low, each.high, each.p]).all() for each in found.found)
+    assert all(np.isnan([each.value, each.low, each.high, each.p]).all() for each in found.correlations)
     assert json.loads(json.dumps(found.to_json(), allow_nan=False))["correlations"][0]["value"] is None
 
 

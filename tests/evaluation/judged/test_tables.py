@@ -8,12 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from contracts.forms import grades, preferred, rated
-from counterfoil.data.answers import Answers, Outcomes, Scores
+from counterfoil.data.answers import Answers, Scores
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Preference, Rated
-from counterfoil.data.records import Caption
-from counterfoil.data.references import References
-from counterfoil.data.videos import Video
+from counterfoil.data.forms import Preference
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import Run, load_run, save_run
@@ -55,20 +52,10 @@ def _same(saved: Run, loaded: Run) -> None:
     assert loaded.with_benchmark(a).benchmark is a
 
 
-@pytest.mark.parametrize("references", [True, False])
-def test_ratings(tmp_path: Path, references: bool) -> None:
+def test_ratings(tmp_path: Path) -> None:
     given = grades(24, raters=3)
     given[::5, 1] = np.nan
     benchmark = rated(given, groups=2, raters="apart", decimals=4)
-    assert isinstance(benchmark.questions, Rated)
-    if not references:
-        plain = Rated(
-            benchmark.questions.ids,
-            captions=benchmark.questions.captions,
-            images=benchmark.questions.images,
-            ratings=given,
-        )
-        benchmark = Benchmark(benchmark.card, benchmark.images, benchmark.captions, plain)
     saved, loaded = _there_and_back(
         tmp_path / "run", benchmark, Scores(np.random.default_rng(0).normal(size=24))
     )
@@ -105,34 +92,6 @@ def test_preferences(tmp_path: Path, draws: int) -> None:
         assert np.array_equal(ours.captions, theirs.captions)
     row = pq.read_table(tmp_path / "run" / "items.parquet").to_pylist()[3]
     assert (row["a"], row["b"], row["a_images"]) == (["caption 6"], ["caption 7"], ["i1"])
-
-
-def test_candidates_of_several_sentences_about_parts_of_a_video(tmp_path: Path) -> None:
-    """As ActivityNet-FOIL: paragraphs of 2 and 3 sentences, references per sentence, some without."""
-    questions = Preference(
-        ("v0", "v1"),
-        captions=np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
-        images=np.array([0, 1, 0, 1, 2, 3, 4, 2, 3, 4]),
-        owners=np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 1]),
-        sides=np.array([0, 0, 1, 1, 0, 0, 0, 1, 1, 1]),
-        votes=np.array([[1.0, 0.0], [1.0, 0.0]]),
-        label=np.array([0, 0]),
-        references=References.of([[10], [11, 10], [10], [], [12], [12], [], [11], [12], [10, 11, 12]]),
-    )
-    videos = tuple(Video(f"v{i}#{i}", None, None, f"v{i // 2}", start=i * 1.5, end=None) for i in range(5))
-    card = preferred(np.ones((2, 2))).card.model_copy(update={"shows": "video"})
-    captions = tuple(Caption(f"c{i}", None if i == 12 else f"text {i}") for i in range(13))
-    benchmark = Benchmark(card, videos, captions, questions)
-    saved, loaded = _there_and_back(tmp_path / "run", benchmark, Scores(np.array([[0.2, 0.1], [0.1, 0.4]])))
-    _same(saved, loaded)
-    assert loaded.benchmark.images == videos
-
-
-def test_given_outcomes(tmp_path: Path) -> None:
-    answers = Outcomes({"accuracy": np.array([True, False, True, True])})
-    saved, loaded = _there_and_back(tmp_path / "run", preferred(np.array([[2.0, 1.0]] * 4)), answers)
-    _same(saved, loaded)
-    assert isinstance(loaded.answers, Outcomes)
 
 
 def test_a_run_that_was_cut_off_is_refused(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def table(score: EMScore) -> np.ndarray:
     return np.stack([score.precision, score.recall, score.f1, score.coarse], axis=1)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("padding", "batch"), [("none", None), ("released", 5), ("released", 64)])
 def test_videos_equal_the_slow_twin(seed: int, padding: str, batch: int | None) -> None:
     load = Load(seed)
@@ -132,7 +132,7 @@ def test_videos_equal_the_slow_twin(seed: int, padding: str, batch: int | None) 
         np.testing.assert_allclose(found.full, (expected[:, 2] + expected[:, 3]) / 2, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("best", ["component", "whole"])
 @pytest.mark.parametrize(("padding", "batch"), [("none", None), ("released", 5)])
 def test_references_equal_the_slow_twin(seed: int, best: str, padding: str, batch: int | None) -> None:
@@ -162,7 +162,7 @@ def test_padding_depends_on_the_batch_and_its_absence_does_not() -> None:
 
 def test_the_largest_parts_are_never_below_the_largest_whole() -> None:
     differ = False
-    for seed in range(20):
+    for seed in range(6):
         load = Load(seed)
         phrases, references = load.phrases(load.flat)
         parts = with_references(phrases, references).full

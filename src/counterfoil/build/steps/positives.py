@@ -18,8 +18,7 @@ from counterfoil.data.judgements import Direction
 from counterfoil.engine.run import run
 from counterfoil.engine.top_lists import of_rankings
 from counterfoil.errors import DataError
-from counterfoil.evaluation.pool_rounds import PoolRound
-from counterfoil.evaluation.pooling import Tasks
+from counterfoil.evaluation.pooling import PoolRound, Tasks
 from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.scenes import Scene
 from counterfoil.world.truth import positives as true_pairs
@@ -63,8 +62,8 @@ class MissingPositives(BuiltStep):
         """The rows, then the pairs that were judged right; what was judged wrong is dropped.
 
         Facts hold what each round proposed, cost and found, and estimates of how many right pairs there are
-        in all (`counterfoil.stats.capture`); of drawn rows also how many there are. Raises `DataError` where
-        there is no judge, and what loading a scorer raises.
+        in all (`counterfoil.stats.capture_recapture`); of drawn rows also how many there are. Raises
+        `DataError` where there is no judge, and what loading a scorer raises.
         """
         card = Card(name="rows", title="Rows of a build", form="gallery")
         gallery = pair_gallery(rows, card, context, source=f"step {context.step}")

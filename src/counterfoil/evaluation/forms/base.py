@@ -15,14 +15,14 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms.base import NO_CANDIDATE
 from counterfoil.data.tables import LARGEST
 from counterfoil.errors import DataError, InputError, ScoreError, UnknownNameError
-from counterfoil.evaluation.forms.draws import MeanDraws, MeasureDraws
+from counterfoil.evaluation.forms.bootstrap import MeanDraws, MeasureDraws
 from counterfoil.evaluation.intervals import IntervalMethod
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.inputs.columns import ColumnSchema, Schema, check_columns
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import averaged, of_form, signed
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
 
 #: What columns of answers hold, beside the question's id.
 _SCORE, _RIGHT = ColumnSchema("real", low=-LARGEST, high=LARGEST), ColumnSchema("truth")
@@ -225,7 +225,7 @@ class FormEvaluation(ABC):
         """The questions that a measure is not about, whose cells are empty among a run's items."""
         return None
 
-    def decided(self, benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
+    def binarize(self, benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
         """Right and wrong of scores, NaN being wrong; raises `InputError` where no answer can be wrong."""
         raise InputError(
             "a question without an answer cannot count as wrong here",
@@ -324,14 +324,14 @@ def check_answers(
     """The table of answers, checked, with a row for each of the questions `ids` in their order."""
     schema = Schema({"question": ColumnSchema("text", unique=True), **columns})
     checked = check_columns(table, schema, where=where)
-    found = checked["question"].to_pylist()
-    if found != list(ids):
-        both = enumerate(zip(found, ids, strict=False))
-        row = next((at for at, (name, other) in both if name != other), min(len(found), len(ids)))
+    questions = checked["question"].to_pylist()
+    if questions != list(ids):
+        both = enumerate(zip(questions, ids, strict=False))
+        row = next((at for at, (name, other) in both if name != other), min(len(questions), len(ids)))
         raise DataError(
             "the questions are not those of questions.parquet",
             where=f"{where}, row {row + 1}",
-            given=found[row] if row < len(found) else f"{len(found)} rows",
+            given=questions[row] if row < len(questions) else f"{len(questions)} rows",
             allowed=ids[row] if row < len(ids) else f"{len(ids)} rows",
             hint="was it edited?",
         )

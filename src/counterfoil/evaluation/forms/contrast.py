@@ -75,9 +75,9 @@ class ContrastEvaluation(FormEvaluation):
     def chance(self, benchmark: Benchmark) -> dict[str, float]:
         """As declared, else what a constant scorer gets under `half`."""
         every = np.ones(len(benchmark), dtype=bool)
-        found = self._chances(benchmark)
+        chances = self._chances(benchmark)
         return {
-            measure.name: intervals.chance(benchmark, measure, found[measure.name], every)
+            measure.name: intervals.chance(benchmark, measure, chances[measure.name], every)
             for measure in self.measures(benchmark)
         }
 
@@ -153,7 +153,7 @@ class ContrastEvaluation(FormEvaluation):
                 }
         return values if measures is None else {name: values[name] for name in measures if name in values}
 
-    def decided(self, benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
+    def binarize(self, benchmark: Benchmark, answers: Scores | Outcomes) -> Outcomes:
         if not isinstance(answers, Scores):
             return answers
         values = self.per_item(benchmark, answers, ties=Ties.STRICT, measures=self.outcomes)
@@ -163,11 +163,19 @@ class ContrastEvaluation(FormEvaluation):
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
         values = self.per_item(benchmark, answers, ties=settings.ties)
-        names = self._chosen(settings.measures, benchmark, values)
+        names = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
+        if settings.measures is not None:
+            for name in settings.measures:
+                if name not in names:
+                    raise UnknownNameError("measure", name, names, where=benchmark.name)
+            names = tuple(name for name in names if name in settings.measures)
         by_chance = self._chances(benchmark)
         if not isinstance(answers, Scores):
             by_chance = {**by_chance, **answers.outcomes.chance}
         everything = np.ones(len(benchmark), dtype=bool)
+        # The groups of a few questions that a measure joins are not reported.
+        joined = {measure.within[0] for measure in self.measures(benchmark) if measure.within is not None}
+        groups = benchmark.questions.groups(without=joined)
 
         def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
             return intervals.estimates(
@@ -183,29 +191,13 @@ class ContrastEvaluation(FormEvaluation):
             benchmark=benchmark.name,
             scorer=settings.scorer,
             measures=estimates(everything),
-            groups={label: estimates(mask) for label, mask in self._groups(benchmark).items()},
+            groups={label: estimates(mask) for label, mask in groups.items()},
             ties=self._ties(benchmark, answers, settings.ties),
             provenance={
                 **settings.provenance,
                 "interval": intervals.facts(benchmark, settings.interval),
             },
         )
-
-    def _groups(self, benchmark: Benchmark) -> dict[str, NDArray[np.bool_]]:
-        """The groups that are reported: not those of a few questions that a measure joins."""
-        joined = {measure.within[0] for measure in self.measures(benchmark) if measure.within is not None}
-        return benchmark.questions.groups(without=joined)
-
-    def _chosen(
-        self, measures: Sequence[str] | None, benchmark: Benchmark, values: Mapping[str, NDArray[np.float64]]
-    ) -> tuple[str, ...]:
-        available = tuple(m.name for m in self.measures(benchmark) if (m.macro_of or m.name) in values)
-        if measures is None:
-            return available
-        for name in measures:
-            if name not in available:
-                raise UnknownNameError("measure", name, available, where=benchmark.name)
-        return tuple(name for name in available if name in measures)
 
     def _ties(self, benchmark: Benchmark, answers: Answers, policy: Ties) -> dict[str, Any]:
         """What ties did: in how many questions, and the measures under every policy.
@@ -234,7 +226,7 @@ class ContrastEvaluation(FormEvaluation):
 
     def _means(self, benchmark: Benchmark, values: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
         """Every measure from the values of questions; of macro means those that the card names."""
-        found = {name: float(value.mean()) for name, value in values.items()}
+        means = {name: float(value.mean()) for name, value in values.items()}
         macro = [
             m for m in self.measures(benchmark) if m.name in benchmark.card.measures and m.macro_of in values
         ]
@@ -242,8 +234,8 @@ class ContrastEvaluation(FormEvaluation):
             groups, shares = intervals.macro_groups(benchmark, np.ones(len(benchmark), dtype=bool))
             if (groups >= 0).any():
                 weights = macro_weights(groups, shares)
-                found |= {measure.name: float(weights @ values[measure.macro_of]) for measure in macro}
-        return found
+                means |= {measure.name: float(weights @ values[measure.macro_of]) for measure in macro}
+        return means
 
     def test(self, paired: PairedRuns) -> Tested:
         """Tango's intervals with their p-values, and exact McNemar tests where questions share nothing.
@@ -260,25 +252,25 @@ class ContrastEvaluation(FormEvaluation):
         macro = np.array([name != of for name, of in zip(paired.main, of_items, strict=True)])
         macro = np.tile(macro, len(paired.of_scorers))
         # The difference, its ends and its p-value.
-        found = np.empty((4, len(pairs)))
+        table = np.empty((4, len(pairs)))
         means = values.mean(axis=0)
         for at, (a, b) in enumerate(pairs):
-            found[0, at] = means[a] - means[b]
+            table[0, at] = means[a] - means[b]
         if not macro.all():
-            found[1:, ~macro] = difference_interval(values, shared, pairs[~macro])
+            table[1:, ~macro] = difference_interval(values, shared, pairs[~macro])
         if folds:
             gaps = (values[:, a] - values[:, b] for a, b in pairs)
-            found[1:3] = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
+            table[1:3] = np.array([t_over_folds(gap, least=-1.0) for gap in gaps]).T
         if macro.any():
             groups, shares = intervals.macro_groups(benchmark, np.ones(len(values), dtype=bool))
             weighed = macro_weights(groups, shares) @ values
-            found[0, macro] = weighed[pairs[macro, 0]] - weighed[pairs[macro, 1]]
-            found[1:, macro] = difference_interval(values, shared, pairs[macro], groups=groups, shares=shares)
+            table[0, macro] = weighed[pairs[macro, 0]] - weighed[pairs[macro, 1]]
+            table[1:, macro] = difference_interval(values, shared, pairs[macro], groups=groups, shares=shares)
         mcnemars = [
             None if is_macro or not sharing.independent else mcnemar(values[:, a], values[:, b])
             for (a, b), is_macro in zip(pairs, macro, strict=True)
         ]
-        value, low, high, p = found
+        value, low, high, p = table
         return Tested(value, low, high, p, mcnemars, paired.facts(sharing))
 
 

@@ -9,15 +9,22 @@ from jaxtyping import Float, Int
 from numpy import ndarray
 from numpy.typing import NDArray
 
-from counterfoil.data.answers import Answers, Rankings
+from counterfoil.data.answers import Answers, DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.errors import InputError
-from counterfoil.evaluation import gallery_answers as stored
+from counterfoil.data.forms import Gallery, Search
+from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation import gallery_values
-from counterfoil.evaluation.forms.base import EvaluationSettings, FormEvaluation, PairedRuns, Tested
+from counterfoil.evaluation.forms.base import (
+    EvaluationSettings,
+    FormEvaluation,
+    PairedRuns,
+    Tested,
+    check_answers,
+)
 from counterfoil.evaluation.gallery_values import (
     chance,
     chance_per_item,
+    directions_of,
     mean,
     measured,
     per_item,
@@ -25,14 +32,14 @@ from counterfoil.evaluation.gallery_values import (
 )
 from counterfoil.evaluation.intervals import IntervalMethod, dependence, facts
 from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.inputs.columns import ColumnSchema
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.estimates import wilson
+from counterfoil.stats.dependence import Sharing
+from counterfoil.stats.estimates import macro_table_differences, table_spread, wilson
 from counterfoil.stats.intervals import Spread
-from counterfoil.stats.sharing import Sharing
-from counterfoil.stats.table_estimates import macro_table_differences, table_spread
 
 
 def direction_columns(
@@ -44,7 +51,7 @@ def direction_columns(
     is worked out twice. Returns the columns and the weights of each, a column of weights per name.
     """
     directions = benchmark.gallery.directions
-    found: dict[str, Float[ndarray, "n"]] = {}
+    columns: dict[str, Float[ndarray, "n"]] = {}
     made_of: list[list[int]] = []
     for name in names:
         side, base = split_direction(name)
@@ -52,12 +59,12 @@ def direction_columns(
         for direction, one in enumerate(("i2t", "t2i")):
             if side in (one, "mean"):
                 key = f"{one}_{base}"
-                found.setdefault(key, np.where(directions == direction, values[name], np.nan))
-                made_of[-1].append(list(found).index(key))
-    averages = np.zeros((len(found), len(names)))
+                columns.setdefault(key, np.where(directions == direction, values[name], np.nan))
+                made_of[-1].append(list(columns).index(key))
+    averages = np.zeros((len(columns), len(names)))
     for k, parts in enumerate(made_of):
         averages[parts, k] = 1 / len(parts)
-    return np.stack(list(found.values()), axis=1), averages
+    return np.stack(list(columns.values()), axis=1), averages
 
 
 def spread(
@@ -79,9 +86,9 @@ def differences(
     pairs: Int[ndarray, "p 2"],
 ) -> tuple[Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"], Float[ndarray, "p k"]]:
     """(value, low, high, p) of the differences between pairs of scorers in each measure."""
-    made = [_table(benchmark, values, names) for values in of_scorers]
-    _, groups, averages = made[0]
-    tables = np.stack([table for table, _, _ in made])
+    of_each = [_table(benchmark, values, names) for values in of_scorers]
+    _, groups, averages = of_each[0]
+    tables = np.stack([table for table, _, _ in of_each])
     return macro_table_differences(tables, groups, shared, pairs, averages=averages)
 
 
@@ -101,54 +108,6 @@ def no_folds(benchmark: Benchmark) -> InputError:
         where=benchmark.name,
         given=f"interval '{IntervalMethod.FOLDS}'",
         allowed=tuple(one for one in IntervalMethod if one is not IntervalMethod.FOLDS),
-    )
-
-
-def evaluate_gallery(
-    benchmark: Benchmark,
-    rankings: Rankings,
-    *,
-    scorer: str,
-    ties: Ties,
-    interval: IntervalMethod,
-    measures: Sequence[str] | None,
-    provenance: Mapping[str, Any],
-) -> Result:
-    """All measures of one scorer on one gallery, with 95 % intervals: what `evaluate` gives for galleries.
-
-    Intervals are from the variance over images with their captions; where captions repeat over images from
-    the crossed variance; with `wilson` as if queries had nothing in common.
-    Errors as `gallery_values.measured`.
-    """
-    # All queries look through the same items, so `auto` never takes them as independent.
-    shared = dependence(benchmark.sharing, interval)
-    found = measured(benchmark, rankings, ties=ties, measures=measures)
-    names = tuple(found.values)
-    by_chance = chance_per_item(benchmark, names)
-
-    def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
-        values = {name: np.where(rows, column, np.nan) for name, column in found.values.items()}
-        chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
-        return _estimates(benchmark, values, chances, interval=interval, shared=shared)
-
-    return Result(
-        benchmark=benchmark.name,
-        scorer=scorer,
-        measures=estimates(np.ones(len(benchmark), dtype=bool)),
-        groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
-        ties=_ties(benchmark, rankings, ties, found.values),
-        provenance={
-            **provenance,
-            "interval": {
-                **facts(benchmark, interval),
-                **(
-                    {"method": "clusters"}
-                    if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed
-                    else {}
-                ),
-            },
-            "gallery": _facts(benchmark, rankings, found.unsupported),
-        },
     )
 
 
@@ -179,10 +138,10 @@ def _estimates(
     if interval is IntervalMethod.WILSON:
         bounds = [wilson(value[name] * sum(counts[name]), sum(counts[name])) for name in names]
     else:
-        found = spread(benchmark, values, names, shared)
-        low, high = found.wilson(0.95)
+        spreads = spread(benchmark, values, names, shared)
+        low, high = spreads.wilson(0.95)
         bounds = list(zip(low.tolist(), high.tolist(), strict=True))
-        effective = list(found.effective().tolist())
+        effective = list(spreads.effective().tolist())
     return {
         name: Estimate(value[name], float(low), float(high), sum(counts[name]), chances[name], many)
         for name, (low, high), many in zip(names, bounds, effective, strict=True)
@@ -214,33 +173,31 @@ def _facts(benchmark: Benchmark, rankings: Rankings, unsupported: Mapping[str, s
     """What a result says of the gallery: its size, what was left out, and what was cut."""
     gallery = benchmark.gallery
     cut: dict[str, int | None] = {}
-    said: dict[str, Any] = {
+    described: dict[str, Any] = {
         "images": gallery.n_images,
         "captions": gallery.n_captions,
         "parts": 1 if gallery.image_parts is None else len(np.unique(gallery.image_parts)),
     }
-    for name, search, placed, sizes in zip(
-        DIRECTIONS,
-        (gallery.i2t, gallery.t2i),
-        (rankings.i2t, rankings.t2i),
-        gallery.sizes,
-        strict=False,
-    ):
+    for name, search, placed, sizes in directions_of(gallery, rankings):
         listed = search.positives if isinstance(search.positives, Positives) else None
-        said[name] = {
+        described[name] = {
             "queries": len(search),
             "undefined": int((~search.defined).sum()),
             "positives": None if listed is None else len(listed.items),
             "outside_gallery": 0 if listed is None else int((listed.items < 0).sum()),
         }
         cut[name] = int(placed.depth.min()) if bool((placed.depth < sizes).any()) else None
-    said["cut"] = cut if any(depth is not None for depth in cut.values()) else None
-    said["unsupported"] = dict(unsupported)
-    return said
+    described["cut"] = cut if any(depth is not None for depth in cut.values()) else None
+    described["unsupported"] = dict(unsupported)
+    return described
 
 
 class GalleryEvaluation(FormEvaluation):
-    """Galleries."""
+    """Galleries.
+
+    Intervals are from the variance over images with their captions; where captions repeat over images from
+    the crossed variance; with `wilson` as if queries had nothing in common.
+    """
 
     captions_drawn: ClassVar[bool] = False
 
@@ -271,10 +228,10 @@ class GalleryEvaluation(FormEvaluation):
         return []
 
     def answer_columns(self, benchmark: Benchmark, answers: Answers) -> dict[str, pa.Array]:
-        return stored.columns(benchmark.gallery, answers.rankings)
+        return _answer_columns(benchmark.gallery, answers.rankings)
 
     def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
-        return stored.read(benchmark.gallery, table, where=where)
+        return _read_answers(benchmark.gallery, table, where=where)
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
         """The direction, the position of the query among the images (or the captions), and its part."""
@@ -291,16 +248,35 @@ class GalleryEvaluation(FormEvaluation):
         return None if side is None else benchmark.gallery.directions != side
 
     def evaluate(self, benchmark: Benchmark, answers: Answers, settings: EvaluationSettings) -> Result:
-        if settings.interval is IntervalMethod.FOLDS:
+        interval = settings.interval
+        if interval is IntervalMethod.FOLDS:
             raise no_folds(benchmark)
-        return evaluate_gallery(
-            benchmark,
-            answers.rankings,
+        rankings = answers.rankings
+        # All queries look through the same items, so `auto` never takes them as independent.
+        shared = dependence(benchmark.sharing, interval)
+        query_values = measured(benchmark, rankings, ties=settings.ties, measures=settings.measures)
+        names = tuple(query_values.values)
+        by_chance = chance_per_item(benchmark, names)
+
+        def estimates(rows: NDArray[np.bool_]) -> dict[str, Estimate]:
+            values = {name: np.where(rows, column, np.nan) for name, column in query_values.values.items()}
+            chances = {name: mean(benchmark, np.where(rows, by_chance[name], np.nan)) for name in names}
+            return _estimates(benchmark, values, chances, interval=interval, shared=shared)
+
+        described = facts(benchmark, interval)
+        if interval is IntervalMethod.AUTO and not benchmark.sharing.crossed:
+            described["method"] = "clusters"
+        return Result(
+            benchmark=benchmark.name,
             scorer=settings.scorer,
-            ties=settings.ties,
-            interval=settings.interval,
-            measures=settings.measures,
-            provenance=settings.provenance,
+            measures=estimates(np.ones(len(benchmark), dtype=bool)),
+            groups={label: estimates(mask) for label, mask in benchmark.questions.groups().items()},
+            ties=_ties(benchmark, rankings, settings.ties, query_values.values),
+            provenance={
+                **settings.provenance,
+                "interval": described,
+                "gallery": _facts(benchmark, rankings, query_values.unsupported),
+            },
         )
 
     def test(self, paired: PairedRuns) -> Tested:
@@ -312,8 +288,8 @@ class GalleryEvaluation(FormEvaluation):
         sharing = paired.sharing
         shared = dependence(sharing, paired.interval)
         of_scorers = np.asarray(paired.of_scorers, dtype=np.int64)
-        found = differences(benchmark, of_runs, paired.main, shared, of_scorers)
-        low, high, p = (part.reshape(-1) for part in found[1:])
+        tested = differences(benchmark, of_runs, paired.main, shared, of_scorers)
+        low, high, p = (part.reshape(-1) for part in tested[1:])
         means = [[mean(benchmark, table[name]) for name in paired.main] for table in of_runs]
         value = [means[a][k] - means[b][k] for a, b in paired.of_scorers for k in range(len(paired.main))]
         return Tested(np.array(value), low, high, p, [None] * len(p), paired.facts(sharing))
@@ -361,11 +337,146 @@ def _contents(benchmark: Benchmark) -> tuple[list[str], list[ndarray]]:
     """The ids of all items, and what is right where."""
     gallery = benchmark.gallery
     facts: list[ndarray] = [gallery.query_parts]
-    for found in (gallery.i2t.positives, gallery.t2i.positives):
-        if isinstance(found, Plausible):
-            rule = np.array([*found.thresholds, found.cap or 0])
-            facts += [found.query_codes, found.item_codes, rule]
+    for positives in (gallery.i2t.positives, gallery.t2i.positives):
+        if isinstance(positives, Plausible):
+            rule = np.array([*positives.thresholds, positives.cap or 0])
+            facts += [positives.query_codes, positives.item_codes, rule]
         else:
-            facts += [found.starts, found.items, found.gains]
+            facts += [positives.starts, positives.items, positives.gains]
     images = [image.id for image in benchmark.images]
     return [*images, *(caption.id for caption in benchmark.captions)], facts
+
+
+#: Columns of a gallery's answers; in a column `share:THRESHOLD:POLICY` is, where right is a rule, the share
+#: of right answers, NaN in the other direction.
+_COLUMNS = {
+    # How far down the ranking is known.
+    "depth": ColumnSchema("whole", low=0),
+    # Per right answer, in their order: how many items score above it, -1 where it was not found, ...
+    "above": ColumnSchema("wholes", low=-1),
+    # ... and how many as high, itself included.
+    "level": ColumnSchema("wholes", low=0),
+    # What was ranked first, as positions, -1 behind the end; and its scores.
+    "items": ColumnSchema("wholes", low=-1),
+    "scores": ColumnSchema("reals", nan=True),
+}
+_SHARE = ColumnSchema("real", nan=True, low=0, high=1)
+_POLICIES = ("strict", "half", "optimistic")
+
+
+def _answer_columns(gallery: Gallery, rankings: Rankings) -> dict[str, pa.Array]:
+    """A table of rankings, a row per query (see `_COLUMNS`), by name of column."""
+    sides = (rankings.i2t, rankings.t2i)
+    answered = np.concatenate([_counts(gallery.i2t), _counts(gallery.t2i)])
+    tops = np.repeat([placed.top.shape[1] for placed in sides], [len(placed.top) for placed in sides])
+
+    def lists(counts: NDArray[np.int64], parts: list[ndarray], kind: pa.DataType) -> pa.Array:
+        starts = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+        return pa.ListArray.from_arrays(starts, pa.array(np.concatenate(parts), kind))
+
+    columns = {
+        "depth": pa.array(np.concatenate([placed.depth for placed in sides]), pa.int64()),
+        "above": lists(answered, [placed.above for placed in sides], pa.int64()),
+        "level": lists(answered, [placed.level for placed in sides], pa.int64()),
+        "items": lists(tops, [placed.top.reshape(-1) for placed in sides], pa.int32()),
+        "scores": lists(tops, [placed.top_scores.reshape(-1) for placed in sides], pa.float32()),
+    }
+    shares: dict[str, ndarray] = {}
+    for search, rows, placed in zip(*_directions(gallery), sides, strict=True):
+        if placed.shares is not None:
+            for name, values in zip(
+                _share_names(search), placed.shares.reshape(-1, len(search)), strict=True
+            ):
+                shares.setdefault(name, np.full(len(gallery), np.nan))[rows] = values
+    return columns | {name: pa.array(column, pa.float64()) for name, column in shares.items()}
+
+
+def _read_answers(gallery: Gallery, table: pa.Table, *, where: object) -> Rankings:
+    """The rankings that `_answer_columns` gave; raises `DataError` naming the column that does not fit."""
+    searches, directions = _directions(gallery)
+    shares = {name: _SHARE for search in searches for name in _share_names(search)}
+    table = check_answers(table, _COLUMNS | shares, gallery.ids, where=where)
+    sizes = (gallery.n_captions, gallery.n_images)
+    placed = []
+    for search, rows, size in zip(searches, directions, sizes, strict=True):
+        part = table.slice(rows.start, rows.stop - rows.start)
+        above, level = (
+            _flat(part, name, _counts(search), f"{where}, column '{name}'", rows)
+            for name in ("above", "level")
+        )
+        widths = part["items"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
+        width = int(widths.max(initial=0))
+        items, scores = (
+            _flat(part, name, np.full(len(search), width), f"{where}, column '{name}'", rows)
+            for name in ("items", "scores")
+        )
+        names = _share_names(search)
+        shares_of = np.stack([part[name].to_numpy() for name in names]) if names else np.empty(0)
+        ranks = DirectionRanks(
+            above.astype(np.int64),
+            level.astype(np.int64),
+            part["depth"].to_numpy().astype(np.int64),
+            items.reshape(len(search), width).astype(np.int32),
+            scores.reshape(len(search), width).astype(np.float32),
+            shares_of.reshape(-1, len(_POLICIES), len(search)) if names else None,
+        )
+        _check_places(ranks, search, size, where)
+        placed.append(ranks)
+    return Rankings(placed[0], placed[1])
+
+
+def _directions(gallery: Gallery) -> tuple[tuple[Search, Search], tuple[slice, slice]]:
+    """Both directions, and the rows of their queries."""
+    split = len(gallery.i2t)
+    return (gallery.i2t, gallery.t2i), (slice(0, split), slice(split, len(gallery)))
+
+
+def _counts(search: Search) -> NDArray[np.int64]:
+    """How many right answers are listed per query; none where a rule says what is right."""
+    positives = search.positives
+    return np.zeros(len(search), np.int64) if isinstance(positives, Plausible) else positives.counts
+
+
+def _share_names(search: Search) -> list[str]:
+    positives = search.positives
+    thresholds = positives.thresholds if isinstance(positives, Plausible) else ()
+    return [f"share:{threshold}:{policy}" for threshold in thresholds for policy in _POLICIES]
+
+
+def _flat(table: pa.Table, name: str, lengths: NDArray[np.int64], where: str, rows: slice) -> ndarray:
+    """The lists of a column, one after another; raises `DataError` where they have other lengths."""
+    lists = table[name].combine_chunks()
+    counts = lists.value_lengths().to_numpy(zero_copy_only=False)
+    if (counts != lengths).any():
+        row = int(np.argmax(counts != lengths))
+        raise DataError(
+            "not as many items as its query has",
+            where=f"{where}, row {rows.start + row + 1}",
+            given=int(counts[row]),
+            allowed=str(lengths[row]),
+        )
+    return np.array(lists.flatten().to_numpy(zero_copy_only=False))
+
+
+def _check_places(ranks: DirectionRanks, search: Search, size: int, where: object) -> None:
+    """Raise `DataError` where there are more items than the gallery of `size` has, or too few."""
+    for name, values, high in (("depth", ranks.depth, size), ("items", ranks.top, size - 1)):
+        if values.max(initial=-1) > high:
+            raise DataError(
+                "out of range",
+                where=f"{where}, column '{name}'",
+                given=int(values.max()),
+                allowed=f"at most {high}",
+            )
+    if isinstance(search.positives, Plausible):
+        return
+    above, level = ranks.above, ranks.level
+    ranked = above >= 0
+    odd = (above + level > size) | (ranked != (level > 0)) | (ranked & (search.positives.items < 0))
+    if odd.any():
+        at = int(np.argmax(odd))
+        raise DataError(
+            "the numbers of items above and level with a right answer cannot both be",
+            where=f"{where}, columns 'above' and 'level'",
+            given=f"{above[at]} above (-1 where not found), {level[at]} level, {size} items",
+        )

@@ -8,8 +8,8 @@ Intervals are percentiles over samples of whole images, drawn with replacement w
 them; a sample in which the scores or the ratings are all equal has no correlation and is left out. Where
 images are few or unequal, or captions were rated with several of them, samples spread too little: both ends
 are moved away from the value by as much as the standard error, with Student's quantile, is larger than that
-of the samples (`stats.crossed.inflation`). Differences of two metrics are nearly normal, and have Student's t
-intervals from how much every question moves them, and the p-values of these.
+of the samples (`stats.two_way_clustering.inflation`). Differences of two metrics are nearly normal, and have
+Student's t intervals from how much every question moves them, and the p-values of these.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,6 @@ from counterfoil.data.answers import Answers, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Rated
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.evaluation import pairwise
 from counterfoil.evaluation.forms.base import (
     EvaluationSettings,
     FormEvaluation,
@@ -34,19 +33,19 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     refuse_rankings,
 )
-from counterfoil.evaluation.forms.draws import MeasureDraws
-from counterfoil.evaluation.intervals import IntervalMethod, facts
+from counterfoil.evaluation.forms.bootstrap import MeasureDraws
+from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
 from counterfoil.evaluation.result import Estimate, Result, Run
-from counterfoil.metrics.correlation_influence import influences
+from counterfoil.metrics import pairwise_accuracy
 from counterfoil.metrics.measure import Measure
 from counterfoil.metrics.measures import find
 from counterfoil.metrics.ties import Ties
 from counterfoil.metrics.weighted_correlation import MEASURES as MEASURES
-from counterfoil.metrics.weighted_correlation import WeightedCorrelation
-from counterfoil.stats.crossed import inflation, linear_variance
+from counterfoil.metrics.weighted_correlation import WeightedCorrelation, influences
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread
 from counterfoil.stats.resampling import cluster_draws
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +90,12 @@ def points(
         masks = [given]
     else:
         masks = [given & (np.arange(given.shape[1]) == rater) for rater in range(given.shape[1])]
-    found = []
+    parts = []
     for mask in masks:
         rows = np.nonzero(mask)[0]
         if len(rows):
-            found.append(Points(scores[rows], questions.ratings[mask], rows))
-    return tuple(found)
+            parts.append(Points(scores[rows], questions.ratings[mask], rows))
+    return tuple(parts)
 
 
 def prepared(parts: Sequence[Points], clusters: Int[ndarray, "n"]) -> tuple[WeightedCorrelation, ...]:
@@ -113,11 +112,11 @@ def correlations(
 
     NaN where a part has no correlation in the sample.
     """
-    found = [
-        np.mean([each.correlations(block[:, : each.n_clusters]) for each in parts], axis=0)
+    blocks = [
+        np.mean([part.correlations(block[:, : part.n_clusters]) for part in parts], axis=0)
         for block in weights
     ]
-    return np.concatenate(found)
+    return np.concatenate(blocks)
 
 
 def influence(parts: Sequence[Points], n: int) -> Float[ndarray, "n 4"]:
@@ -156,9 +155,9 @@ def measured(
     value = correlations(ready, [every])[0]
     low, high = -np.ones(len(MEASURES)), np.ones(len(MEASURES))
     if len(numbers) > 1:
-        found = correlations(ready, cluster_draws(len(numbers), draws, seed=seed))
+        samples = correlations(ready, cluster_draws(len(numbers), draws, seed=seed))
         wide = inflation(shared, influence(parts, len(questions))[chosen], level=level)
-        low, high = (value + wide * (end - value) for end in percentiles(found, level))
+        low, high = (value + wide * (end - value) for end in percentiles(samples, level))
         low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     n = len(parts[0].scores) if questions.raters == "points" else int(chosen.sum())
     return {
@@ -177,11 +176,11 @@ def shared_by(sharing: Sharing, interval: IntervalMethod) -> Sharing:
     return replace(sharing, always_crossed=interval is IntervalMethod.CROSSED)
 
 
-def percentiles(found: Float[ndarray, "draws m"], level: float) -> tuple[NDArray[np.float64], ...]:
+def percentiles(samples: Float[ndarray, "draws m"], level: float) -> tuple[NDArray[np.float64], ...]:
     """(low, high) of each column over the draws that have a value; all of [-1, 1] where none has."""
-    usable = found[~np.isnan(found).any(axis=1)]
+    usable = samples[~np.isnan(samples).any(axis=1)]
     if not len(usable):
-        return -np.ones(found.shape[1]), np.ones(found.shape[1])
+        return -np.ones(samples.shape[1]), np.ones(samples.shape[1])
     return tuple(np.quantile(usable, [(1 - level) / 2, (1 + level) / 2], axis=0))
 
 
@@ -240,17 +239,17 @@ def differences(
     where = [MEASURES.index(name) for name in names]
     n, units = len(sharing), len(np.unique(sharing.units))
     together, every = np.zeros(n, dtype=np.int64), np.ones((1, 1), dtype=np.float32)
-    made: list[tuple[NDArray[np.float64], NDArray[np.float64]] | None] = []
+    of_runs: list[tuple[NDArray[np.float64], NDArray[np.float64]] | None] = []
     for run in runs:
         parts = points(*_asked(run))
         if any(part.undefined for part in parts):
-            made.append(None)
+            of_runs.append(None)
             continue
         value = correlations(prepared(parts, together), [every])[0]
-        made.append((value[where], influence(parts, n)[:, where]))
-    found = np.full((4, len(pairs), len(names)), np.nan)
+        of_runs.append((value[where], influence(parts, n)[:, where]))
+    table = np.full((4, len(pairs), len(names)), np.nan)
     for k, (a, b) in enumerate(pairs):
-        first, second = made[a], made[b]
+        first, second = of_runs[a], of_runs[b]
         if first is None or second is None:
             continue
         value = first[0] - second[0]
@@ -258,10 +257,10 @@ def differences(
         # Half a difference lies in [-1, 1].
         half = Spread(value / 2, variance / 4, freedom, np.full(len(names), float(units)))
         low, high, p = half.student(level)
-        found[:, k] = value, 2 * low, 2 * high, p
+        table[:, k] = value, 2 * low, 2 * high, p
         if units == 1:
-            found[1:, k] = np.array([[-2.0], [2.0], [1.0]])
-    return found[0], found[1], found[2], found[3]
+            table[1:, k] = np.array([[-2.0], [2.0], [1.0]])
+    return table[0], table[1], table[2], table[3]
 
 
 def _asked(run: Run) -> tuple[Rated, Float[ndarray, "n"]]:
@@ -350,12 +349,12 @@ class RatedEvaluation(FormEvaluation):
         ties: list[float] = []
 
         def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
-            found = measured(benchmark, scores, mask, MEASURES, interval=interval, **drawn)
-            if found and set(names) - set(MEASURES):
-                of_pairs, tie = pairwise.estimates(benchmark, scores.values, mask, names)
+            by_name = measured(benchmark, scores, mask, MEASURES, interval=interval, **drawn)
+            if by_name and set(names) - set(MEASURES):
+                of_pairs, tie = pairwise_estimates(benchmark, scores.values, mask, names)
                 ties.append(tie)
-                found |= of_pairs
-            return {name: found[name] for name in names if name in found}
+                by_name |= of_pairs
+            return {name: by_name[name] for name in names if name in by_name}
 
         undefined = why_undefined(benchmark, scores)
         shared = shared_by(benchmark.sharing, interval)
@@ -387,10 +386,10 @@ class RatedEvaluation(FormEvaluation):
         if paired.interval in (IntervalMethod.WILSON, IntervalMethod.FOLDS):
             refuse(paired.interval, paired.runs[0].benchmark)
         sharing = shared_by(paired.sharing, paired.interval)
-        found = differences(paired.runs, sharing, paired.of_scorers, paired.main)
-        value, low, high, p = (array.reshape(-1) for array in found)
-        made = paired.facts(sharing, method="crossed" if sharing.crossed else "influence", ends="t")
-        return Tested(value, low, high, p, [None] * len(value), made)
+        arrays = differences(paired.runs, sharing, paired.of_scorers, paired.main)
+        value, low, high, p = (array.reshape(-1) for array in arrays)
+        described = paired.facts(sharing, method="crossed" if sharing.crossed else "influence", ends="t")
+        return Tested(value, low, high, p, [None] * len(value), described)
 
     def draws(
         self,
@@ -421,3 +420,30 @@ class RatedEvaluation(FormEvaluation):
     def has(self, run: Run, measure: str) -> bool:
         """Whether a correlation is defined."""
         return measure in run.result.measures
+
+
+def pairwise_estimates(
+    benchmark: Benchmark, scores: Float[ndarray, "n"], chosen: Bool[ndarray, "n"], names: Sequence[str]
+) -> tuple[dict[str, Estimate], float]:
+    """The named pairwise accuracies over the chosen questions, and the threshold of ties that was fitted.
+
+    Several ratings of a question count as their mean. What an item adds to the error of a mean over pairs is
+    twice the deviation of the share of its pairs that agree; intervals are Wilson's for the effective number
+    of questions, and a fitted threshold is taken as given. It is NaN where the measure that has it is not
+    among the names.
+    """
+    shared, scores = benchmark.sharing.part(chosen), scores[chosen]
+    ratings = np.nanmean(benchmark.rated.ratings[chosen], axis=1)
+    estimates: dict[str, Estimate] = {}
+    tie = float("nan")
+    for name in (name for name in pairwise_accuracy.MEASURES if name in names):
+        fitted = name == "pairwise_accuracy_fitted"
+        tie = pairwise_accuracy.fitted_tie(scores, ratings) if fitted else tie
+        share = pairwise_accuracy.agreement(scores, ratings, tie=tie if fitted else 0.0)
+        value = share.mean()
+        variance, freedom = linear_variance(shared, 2 * (share - value)[:, None] / len(share))
+        units = np.array([float(len(np.unique(shared.units)))])
+        spread = Spread(np.array([value]), variance, freedom, units)
+        chance = None if fitted else (1 - pairwise_accuracy.tied_ratings(ratings)) / 2
+        estimates |= of_spread(spread, [name], [len(share)], {name: chance})
+    return estimates, tie

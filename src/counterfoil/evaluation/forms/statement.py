@@ -29,16 +29,16 @@ from counterfoil.evaluation.forms.base import (
     Tested,
     refuse_rankings,
 )
-from counterfoil.evaluation.forms.draws import MeasureDraws
-from counterfoil.evaluation.intervals import IntervalMethod, facts
+from counterfoil.evaluation.forms.bootstrap import MeasureDraws
+from counterfoil.evaluation.intervals import IntervalMethod, facts, of_spread
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics import statements
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.statements import HALF, WeightedStatements
 from counterfoil.metrics.ties import Ties
-from counterfoil.stats.crossed import inflation, linear_variance
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.intervals import Spread
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 #: The measures in the order of reports.
 MEASURES = tuple(statements.MEASURES)
@@ -84,14 +84,14 @@ def decisions(benchmark: Benchmark, answers: Answers, ties: Ties) -> Decisions:
         why = f"scores from {low:.4g} to {high:.4g} are no probabilities, so 0.5 is no threshold of theirs"
         undefined |= dict.fromkeys(OF_OUTCOMES, why)
     else:
-        right[:, 0] = statements.decided(scores, questions.truth, HALF, ties=ties)
+        right[:, 0] = statements.correct_at(scores, questions.truth, HALF, ties=ties)
     try:
         thresholds, chosen_on = _thresholds(benchmark, scores)
     except InputError as error:
         return Decisions(
             right, None, "", undefined | dict.fromkeys(FITTED, f"no threshold: {str(error).split(';')[0]}")
         )
-    right[:, 1] = statements.decided(scores, questions.truth, thresholds, ties=ties)
+    right[:, 1] = statements.correct_at(scores, questions.truth, thresholds, ties=ties)
     return Decisions(right, thresholds, chosen_on, undefined)
 
 
@@ -99,8 +99,8 @@ def _thresholds(benchmark: Benchmark, scores: NDArray[np.float64]) -> tuple[NDAr
     questions = benchmark.statements
     if questions.calibration is not None:
         other = questions.calibration
-        found = statements.threshold(scores[other], questions.truth[other])
-        return np.full(len(scores), found), f"{int(other.sum()):,} questions of another split"
+        threshold = statements.threshold(scores[other], questions.truth[other])
+        return np.full(len(scores), threshold), f"{int(other.sum()):,} questions of another split"
     units = benchmark.sharing.units
     numbers = np.unique(units, return_index=True)[1]
     # Units in order of first use take turns, so that folds do not depend on how units are numbered.
@@ -120,28 +120,28 @@ def weighted(
     clusters: NDArray[np.int64] | None = None,
     n_clusters: int = 1,
     *,
-    found: Decisions | None = None,
+    decided: Decisions | None = None,
 ) -> WeightedStatements:
     """The chosen statements made ready for samples; without `clusters` all are in one."""
     questions = benchmark.statements
-    found = found or decisions(benchmark, answers, ties)
+    decided = decided or decisions(benchmark, answers, ties)
     inside = np.zeros(len(questions), dtype=np.int64) if clusters is None else clusters
     return WeightedStatements(
         answers.values[chosen] if isinstance(answers, Scores) else None,
         questions.truth[chosen],
-        found.right[chosen],
+        decided.right[chosen],
         inside[chosen],
         n_clusters,
     )
 
 
-def spread_of(found: WeightedStatements, shared: Sharing) -> Spread:
-    """The measures with their variances; `found` has every statement of `shared`."""
-    value, moved = found.values(), np.nan_to_num(found.influences())
+def spread_of(ready: WeightedStatements, shared: Sharing) -> Spread:
+    """The measures with their variances; `ready` has every statement of `shared`."""
+    value, moved = ready.values(), np.nan_to_num(ready.influences())
     variance, freedom = linear_variance(shared, moved)
     n_units = len(np.unique(shared.units))
     # An estimate that does not vary is one of as many pairs as the rarer truth has statements.
-    rarer = float(min(found.truth.sum(), (~found.truth).sum()))
+    rarer = float(min(ready.truth.sum(), (~ready.truth).sum()))
     most = np.array([max(rarer, 1.0), *[float(n_units)] * 4])
     return Spread(value, variance, freedom, np.minimum(most, n_units))
 
@@ -215,38 +215,36 @@ class StatementEvaluation(FormEvaluation):
         names = [
             name for name in self.available(answers) if settings.measures is None or name in settings.measures
         ]
-        found = decisions(benchmark, answers, settings.ties)
+        decided = decisions(benchmark, answers, settings.ties)
         measured = benchmark.statements.measured
         of_chance = self.chance(benchmark)
 
         def estimates(mask: NDArray[np.bool_]) -> dict[str, Estimate]:
             if not mask.any():
                 return {}
-            ready = weighted(benchmark, answers, settings.ties, mask, found=found)
+            ready = weighted(benchmark, answers, settings.ties, mask, decided=decided)
             shared = shared_by(benchmark.sharing.part(mask), interval)
-            made = spread_of(ready, shared)
-            defined = ~np.isnan(made.value)
-            made = Spread(np.nan_to_num(made.value), made.variance, made.freedom, made.units)
-            (low, high), effective = made.wilson(0.95), made.effective()
-            return {
-                name: Estimate(
-                    float(made.value[k]),
-                    float(low[k]),
-                    float(high[k]),
-                    int(mask.sum()),
-                    of_chance[name],
-                    float(effective[k]),
-                )
-                for k, name in enumerate(MEASURES)
-                if name in names and defined[k]
-            }
+            spread = spread_of(ready, shared)
+            defined = ~np.isnan(spread.value)
+            spread = Spread(np.nan_to_num(spread.value), spread.variance, spread.freedom, spread.units)
+            estimated = of_spread(spread, MEASURES, [int(mask.sum())] * len(MEASURES), of_chance)
+            shown = {name for name, is_defined in zip(MEASURES, defined, strict=True) if is_defined}
+            return {name: estimate for name, estimate in estimated.items() if name in names and name in shown}
 
-        undefined = {name: why for name, why in found.undefined.items() if name in names}
+        undefined = {name: why for name, why in decided.undefined.items() if name in names}
         if benchmark.statements.truth[measured].all() or not benchmark.statements.truth[measured].any():
             one = [name for name in ("auroc", "balanced_accuracy", "fitted_balanced") if name in names]
             undefined = dict.fromkeys(one, "not both true and false statements") | undefined
         groups = {label: estimates(mask & measured) for label, mask in benchmark.questions.groups().items()}
         shared = shared_by(benchmark.measured_sharing, interval)
+        made_with: dict[str, Any] = {}
+        if decided.thresholds is not None:
+            low, high = float(decided.thresholds.min()), float(decided.thresholds.max())
+            made_with["threshold"] = {"chosen_on": decided.chosen_on, "low": low, "high": high}
+        votes = benchmark.statements.votes
+        if votes is not None and not np.isnan(kappa := fleiss_kappa(votes[measured])):
+            judged = int((votes[measured].sum(axis=1) >= 2).sum())
+            made_with["agreement"] = {"fleiss_kappa": kappa, "statements": judged}
         return Result(
             benchmark=benchmark.name,
             scorer=settings.scorer,
@@ -256,8 +254,7 @@ class StatementEvaluation(FormEvaluation):
             provenance={
                 **settings.provenance,
                 **({"undefined": undefined} if undefined else {}),
-                **({"threshold": _said(found)} if found.thresholds is not None else {}),
-                **_agreement(benchmark),
+                **made_with,
                 "interval": {
                     **facts(benchmark, interval),
                     "method": _method(shared),
@@ -272,7 +269,7 @@ class StatementEvaluation(FormEvaluation):
             return {"policy": str(policy), "questions": None, "rate": None, "note": answers.outcomes.ties}
         questions = benchmark.statements
         measured = questions.measured
-        ready = {each: weighted(benchmark, answers, each, measured) for each in Ties}
+        ready = {ties: weighted(benchmark, answers, ties, measured) for ties in Ties}
         scores, truth = answers.values[measured], questions.truth[measured]
         level = np.where(truth, np.isin(scores, scores[~truth]), np.isin(scores, scores[truth]))
         tied = level | (ready[Ties.HALF].right == 0.5).any(axis=1)
@@ -281,12 +278,12 @@ class StatementEvaluation(FormEvaluation):
             "questions": int(tied.sum()),
             "rate": float(tied.mean()),
             "measures": {
-                str(each): {
+                str(ties): {
                     name: float(value)
                     for name, value in zip(MEASURES, of.values(), strict=True)
                     if not np.isnan(value)
                 }
-                for each, of in ready.items()
+                for ties, of in ready.items()
             },
         }
 
@@ -300,19 +297,19 @@ class StatementEvaluation(FormEvaluation):
         sharing = shared_by(paired.sharing.take(chosen), paired.interval)
         ready = [weighted(run.benchmark, run.answers, _policy(run), chosen) for run in paired.runs]
         where = [MEASURES.index(name) for name in paired.main]
-        values = np.concatenate([each.values()[where] for each in ready])
-        moved = np.hstack([each.influences()[:, where] for each in ready])
+        values = np.concatenate([of_run.values()[where] for of_run in ready])
+        moved = np.hstack([of_run.influences()[:, where] for of_run in ready])
         first, second = paired.columns.T
         value = values[first] - values[second]
         terms = moved[:, first] - moved[:, second]
         defined = ~np.isnan(value)
         low, high, p = (np.full(len(value), np.nan) for _ in range(3))
         if defined.any():
-            kept = terms[:, defined]
-            variance, freedom = linear_variance(sharing, kept)
+            defined_terms = terms[:, defined]
+            variance, freedom = linear_variance(sharing, defined_terms)
             units = np.full(len(freedom), float(len(np.unique(sharing.units))))
-            made = Spread(value[defined], variance, freedom, units)
-            low[defined], high[defined], p[defined] = made.student(0.95)
+            spread = Spread(value[defined], variance, freedom, units)
+            low[defined], high[defined], p[defined] = spread.student(0.95)
         made_by = paired.facts(sharing, method=_method(sharing))
         return Tested(value, low, high, p, [None] * len(value), made_by)
 
@@ -333,16 +330,18 @@ class StatementEvaluation(FormEvaluation):
         wide = None
         if sharing.crossed:
             part = sharing.part(chosen)
-            wide = np.stack([inflation(part, np.nan_to_num(each.influences()[:, where])) for each in ready])
+            wide = np.stack(
+                [inflation(part, np.nan_to_num(of_run.influences()[:, where])) for of_run in ready]
+            )
         return StatementDraws(tuple(run.name for run in runs), tuple(measures), n_clusters, wide, ready)
 
     def margins(self, benchmark: Benchmark, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         """How far each score is on the right side of the threshold that other questions chose."""
-        found = decisions(benchmark, Scores(scores), Ties.STRICT)
-        if found.thresholds is None:
+        decided = decisions(benchmark, Scores(scores), Ties.STRICT)
+        if decided.thresholds is None:
             return {}
         side = np.where(benchmark.statements.truth, 1.0, -1.0)
-        return {"fitted_accuracy": side * (scores - found.thresholds)}
+        return {"fitted_accuracy": side * (scores - decided.thresholds)}
 
     def conflict(self, first: Benchmark, other: Benchmark) -> str:
         """Whether other statements are true, or another split chooses the threshold."""
@@ -363,7 +362,7 @@ class StatementDraws(MeasureDraws):
 
     def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
         where = [MEASURES.index(name) for name in self.measures]
-        return np.stack([each.measures(weights)[:, where] for each in self.ready], axis=1)
+        return np.stack([of_model.measures(weights)[:, where] for of_model in self.ready], axis=1)
 
 
 def refuse(interval: IntervalMethod, benchmark: Benchmark) -> None:
@@ -382,24 +381,3 @@ def _policy(run: Run) -> Ties:
 
 def _method(shared: Sharing) -> str:
     return "crossed" if shared.crossed else "influence"
-
-
-def _agreement(benchmark: Benchmark) -> dict[str, Any]:
-    """How well the people agree who judged the statements; nothing where their votes are not known."""
-    questions = benchmark.statements
-    if questions.votes is None:
-        return {}
-    votes = questions.votes[questions.measured]
-    kappa = fleiss_kappa(votes)
-    judged = int((votes.sum(axis=1) >= 2).sum())
-    return {} if np.isnan(kappa) else {"agreement": {"fleiss_kappa": kappa, "statements": judged}}
-
-
-def _said(found: Decisions) -> dict[str, Any]:
-    """What chose the threshold, and between which values it lies."""
-    assert found.thresholds is not None
-    return {
-        "chosen_on": found.chosen_on,
-        "low": float(found.thresholds.min()),
-        "high": float(found.thresholds.max()),
-    }

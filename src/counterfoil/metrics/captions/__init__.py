@@ -1,7 +1,7 @@
 """Metrics of captions as arithmetic: on words, on one embedding per item, on one per token and frame.
 
 Functions that give a number per caption: `ngrams.bleu`, `ngrams.rouge_l` and `cider.cider` of words as
-`ptb.tokenize_all` cuts them; `clip_score.clip_s`, `ref_clip_s`, `pac_s` and `ref_pac_s` of embeddings;
+`ptb.tokenize_all` cuts them; `clip_score.clip_s` and `ref_clip_s` of embeddings (PAC-S with `PAC_WEIGHT`);
 `em_score.with_videos` and `with_references`, `token_match.token_match` of
 tokens and frames. METEOR and SPICE are programs, and metrics with a model behind them are scorers: see
 `counterfoil.scorers.captions`.

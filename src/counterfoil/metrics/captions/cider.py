@@ -128,7 +128,8 @@ def of_load(
     for block in load.blocks():
         pairs = slice(load.starts[block.start], load.starts[block.stop])
         own, other = load.against[pairs], load.references[pairs]
-        products = _products(counts[own], counts[other], clipped=variant == "d")
+        candidates = counts[own].minimum(counts[other]) if variant == "d" else counts[own]
+        products = candidates.multiply(counts[other]).tocsr()
         scale = norms[own] * norms[other]
         alike = np.divide(grams.by_order(products, weights), scale, out=np.zeros_like(scale), where=scale > 0)
         value = alike.mean(axis=1)
@@ -136,11 +137,6 @@ def of_load(
             value *= 10 * np.exp(-((spans[own] - spans[other]) ** 2) / (2 * sigma**2))
         sums[block] = np.add.reduceat(value, load.starts[:-1][block] - pairs.start)
     return sums / np.diff(load.starts)
-
-
-def _products(own: sparse.csr_matrix, other: sparse.csr_matrix, *, clipped: bool) -> sparse.csr_matrix:
-    """Counts of the n-grams that both have, multiplied."""
-    return (own.minimum(other) if clipped else own).multiply(other).tocsr()
 
 
 def _weights(
@@ -156,7 +152,7 @@ def _weights(
 def _frequencies(load: Load, documents: Int[ndarray, "documents"]) -> Int[ndarray, "grams"]:
     """In the references of how many of the items `documents` each n-gram of the load stands."""
     grams: Grams = load.grams
-    found = np.zeros(len(grams.orders), dtype=np.int64)
+    frequencies = np.zeros(len(grams.orders), dtype=np.int64)
     counted = np.zeros(len(load), dtype=bool)
     counted[documents] = True
     for block in load.blocks():
@@ -166,5 +162,5 @@ def _frequencies(load: Load, documents: Int[ndarray, "documents"]) -> Int[ndarra
             (np.ones(len(texts), np.int32), texts, starts - starts[0]),
             (len(starts) - 1, len(grams.lengths)),
         )
-        found += np.bincount((has[counted[block]] @ grams.counts).indices, minlength=len(found))
-    return found
+        frequencies += np.bincount((has[counted[block]] @ grams.counts).indices, minlength=len(frequencies))
+    return frequencies

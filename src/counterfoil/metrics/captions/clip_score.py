@@ -45,9 +45,9 @@ def clip_s(
     """
     left, right = _unit(candidates, arithmetic), _unit(images, arithmetic)
     cosines = np.sum(left * right, axis=1)
-    kept = np.clip(cosines, 0, None) if clip else cosines
+    clipped = np.clip(cosines, 0, None) if clip else cosines
     # A Python number does not widen half-precision ones, and neither does the released code.
-    return (weight * kept).astype(np.float64)
+    return (weight * clipped).astype(np.float64)
 
 
 def ref_clip_s(
@@ -76,37 +76,6 @@ def ref_clip_s(
     if negative == "paper":
         best = np.clip(best, 0, None)
     return harmonic_mean(own, best)
-
-
-def pac_s(
-    candidates: Float[ndarray, "rows width"],
-    images: Float[ndarray, "rows width"],
-    *,
-    weight: float = PAC_WEIGHT,
-    arithmetic: Arithmetic = "exact",
-) -> Float[ndarray, "rows"]:
-    """PAC-S of each candidate: `clip_s` with the weight 2, in [0, 2]. PAC-S section 3.1.
-
-    >>> pac_s(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0]]))
-    array([1.2])
-    """
-    return clip_s(candidates, images, weight=weight, arithmetic=arithmetic)
-
-
-def ref_pac_s(
-    candidates: Float[ndarray, "rows width"],
-    images: Float[ndarray, "rows width"],
-    references: Float[ndarray, "references width"],
-    starts: Int64[ndarray, "rows_and_one"],
-    *,
-    weight: float = PAC_WEIGHT,
-    negative: Negative = "released",
-    arithmetic: Arithmetic = "exact",
-) -> Float[ndarray, "rows"]:
-    """RefPAC-S: `ref_clip_s` with the weight 2, in [0, 4/3] where nothing is negative. PAC-S equation 6."""
-    return ref_clip_s(
-        candidates, images, references, starts, weight=weight, negative=negative, arithmetic=arithmetic
-    )
 
 
 def best_cosines(
@@ -159,6 +128,6 @@ def harmonic_mean(first: Float[ndarray, "rows"], second: Float[ndarray, "rows"])
 
 def _unit(rows: Float[ndarray, "rows width"], arithmetic: Arithmetic) -> ndarray:
     """Rows of length 1 (0 where they are 0), in the numbers that `arithmetic` names."""
-    kept = rows.astype(np.float16 if arithmetic == "half" else np.float64)
-    lengths = np.sqrt(np.sum(kept**2, axis=1, keepdims=True))
-    return np.divide(kept, lengths, out=np.zeros_like(kept), where=lengths > 0)
+    vectors = rows.astype(np.float16 if arithmetic == "half" else np.float64)
+    lengths = np.sqrt(np.sum(vectors**2, axis=1, keepdims=True))
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)

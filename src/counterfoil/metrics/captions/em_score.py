@@ -70,7 +70,9 @@ def with_videos(
     array([0.8])
     """
     rows = np.zeros((len(captions), 4))
-    floors = _floors([len(each.vectors) for each in captions], [len(each) for each in videos], padding, batch)
+    floors = _floors(
+        [len(caption.vectors) for caption in captions], [len(frames) for frames in videos], padding, batch
+    )
     for row, (caption, frames) in enumerate(zip(captions, videos, strict=True)):
         if not len(frames):
             raise DataError("a video has no frames", where=f"row {row}")
@@ -82,9 +84,9 @@ def with_videos(
             )
         whole = video_whole(frames)
         film = TokenizedCaption(frames, np.ones(len(frames)), whole)
-        found = greedy(caption, [film], floored=(floors[0][[row]], floors[1][[row]]))
+        matched = greedy(caption, [film], floored=(floors[0][[row]], floors[1][[row]]))
         coarse = caption.whole.astype(np.float64) @ whole
-        rows[row] = found.precision[0], found.recall[0], found.f1[0], coarse
+        rows[row] = matched.precision[0], matched.recall[0], matched.f1[0], coarse
     return EMScore(*rows.T)
 
 
@@ -114,12 +116,14 @@ def with_references(
             raise without_references(row)
         here = slice(first, first + len(own))
         first = here.stop
-        found = greedy(caption, own, floored=(floors[0][here], floors[1][here]))
+        matched = greedy(caption, own, floored=(floors[0][here], floors[1][here]))
         coarse = np.stack([other.whole for other in own]).astype(np.float64) @ caption.whole.astype(
             np.float64
         )
-        parts = np.stack([found.precision, found.recall, found.f1, coarse])
-        rows[row] = parts.max(axis=1) if best == "component" else parts[:, int(np.argmax(found.f1 + coarse))]
+        parts = np.stack([matched.precision, matched.recall, matched.f1, coarse])
+        rows[row] = (
+            parts.max(axis=1) if best == "component" else parts[:, int(np.argmax(matched.f1 + coarse))]
+        )
     return EMScore(*rows.T)
 
 

@@ -75,7 +75,7 @@ def count(texts: Sequence[str]) -> Grams:
 
     stems, last = [np.full(len(numbers), -1)], [np.arange(len(numbers))]
     places, here, offset = np.arange(len(tokens)), tokens, 0
-    found = [(owners, tokens)]
+    entries = [(owners, tokens)]
     for order in range(1, ORDERS):
         # An n-gram is one of n - 1 tokens and the token after it, where the text goes on so far.
         long = places + order < len(tokens)
@@ -86,8 +86,8 @@ def count(texts: Sequence[str]) -> Grams:
         stems.append(keys // max(len(numbers), 1))
         last.append(keys % max(len(numbers), 1))
         here, offset = which.reshape(-1) + width, width
-        found.append((owners[places], here))
-    rows, columns = (np.concatenate(part) for part in zip(*found, strict=True))
+        entries.append((owners[places], here))
+    rows, columns = (np.concatenate(part) for part in zip(*entries, strict=True))
     shape = (len(lengths), sum(map(len, stems)))
     counts = sparse.coo_matrix((np.ones(len(rows), np.int32), (rows, columns)), shape).tocsr()
     counts.sort_indices()
@@ -240,7 +240,7 @@ def bleu_of_sums(sums: Float[ndarray, "... 10"]) -> Float[ndarray, "... 4"]:
 def _matches(load: Load) -> Float[ndarray, "items 4"]:
     """How many of each candidate's n-grams are in a reference, none more often than there."""
     counts, empty = load.grams.counts, len(load.texts)
-    found = np.empty((len(load), ORDERS))
+    matches = np.empty((len(load), ORDERS))
     for block in load.blocks():
         starts, ends = load.starts[:-1][block], load.starts[1:][block]
         most = counts[load.references[starts]]
@@ -249,8 +249,8 @@ def _matches(load: Load) -> Float[ndarray, "items 4"]:
             most = most.maximum(
                 counts[np.where(more, load.references[np.minimum(starts + turn, ends - 1)], empty)]
             )
-        found[block] = load.grams.by_order(counts[load.candidates[block]].minimum(most))
-    return found
+        matches[block] = load.grams.by_order(counts[load.candidates[block]].minimum(most))
+    return matches
 
 
 def _held_against(load: Load, length: Length) -> ndarray:
@@ -316,7 +316,7 @@ def _common(
     """
     low, high = np.minimum(left, right), np.maximum(left, right)
     keys, which = np.unique(low * len(texts) + high, return_inverse=True)
-    found = np.empty(len(keys), dtype=np.int64)
+    lengths = np.empty(len(keys), dtype=np.int64)
     current, size, full = -1, 0, 0
     places: dict[int, int] = {}
     for row, (one, other) in enumerate(
@@ -331,7 +331,7 @@ def _common(
         for token in texts[other]:
             at = places.get(token)
             if at is not None:
-                kept = steps & at
-                steps = (steps + kept) | (steps - kept)
-        found[row] = size - (steps & full).bit_count()
-    return np.asarray(found[which.reshape(-1)])
+                carried = steps & at
+                steps = (steps + carried) | (steps - carried)
+        lengths[row] = size - (steps & full).bit_count()
+    return np.asarray(lengths[which.reshape(-1)])

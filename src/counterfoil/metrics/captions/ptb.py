@@ -300,8 +300,8 @@ def _scan(text: str, after: str) -> list[str]:
     place, length, tokens = 0, len(text), []
     text += after
     while place < length:
-        found = pattern.match(text, place)
-        spans = found.regs[1:] if found else ()
+        match = pattern.match(text, place)
+        spans = match.regs[1:] if match else ()
         farthest, rule = max((spans[2 * i + 1][1], -i) for i in range(len(actions)))
         if farthest < 0:
             place += 1  # a character that no rule knows is dropped, and parts what stands around it

@@ -125,9 +125,9 @@ def token_match(
     for row, (candidate, own) in enumerate(zip(candidates, references, strict=True)):
         if not len(own):
             raise without_references(row)
-        found = greedy(candidate, own)
+        matched = greedy(candidate, own)
         words = np.array([len(other.vectors) > 2 for other in own]) & (len(candidate.vectors) > 2)
-        parts = np.stack([found.precision, found.recall, found.f1])
+        parts = np.stack([matched.precision, matched.recall, matched.f1])
         rows[row] = np.where(words, parts, 0).max(axis=1)
     return Matched(rows[:, 0], rows[:, 1], rows[:, 2])
 
@@ -157,12 +157,12 @@ def greedy(
     stacked = np.concatenate([other.vectors for other in others])
     cosines = candidate.vectors.astype(np.float64) @ stacked.astype(np.float64).T
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    nearest, found = np.maximum.reduceat(cosines, starts, axis=1), cosines.max(axis=0)
+    nearest, nearest_token = np.maximum.reduceat(cosines, starts, axis=1), cosines.max(axis=0)
     if floored is not None:
         nearest = np.where(floored[0], np.maximum(nearest, 0), nearest)
-        found = np.where(np.repeat(floored[1], counts), np.maximum(found, 0), found)
+        nearest_token = np.where(np.repeat(floored[1], counts), np.maximum(nearest_token, 0), nearest_token)
     precision = candidate.shares @ nearest
-    recall = np.add.reduceat(found * np.concatenate([other.shares for other in others]), starts)
+    recall = np.add.reduceat(nearest_token * np.concatenate([other.shares for other in others]), starts)
     return Matched(precision, recall, harmonic_mean(precision, recall))
 
 

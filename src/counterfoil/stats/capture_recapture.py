@@ -41,9 +41,9 @@ _BEYOND = 1e6
 
 @dataclass(frozen=True)
 class Population:
-    """An estimate of all there is: `found` of them, `total` with its interval; infinite where unbounded."""
+    """All there is: `total`, with its interval, infinite where unbounded; `n_found` of them were found."""
 
-    found: int
+    n_found: int
     total: float
     low: float
     high: float
@@ -51,22 +51,7 @@ class Population:
     @property
     def missing(self) -> tuple[float, float, float]:
         """The estimate of what was not found, and its interval."""
-        return self.total - self.found, self.low - self.found, self.high - self.found
-
-
-def chapman(first: int, second: int, both: int) -> float:
-    """Chapman's estimate of a population of which two proposers found so many, and `both` the same ones.
-
-        N = (n1 + 1) (n2 + 1) / (m + 1) - 1
-
-    Raises `InputError` where more were found by both than by either.
-
-    >>> round(chapman(60, 50, 30), 2)
-    99.35
-    """
-    if not 0 <= both <= min(first, second):
-        raise InputError("both found more than either", given=f"{both} of {first} and {second}")
-    return (first + 1) * (second + 1) / (both + 1) - 1
+        return self.total - self.n_found, self.low - self.n_found, self.high - self.n_found
 
 
 def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
@@ -79,22 +64,24 @@ def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95)
 
     >>> both, one = np.ones((30, 2), bool), np.array([[True, False]] * 30 + [[False, True]] * 20)
     >>> here = independent(np.concatenate([both, one]))
-    >>> here.found, round(here.total), round(here.low), round(here.high)
+    >>> here.n_found, round(here.total), round(here.low), round(here.high)
     (80, 99, 87, 120)
     """
     finds = _found(finds)
     if not len(finds):
         return Population(0, 0.0, 0.0, inf)
-    each = finds.sum(axis=0).astype(np.float64)
-    found = len(finds)
+    per_proposer = finds.sum(axis=0).astype(np.float64)
+    n_found = len(finds)
 
     def likelihood(total: float) -> float:
-        left = total - each
+        left = total - per_proposer
         return float(
-            gammaln(total + 1) - gammaln(total - found + 1) + (xlogy(left, left) - xlogy(total, total)).sum()
+            gammaln(total + 1)
+            - gammaln(total - n_found + 1)
+            + (xlogy(left, left) - xlogy(total, total)).sum()
         )
 
-    return _profiled(found, likelihood, level)
+    return _profiled(n_found, likelihood, level)
 
 
 def chao(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
@@ -111,16 +98,16 @@ def chao(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Pop
 
     >>> alone = [[1, 0, 0]] * 20 + [[0, 1, 0]] * 10 + [[0, 0, 1]] * 10
     >>> here = chao(np.array(alone + [[1, 1, 0]] * 20 + [[1, 1, 1]] * 10, dtype=bool))
-    >>> here.found, round(here.total, 1)  # 70 + (40**2 - 20**2 - 10**2 - 10**2) / (2 * 21)
+    >>> here.n_found, round(here.total, 1)  # 70 + (40**2 - 20**2 - 10**2 - 10**2) / (2 * 21)
     (70, 93.8)
     """
     finds = _found(finds)
-    found, times = len(finds), finds.sum(axis=1)
+    n_found, times = len(finds), finds.sum(axis=1)
     alone = finds[times == 1].sum(axis=0).astype(np.float64)
     once, twice = float(alone.sum()), float((times == 2).sum())
     missing = (once**2 - float(alone @ alone)) / (2 * (twice + 1))
     if missing <= 0:
-        return Population(found, float(found), float(found), float(found + once))
+        return Population(n_found, float(n_found), float(n_found), float(n_found + once))
     # As Chao 1987 equation 11, with each proposer's own count.
     variance = (
         missing
@@ -128,7 +115,9 @@ def chao(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Pop
         + twice * missing**2 / (twice + 1) ** 2
     )
     wide = np.exp(normal_quantile(level) * np.sqrt(np.log1p(variance / missing**2)))
-    return Population(found, found + missing, float(found + missing / wide), float(found + missing * wide))
+    return Population(
+        n_found, n_found + missing, float(n_found + missing / wide), float(n_found + missing * wide)
+    )
 
 
 def graded(finds: Bool[ndarray, "pairs proposers"]) -> float:
@@ -157,17 +146,17 @@ def graded(finds: Bool[ndarray, "pairs proposers"]) -> float:
     counts = np.bincount(finds @ (1 << np.arange(t)[::-1]), minlength=len(cells)).astype(np.float64)
     k = cells.sum(axis=1)
     design = np.column_stack([np.ones(len(cells)), cells, k * (k - 1) / 2])
-    found = len(finds)
+    n_found = len(finds)
 
     def likelihood(total: float) -> float:
         # The pattern of no find has what is missing; given the total, counts are multinomial.
         every = counts.copy()
-        every[0] = total - found
+        every[0] = total - n_found
         fitted = _poisson(design, every)
         chance = fitted / fitted.sum()
         return float(gammaln(total + 1) - gammaln(every[0] + 1) + xlogy(every, chance).sum())
 
-    return _likeliest(found, likelihood)[0]
+    return _likeliest(n_found, likelihood)[0]
 
 
 def _found(finds: Bool[ndarray, "pairs proposers"]) -> Bool[ndarray, "found proposers"]:
@@ -177,52 +166,52 @@ def _found(finds: Bool[ndarray, "pairs proposers"]) -> Bool[ndarray, "found prop
             given=f"{finds.shape[-1] if finds.ndim == 2 else 0} proposers",
             allowed="2 or more",
         )
-    kept: ndarray = finds[finds.any(axis=1)]
-    return kept
+    found_pairs: ndarray = finds[finds.any(axis=1)]
+    return found_pairs
 
 
-def _likeliest(found: int, likelihood: Callable[[float], float]) -> tuple[float, float]:
-    """The likeliest total from `found` on, searched over log missing, and the log missing of its hill."""
-    least, most = log(1e-3), log(_BEYOND * (found + 1))
+def _likeliest(n_found: int, likelihood: Callable[[float], float]) -> tuple[float, float]:
+    """The likeliest total from `n_found` on, searched over log missing, and the log missing of its hill."""
+    least, most = log(1e-3), log(_BEYOND * (n_found + 1))
 
     def at(missing: float) -> float:
-        return likelihood(found + float(np.exp(missing)))
+        return likelihood(n_found + float(np.exp(missing)))
 
     # Likelihoods of a total are unimodal; a coarse pass finds the hill, a search its top.
     grid = np.linspace(least, most, 60)
-    values = np.array([at(each) for each in grid])
+    values = np.array([at(log_missing) for log_missing in grid])
     top = int(np.argmax(values))
     around = grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]
-    best = float(minimize_scalar(lambda each: -at(each), bounds=around, method="bounded").x)
+    best = float(minimize_scalar(lambda log_missing: -at(log_missing), bounds=around, method="bounded").x)
     if top == len(grid) - 1:
         return inf, best
-    none = likelihood(float(found)) >= at(best)
-    return (float(found) if none else found + float(np.exp(best))), best
+    none = likelihood(float(n_found)) >= at(best)
+    return (float(n_found) if none else n_found + float(np.exp(best))), best
 
 
-def _profiled(found: int, likelihood: Callable[[float], float], level: float) -> Population:
-    """The likeliest total from `found` on and those that are not rejected."""
-    least, most = log(1e-3), log(_BEYOND * (found + 1))
+def _profiled(n_found: int, likelihood: Callable[[float], float], level: float) -> Population:
+    """The likeliest total from `n_found` on and those that are not rejected."""
+    least, most = log(1e-3), log(_BEYOND * (n_found + 1))
 
     def at(missing: float) -> float:
-        return likelihood(found + float(np.exp(missing)))
+        return likelihood(n_found + float(np.exp(missing)))
 
-    total, best = _likeliest(found, likelihood)
-    none = likelihood(float(found))
+    total, best = _likeliest(n_found, likelihood)
+    none = likelihood(float(n_found))
     floor = max(at(best), none) - float(chi2.ppf(level, 1)) / 2
-    low = float(found)
+    low = float(n_found)
     if none < floor and at(least) < floor:
-        low = found + float(np.exp(brentq(lambda each: at(each) - floor, least, best)))
+        low = n_found + float(np.exp(brentq(lambda log_missing: at(log_missing) - floor, least, best)))
     high = inf
     if at(most) < floor:
         inside = best if at(best) >= floor else least
         beyond = inside if at(inside) >= floor else None
         high = (
-            float(found)
+            float(n_found)
             if beyond is None
-            else found + float(np.exp(brentq(lambda each: at(each) - floor, beyond, most)))
+            else n_found + float(np.exp(brentq(lambda log_missing: at(log_missing) - floor, beyond, most)))
         )
-    return Population(found, total, low, high)
+    return Population(n_found, total, low, high)
 
 
 def _poisson(design: Float[ndarray, "cells terms"], counts: Float[ndarray, "cells"]) -> ndarray:

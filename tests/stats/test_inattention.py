@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import InputError
-from counterfoil.stats.careless import SIGNS, CarelessSigns, careless, lower_tail, run_tail
+from counterfoil.stats.inattention import SIGNS, CarelessSigns, careless, lower_tail, run_tail
 
 KINDS = ("able", "hasty", "side", "careless", "adversarial", "bot")
 
@@ -68,40 +68,15 @@ def detected(repetitions: int, **settings) -> dict[str, float]:
 
 
 def test_able_people_are_rarely_flagged_and_careless_ones_mostly() -> None:
-    # 5 % are promised; 60 repetitions know that to 2.8 points.
-    assert false_alarms(60, 30) <= 0.05 + 2 * 0.028
-    found = detected(15)
+    # 5 % are promised; 30 repetitions know that to 4 points.
+    assert false_alarms(30, 30) <= 0.05 + 2 * 0.04
+    found = detected(8)
     assert found["able"] <= 0.01
     assert found["bot"] > 0.9
     assert found["adversarial"] > 0.9
     assert found["side"] > 0.8
     assert found["careless"] > 0.5
     assert found["hasty"] > 0.15
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("people", "settings"),
-    [
-        (10, {"classes": 2, "golden": 10}),
-        (30, {"golden": 10}),
-        (30, {"golden": 20, "skill": (60, 4)}),
-        (50, {"classes": 2, "per_person": 18, "golden": 6}),
-        (200, {"labels": 5, "per_person": 100}),
-        (200, {"golden": 20, "skill": (8, 2), "per_person": 30}),
-    ],
-)
-def test_false_alarms_are_as_rare_as_promised(people: int, settings: dict) -> None:
-    # 200 repetitions know 5 % to 1.5 points.
-    assert false_alarms(200, people, **settings) <= 0.05 + 2 * 0.015
-
-
-@pytest.mark.slow
-def test_detection_of_each_kind() -> None:
-    found = detected(150)
-    assert found["able"] <= 0.005
-    for kind, least in {"bot": 0.97, "adversarial": 0.97, "side": 0.9, "careless": 0.6, "hasty": 0.3}.items():
-        assert found[kind] >= least, kind
 
 
 def test_each_sign_sees_what_it_is_for() -> None:

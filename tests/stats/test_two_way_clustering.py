@@ -8,10 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr, stdtr, stdtrit
 
-from counterfoil.stats.crossed import inflation, linear_variance
-from counterfoil.stats.estimates import cluster_interval, difference_interval, macro_interval, wilson
-from counterfoil.stats.sharing import Shared, Sharing
-from counterfoil.stats.table_estimates import macro_table_differences, table_spread
+from counterfoil.stats.dependence import Shared, Sharing
+from counterfoil.stats.estimates import (
+    cluster_interval,
+    difference_interval,
+    macro_table_differences,
+    table_spread,
+    wilson,
+)
+from counterfoil.stats.two_way_clustering import inflation, linear_variance
 
 
 def crossed(n: int, images: int, captions: int, seed: int = 0, wide: int = 1) -> Sharing:
@@ -42,7 +47,7 @@ def test_sums_over_pairs_equal_a_list_of_all_pairs(
     expected = np.einsum("im,ij,jm->m", values, alike, values)
     assert sharing.shared.sums(values) == pytest.approx(expected, abs=1e-9)
     assert sharing.shared.partners == pytest.approx(alike.sum(axis=1), abs=1e-9)
-    assert sharing.shared.apart == pytest.approx((1 / alike.sum(axis=1)).sum())
+    assert sharing.shared.n_independent == pytest.approx((1 / alike.sum(axis=1)).sum())
     assert sharing.independent == (alike.sum() == n)
 
 
@@ -62,15 +67,7 @@ def test_where_sets_are_apart_it_is_the_variance_of_the_sets() -> None:
     assert variance[0] == pytest.approx(values.mean(axis=1).var(ddof=1) / 40)
     assert freedom[0] == pytest.approx(39)
     assert not sharing.crossed
-    assert sharing.shared.apart == 40
-
-
-def test_where_nothing_is_shared_it_is_the_variance_of_the_mean() -> None:
-    values = np.random.default_rng(0).random((30, 1))
-    sharing = Sharing(np.arange(30)[:, None], np.arange(30)[:, None])
-    variance, freedom = linear_variance(sharing, (values - values.mean()) / 30)
-    assert variance[0] == pytest.approx(values.var(ddof=1) / 30)
-    assert freedom[0] == pytest.approx(29)
+    assert sharing.shared.n_independent == 40
 
 
 def test_two_ways_are_both_ways_less_what_is_in_both() -> None:
@@ -150,14 +147,14 @@ def test_means_groups_and_tables_say_the_same() -> None:
     assert sharing.crossed
     rng = np.random.default_rng(0)
     values = (rng.random((300, 2)) < 0.7).astype(np.float64)
-    groups = np.zeros(300, dtype=np.int64)
     low, high = cluster_interval(values, sharing)
-    assert macro_interval(values[:, 0], groups, sharing)[1:] == pytest.approx((low[0], high[0]))
     table = table_spread(values, np.zeros((300, 2), int), sharing)
     assert np.array(table.wilson(0.95)) == pytest.approx(np.array([low, high]))
     pair = np.array([[0, 1]])
     ends = difference_interval(values, sharing, pair)
-    found = macro_table_differences(np.stack([values[:, :1], values[:, 1:]]), groups[:, None], sharing, pair)
+    found = macro_table_differences(
+        np.stack([values[:, :1], values[:, 1:]]), np.zeros((300, 1), int), sharing, pair
+    )
     assert np.array(found[1:]).reshape(-1) == pytest.approx(np.array(ends).reshape(-1))
 
 

@@ -16,10 +16,10 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError
 from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.metrics.measures import averaged
-from counterfoil.stats.crossed import inflation
+from counterfoil.stats.dependence import Sharing
 from counterfoil.stats.estimates import deviations
 from counterfoil.stats.resampling import ExactSums, cluster_sums, exact_sums
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.two_way_clustering import inflation
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class MeasureDraws(ABC):
     """The measures of the models of one benchmark under weights of its `n_clusters` clusters.
 
     `wide` says how much farther values move than the draws say where images and captions are crossed
-    (`stats.crossed.inflation`); None where they are not.
+    (`stats.two_way_clustering.inflation`); None where they are not.
     """
 
     models: tuple[str, ...]
@@ -45,11 +45,11 @@ class MeasureDraws(ABC):
         Where images and captions are crossed each value is moved away from its centre by as much as its
         crossed standard error is larger.
         """
-        found = self._weighted(weights)
+        values = self._weighted(weights)
         if self.wide is None:
-            return found
+            return values
         centre = self.values()
-        return centre + self.wide * (found - centre)
+        return centre + self.wide * (values - centre)
 
     @abstractmethod
     def _weighted(self, weights: Float[ndarray, "draws all"]) -> Float[ndarray, "draws models measures"]:
@@ -143,33 +143,33 @@ def _strata(benchmark: Benchmark, measures: Sequence[str]) -> tuple[_Strata, ...
     """The parts of each direction, and the groups of macro means; those that any of the measures is of."""
     questions = benchmark.questions
     macro = np.array([averaged(name, questions.form) != name for name in measures])
-    found = []
+    strata = []
     if not macro.all():
         pairs = np.stack([questions.directions, questions.query_parts], axis=1)
         kinds, groups = np.unique(pairs, axis=0, return_inverse=True)
-        found.append(_Strata(~macro, groups.reshape(-1), kinds[:, 0], None))
+        strata.append(_Strata(~macro, groups.reshape(-1), kinds[:, 0], None))
     if macro.any():
         groups, shares = macro_groups(benchmark, np.ones(len(questions), dtype=bool))
         together = np.zeros(int(groups.max(initial=-1)) + 1, dtype=np.int64)
-        found.append(_Strata(macro, groups, together, shares))
-    return tuple(found)
+        strata.append(_Strata(macro, groups, together, shares))
+    return tuple(strata)
 
 
 def _wide(
     strata: Sequence[_Strata], table: Float[ndarray, "n columns"], sharing: Sharing
 ) -> Float[ndarray, "columns"]:
     """The inflation of every model's every measure; 1 where a model has none."""
-    found = np.ones(table.shape[1])
+    wide = np.ones(table.shape[1])
     known = ~np.isnan(table)
-    for each in strata:
+    for stratum in strata:
         # Models by measures.
-        own = np.tile(each.measures, table.shape[1] // len(each.measures))
+        own = np.tile(stratum.measures, table.shape[1] // len(stratum.measures))
         for rows in np.unique(known[:, own].T, axis=0):
             columns = (known == rows[:, None]).all(axis=0) & own
             if rows.any():
-                moved = deviations(table[rows][:, columns], each.groups[rows], each.shares)[1]
-                found[columns] = inflation(sharing.part(rows), moved)
-    return found
+                moved = deviations(table[rows][:, columns], stratum.groups[rows], stratum.shares)[1]
+                wide[columns] = inflation(sharing.part(rows), moved)
+    return wide
 
 
 def _parts(
@@ -195,10 +195,10 @@ def _parts(
     # A model without a measure has no sums of it.
     absent = np.where(having, 0.0, np.nan).reshape(-1)
     parts = []
-    for each in strata:
-        counted = of_measure & each.measures
-        for group, direction in enumerate(each.directions.tolist()):
-            rows = np.flatnonzero((each.groups == group) & counted.any(axis=1))
+    for stratum in strata:
+        counted = of_measure & stratum.measures
+        for group, direction in enumerate(stratum.directions.tolist()):
+            rows = np.flatnonzero((stratum.groups == group) & counted.any(axis=1))
             if not len(rows):
                 continue
             present = np.unique(clusters[rows])
@@ -211,6 +211,6 @@ def _parts(
             numbers = sums.numbers[present] + absent.astype(sums.numbers.dtype)
             sums = replace(sums, numbers=numbers)
             counts = cluster_sums(counted[rows].astype(np.float64), clusters[rows])
-            weight = 1.0 if each.shares is None else float(each.shares[group])
+            weight = 1.0 if stratum.shares is None else float(stratum.shares[group])
             parts.append(ClusterSums(direction, weight, present, sums, counts))
     return parts

@@ -9,7 +9,7 @@ is compared with how far people are apart, not only with chance: the middle of t
 median and the median deviation, which up to half of the pool cannot move far. The tail is Student's, with the
 degrees of freedom that a median deviation is worth (0.37 of a standard deviation's). P-values of all people
 and signs are adjusted together by Holm's method, so that `level` is about the chance that any careful person
-is flagged. In a simulation (tests/stats/test_careless.py) at a level of 5 %:
+is flagged. In a simulation (tests/stats/test_inattention.py) at a level of 5 %:
 
     able people (skill beta(12, 1.5))      10, two classes   30   50, two classes   200, skill beta(8, 2)
     campaigns with any of them flagged               0.5 %  4.8 %            0.0 %                 3.0 %
@@ -120,7 +120,7 @@ def careless(
         (nothing, nothing) if known is None else _golden(given, known),
         _disagreement(given),
     ]
-    p, value = (np.stack(each, axis=1) for each in zip(*columns, strict=True))
+    p, value = (np.stack(column, axis=1) for column in zip(*columns, strict=True))
     adjusted, tested = np.full(p.shape, np.nan), ~np.isnan(p)
     adjusted[tested] = holm(p[tested])
     return CarelessSigns(p, adjusted, value)
@@ -147,8 +147,8 @@ def lower_tail(values: Float[ndarray, "people"], noise: Float[ndarray, "people"]
     spread = (between + noise) + np.pi / 2 * (between + float(np.median(noise[there]))) / there.sum()
     freedom = min(max(_WORTH * (int(there.sum()) - 1), 1.0), _MOST)
     t = (values - middle) / np.sqrt(np.maximum(spread, 1e-300))
-    found: NDArray[np.float64] = np.where(there, stdtr(freedom, np.where(there, t, 0.0)), np.nan)
-    return found
+    tail: NDArray[np.float64] = np.where(there, stdtr(freedom, np.where(there, t, 0.0)), np.nan)
+    return tail
 
 
 def _fast(given: Labels, seconds: NDArray[np.float64], floor: float) -> tuple[NDArray[np.float64], ...]:
@@ -173,16 +173,16 @@ def _straight(
 ) -> tuple[NDArray[np.float64], ...]:
     n, k = given.n_people, given.n_classes
     counts = np.bincount(given.people * k + given.labels, minlength=n * k).reshape(n, k)
-    asked = counts.sum(axis=1)
+    n_answers = counts.sum(axis=1)
     p_share = np.full((n, k), np.nan)
     for label in range(k):
-        p_share[:, label] = lower_tail(*_stable(asked - counts[:, label], asked))
+        p_share[:, label] = lower_tail(*_stable(n_answers - counts[:, label], n_answers))
     p_run = np.full(n, np.nan)
     for person, rows in enumerate(_rows_by(given.people, n)):
         if len(rows):
             p_run[person] = run_tail(given.labels[rows[np.argsort(order[rows], kind="stable")]], k)
     p = np.fmin(k * np.fmin.reduce(p_share, axis=1), p_run)
-    share = np.where(asked > 0, counts.max(axis=1) / np.maximum(asked, 1), np.nan)
+    share = np.where(n_answers > 0, counts.max(axis=1) / np.maximum(n_answers, 1), np.nan)
     return np.minimum(2 * p, 1.0), share
 
 
@@ -214,15 +214,15 @@ def run_tail(answers: Int[ndarray, "n"], n_classes: int) -> float:
 def _golden(given: Labels, known: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
     golden = known[given.items] >= 0
     hit = golden & (known[given.items] == given.labels)
-    asked = np.bincount(given.people[golden], minlength=given.n_people).astype(np.float64)
+    n_golden = np.bincount(given.people[golden], minlength=given.n_people).astype(np.float64)
     right = np.bincount(given.people[hit], minlength=given.n_people).astype(np.float64)
-    share = np.divide(right, asked, out=np.full(len(asked), np.nan), where=asked > 0)
-    if not (asked > 0).any():
+    share = np.divide(right, n_golden, out=np.full(len(n_golden), np.nan), where=n_golden > 0)
+    if not (n_golden > 0).any():
         return share, share
     # Nearly all right by nearly all is no reason to flag a slip: the middle is at most what one slip leaves.
-    pool = min(float(np.nanmedian(share)), 1 - 1 / (asked.sum() + 1))
-    by_chance = np.where(asked > 0, bdtr(right, np.maximum(asked, 1).astype(np.int64), pool), np.nan)
-    return np.maximum(lower_tail(*_stable(right, asked)), by_chance), share
+    pool = min(float(np.nanmedian(share)), 1 - 1 / (n_golden.sum() + 1))
+    by_chance = np.where(n_golden > 0, bdtr(right, np.maximum(n_golden, 1).astype(np.int64), pool), np.nan)
+    return np.maximum(lower_tail(*_stable(right, n_golden)), by_chance), share
 
 
 def _disagreement(given: Labels) -> tuple[NDArray[np.float64], ...]:
@@ -238,18 +238,18 @@ def _disagreement(given: Labels) -> tuple[NDArray[np.float64], ...]:
     chance = others[rows, given.labels] / others.sum(axis=1)
     # An item that no other person judged says nothing.
     shared = given.votes.sum(axis=1)[given.items] >= 2
-    asked = np.bincount(given.people[shared], minlength=given.n_people).astype(np.float64)
+    n_shared = np.bincount(given.people[shared], minlength=given.n_people).astype(np.float64)
     agreed = np.bincount(given.people[shared], weights=chance[shared], minlength=given.n_people)
-    share = np.divide(agreed, asked, out=np.full(len(asked), np.nan), where=asked > 0)
-    return lower_tail(*_stable(agreed, asked)), share
+    share = np.divide(agreed, n_shared, out=np.full(len(n_shared), np.nan), where=n_shared > 0)
+    return lower_tail(*_stable(agreed, n_shared)), share
 
 
 def _stable(
-    right: NDArray[np.float64] | NDArray[np.int64], asked: NDArray[np.float64] | NDArray[np.int64]
+    right: NDArray[np.float64] | NDArray[np.int64], trials: NDArray[np.float64] | NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shares on Anscombe's scale, where their variance depends on numbers alone; NaN for none."""
-    angle = np.arcsin(np.sqrt((right + 3 / 8) / (asked + 3 / 4)))
-    return np.where(asked > 0, angle, np.nan), 1 / (4 * asked + 2)
+    angle = np.arcsin(np.sqrt((right + 3 / 8) / (trials + 3 / 4)))
+    return np.where(trials > 0, angle, np.nan), 1 / (4 * trials + 2)
 
 
 def _rows_by(people: NDArray[np.int64], n: int) -> list[NDArray[np.int64]]:

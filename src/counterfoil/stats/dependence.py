@@ -4,7 +4,7 @@ Where what is shared falls into many small sets of questions (SugarCrepe: an ima
 a unit, drawn, flipped and counted as a whole: `Sharing.components`. Where captions repeat over many images
 ("a photo of a cat"), such sets run together through the captions until one holds nearly everything, although
 hardly any two questions have an item in common. Images and captions are then crossed factors, and variances
-are sums over the pairs of questions that have an item in common (`Shared`, `stats.crossed`).
+are sums over the pairs of questions that have an item in common (`Shared`, `stats.two_way_clustering`).
 
 An item that is in a large share of the questions says nothing of how answers would change with another one
 in its place: two captions are two numbers. Such items are taken as given, and intervals hold for them and for
@@ -132,15 +132,15 @@ class Sharing:
         """(n,) numbers of what is drawn or flipped as a whole: components; where crossed, the images."""
         if not self.crossed:
             return self.components
-        kept = np.where(_marked(self.images, self.given_images), -1, self.images)
-        number = np.unique(np.sort(kept, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-        without = (kept < 0).all(axis=1)
+        images = np.where(_marked(self.images, self.given_images), -1, self.images)
+        number = np.unique(np.sort(images, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+        without = (images < 0).all(axis=1)
         return numbered(np.where(without, len(self) + np.arange(len(self)), number))
 
     @property
-    def apart(self) -> float:
+    def n_independent(self) -> float:
         """How many questions, of all, have nothing to do with one another."""
-        return self.shared.apart if self.crossed else float(len(np.unique(self.components)))
+        return self.shared.n_independent if self.crossed else float(len(np.unique(self.components)))
 
     @cached_property
     def fullest(self) -> tuple[tuple[int, int, float], tuple[int, int, float]]:
@@ -148,14 +148,14 @@ class Sharing:
 
         Items that are taken as given are left out; the share is 0 where there is no other.
         """
-        found = []
+        most = []
         for of, given in ((self.images, self.given_images), (self.captions, self.given_captions)):
-            kept = np.where(_marked(of, given), -1, of)
-            counts = np.bincount(_entries({"": kept})[1], minlength=1)
+            items = np.where(_marked(of, given), -1, of)
+            counts = np.bincount(_entries({"": items})[1], minlength=1)
             share = float(counts.max()) / max(len(self), 1)
-            row, column = np.argwhere(kept == counts.argmax())[0].tolist() if share else (0, 0)
-            found.append((row, column, share))
-        return found[0], found[1]
+            row, column = np.argwhere(items == counts.argmax())[0].tolist() if share else (0, 0)
+            most.append((row, column, share))
+        return most[0], most[1]
 
     @cached_property
     def counts(self) -> tuple[int, int]:
@@ -187,12 +187,12 @@ class Sharing:
         n = len(self)
         if not self.crossed:
             return (Shared.of(n, np.arange(n), self.components),)
-        found = (Shared.of(n, *self._random(kind)) for kind in ("images", "captions"))
-        return tuple(part for part in found if len(part.signs)) or (self.shared,)
+        pairs = (Shared.of(n, *self._random(kind)) for kind in ("images", "captions"))
+        return tuple(part for part in pairs if len(part.signs)) or (self.shared,)
 
     def _random(self, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(rows, items) of the items of some kinds that are not taken as given."""
-        kept = {
+        items = {
             name: np.where(_marked(of, given), -1, of)
             for name, of, given in (
                 ("images", self.images, self.given_images),
@@ -200,7 +200,7 @@ class Sharing:
             )
             if name in names
         }
-        return _entries(kept)[:2]
+        return _entries(items)[:2]
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,8 +237,8 @@ class Shared:
         while len(of_row):
             code = np.unique(code, return_inverse=True)[1].reshape(-1)
             count = np.bincount(code)
-            kept = count[code] > 1
-            of_row, last, code = of_row[kept], last[kept], code[kept]
+            repeated = count[code] > 1
+            of_row, last, code = of_row[repeated], last[repeated], code[repeated]
             own -= sign * np.bincount(of_row, minlength=n)
             by_code = np.argsort(code, kind="stable")
             members.append(of_row[by_code])
@@ -266,21 +266,21 @@ class Shared:
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(m,) the sum of e_i e_j over all pairs that share something, for each column e of (n, m) values."""
-        found = column_sums(self.own[:, None] * values**2)
+        totals = column_sums(self.own[:, None] * values**2)
         # Some columns at a time: the sums of sets are as many numbers again as the values.
         step = max(1, (1 << 24) // max(len(self.signs), 1))
         for lo in range(0, values.shape[1] if len(self.signs) else 0, step):
             of_sets = self._table @ values[:, lo : lo + step]  # type: ignore[operator]
-            found[lo : lo + step] += column_sums(self.signs[:, None] * of_sets**2)
-        return found
+            totals[lo : lo + step] += column_sums(self.signs[:, None] * of_sets**2)
+        return totals
 
     def around(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """(n, m) the sum of each column over the questions that each shares something with, and itself."""
-        found: NDArray[np.float64] = self.own[:, None] * values
+        totals: NDArray[np.float64] = self.own[:, None] * values
         if len(self.signs):
             of_sets = self.signs[:, None] * (self._table @ values)  # type: ignore[operator]
-            found += self._table.T @ of_sets  # type: ignore[attr-defined]
-        return found
+            totals += self._table.T @ of_sets  # type: ignore[attr-defined]
+        return totals
 
     @cached_property
     def partners(self) -> NDArray[np.float64]:
@@ -293,7 +293,7 @@ class Shared:
         return float(self.partners.sum())
 
     @cached_property
-    def apart(self) -> float:
+    def n_independent(self) -> float:
         """So many questions, at least, share nothing with one another: the bound of Caro and Wei.
 
         Where what is shared falls into sets, it is their number.
@@ -307,8 +307,8 @@ def column_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> column_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([4., 6.])
     """
-    found: NDArray[np.float64] = np.ascontiguousarray(values.T).sum(axis=1)
-    return found
+    sums: NDArray[np.float64] = np.ascontiguousarray(values.T).sum(axis=1)
+    return sums
 
 
 def numbered(labels: ndarray) -> NDArray[np.int64]:
@@ -346,10 +346,10 @@ def _distinct_sets(
     marks = np.random.default_rng(0).integers(0, 1 << 63, size=n, dtype=np.uint64)[rows[order]]
     starts = np.concatenate([[0], np.cumsum(count)[:-1]])
     first = np.unique(np.add.reduceat(marks, starts), return_index=True)[1]
-    kept = np.zeros(len(count), dtype=bool)
-    kept[first] = True
-    kept &= count > 1
-    chosen = kept[number]
+    distinct = np.zeros(len(count), dtype=bool)
+    distinct[first] = True
+    distinct &= count > 1
+    chosen = distinct[number]
     return rows[chosen], number[chosen]
 
 
@@ -359,7 +359,7 @@ def _given(items: ndarray, most: float, *, beside_others: bool) -> NDArray[np.bo
     With `beside_others` only those whose questions all have another item of the kind.
     """
     rows, numbers, size = _entries({"": items})
-    found = np.zeros(size, dtype=bool)
+    given = np.zeros(size, dtype=bool)
     counts = np.bincount(numbers, minlength=size)
     left = np.bincount(rows, minlength=len(items))
     # From the most frequent on; each that is given leaves fewer questions to be a share of.
@@ -368,9 +368,9 @@ def _given(items: ndarray, most: float, *, beside_others: bool) -> NDArray[np.bo
             break
         of_item = rows[numbers == item]
         if not beside_others or (left[of_item] > 1).all():
-            found[item] = True
+            given[item] = True
             left[of_item] -= 1
-    return found
+    return given
 
 
 def _marked(items: ndarray, marks: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -381,9 +381,9 @@ def _side_by_side(tables: Sequence[ndarray]) -> NDArray[np.int64]:
     """Items of several accounts, each with numbers of its own; accounts that say the same count once."""
     different: list[NDArray[np.int64]] = []
     for table in tables:
-        found = np.where(table >= 0, numbered(table.reshape(-1)).reshape(table.shape), -1)
-        if not any(np.array_equal(found, other) for other in different):
-            different.append(found)
+        renumbered = np.where(table >= 0, numbered(table.reshape(-1)).reshape(table.shape), -1)
+        if not any(np.array_equal(renumbered, other) for other in different):
+            different.append(renumbered)
     size = 0
     for i, table in enumerate(different):
         different[i] = np.where(table >= 0, table + size, -1)

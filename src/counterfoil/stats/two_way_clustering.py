@@ -30,8 +30,8 @@ from numpy import ndarray
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
+from counterfoil.stats.dependence import Shared, Sharing, column_sums
 from counterfoil.stats.resampling import cluster_sums
-from counterfoil.stats.sharing import Shared, Sharing, column_sums
 
 #: The variance is at least this share of that of one factor alone.
 _LEAST = 0.5
@@ -114,15 +114,15 @@ class _Corrected:
 def _variance(
     sharing: Sharing, factors: list[_Corrected], moved: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    own = [np.maximum(each.part.sums(moved * each.scale[:, None]), 0.0) for each in factors]
+    own = [np.maximum(factor.part.sums(moved * factor.scale[:, None]), 0.0) for factor in factors]
     if len(factors) == 1:
         return own[0], np.full(len(own[0]), factors[0].freedom)
     variance, spent = sharing.shared.sums(moved), np.zeros(moved.shape[1])
     least = _LEAST * column_sums(moved**2)
-    for each, made in zip(factors, own, strict=True):
-        variance += made - each.part.sums(moved)
-        least = np.maximum(least, _LEAST * made)
-        spent += made**2 / each.freedom
+    for factor, of_factor in zip(factors, own, strict=True):
+        variance += of_factor - factor.part.sums(moved)
+        least = np.maximum(least, _LEAST * of_factor)
+        spent += of_factor**2 / factor.freedom
     variance = np.maximum(variance, least)
     return variance, np.maximum(variance**2 / np.maximum(spent, _NOTHING), 1.0)
 

@@ -1,0 +1,177 @@
+"""Measures of quads, choices and preferences against definitions written out, and twins over tie orders."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from counterfoil.metrics import contrast
+from counterfoil.metrics.ties import Ties
+
+#: A quad of few distinct numbers, so that ties are common, and one of any finite numbers.
+TIED = arrays(np.float64, (2, 2), elements=st.integers(0, 2).map(float))
+ANY = arrays(np.float64, (2, 2), elements=st.floats(-1e6, 1e6, allow_nan=False))
+
+#: Winoground equations 1 to 3 and BiVLC appendix D, written out; `a[c][i]` are strictly ordered scores.
+DEFINED = {
+    "ipos2t": lambda a: a[0][0] > a[1][0],
+    "ineg2t": lambda a: a[1][1] > a[0][1],
+    "tpos2i": lambda a: a[0][0] > a[0][1],
+    "tneg2i": lambda a: a[1][1] > a[1][0],
+    "i2t": lambda a: a[0][0] > a[1][0] and a[1][1] > a[0][1],
+    "t2i": lambda a: a[0][0] > a[0][1] and a[1][1] > a[1][0],
+    "group": lambda a: a[0][0] > a[1][0] and a[1][1] > a[0][1] and a[0][0] > a[0][1] and a[1][1] > a[1][0],
+}
+
+
+#: Those with a value per quad; the others are means of these over groups.
+OF_QUADS = [name for name, measure in contrast.QUAD.items() if not measure.macro_of]
+
+
+def orders(scores: np.ndarray) -> list[list[list[tuple[float, int]]]]:
+    """Every strict order that respects the scores, as pairs of a score and its place among equals."""
+    flat = scores.ravel()
+    return [
+        [[(flat[0], p[0]), (flat[1], p[1])], [(flat[2], p[2]), (flat[3], p[3])]]
+        for p in permutations(range(4))
+    ]
+
+
+@given(TIED)
+def test_every_policy_of_ties_is_what_it_says_of_orders(scores: np.ndarray) -> None:
+    for name, defined in DEFINED.items():
+        strict, half, optimistic = (contrast.QUAD[name](scores[None], ties=ties)[0] for ties in Ties)
+        assert half == pytest.approx(np.mean([defined(order) for order in orders(scores)]), abs=1e-12), name
+        assert strict == float(defined(scores)), name
+        # Not losing is the strict comparison after the true pairs get a push smaller than any gap.
+        assert optimistic == float(defined(scores + 0.5 * np.eye(2))), name
+
+
+@given(TIED)
+def test_group_match_compares_the_two_matchings(scores: np.ndarray) -> None:
+    gap = float(scores[0, 0] + scores[1, 1] - scores[0, 1] - scores[1, 0])
+    for ties, at_tie in zip(Ties, (0.0, 0.5, 1.0), strict=True):
+        expected = 1.0 if gap > 0 else 0.0 if gap < 0 else at_tie
+        assert contrast.group_match(scores[None], ties=ties)[0] == expected
+
+
+@pytest.mark.parametrize("constant", [0.0, -3.5, 1e300])
+def test_a_constant_scorer_gets_nothing_chance_or_everything(constant: float) -> None:
+    scores = np.full((3, 2, 2), constant)
+    for name in OF_QUADS:
+        measure = contrast.QUAD[name]
+        for ties, value in zip(Ties, (0, measure.expected, 1), strict=True):
+            assert (measure(scores, ties=ties) == value).all(), name
+    assert contrast.quad_tied(scores).all()
+
+
+@pytest.mark.parametrize("name", OF_QUADS)
+def test_chance_is_the_mean_over_all_orders_of_distinct_scores(name: str) -> None:
+    # Group match depends on the numbers, not only on their order; with these no two matchings are equal.
+    scores = np.array(list(permutations([1.0, 2.0, 4.0, 8.0]))).reshape(24, 2, 2)
+    assert contrast.QUAD[name](scores).mean() == pytest.approx(contrast.QUAD[name].expected, abs=1e-12)
+    assert not contrast.quad_tied(scores).any()
+
+
+@given(ANY)
+def test_margins_are_positive_where_the_strict_measure_is_won(scores: np.ndarray) -> None:
+    margins = contrast.quad_margins(scores[None])
+    for name in OF_QUADS:
+        margin, measure = margins[name][0], contrast.QUAD[name]
+        assert (margin > 0) == (measure(scores[None], ties=Ties.STRICT)[0] == 1), name
+        assert (margin >= 0) == (measure(scores[None], ties=Ties.OPTIMISTIC)[0] == 1), name
+
+
+def test_margins_of_group_match_survive_rounding() -> None:
+    # 0.0 + 0.5 = 0.4 + 0.1 in floating point, while 0.0 + 0.5 - 0.4 - 0.1 is -2.8e-17 there.
+    scores = np.array([[[0.0, 0.4], [0.1, 0.5]]])
+    assert contrast.group_match(scores, ties=Ties.OPTIMISTIC)[0] == 1
+    assert contrast.quad_margins(scores)["group_match"][0] == 0
+
+
+@given(arrays(np.bool_, (4, 9)))
+def test_outcomes_give_the_measures_that_strict_scores_give(right: np.ndarray) -> None:
+    names = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
+    values = contrast.from_directions(dict(zip(names, right, strict=True)))
+    assert values["i2t"].tolist() == (right[0] & right[1]).astype(float).tolist()
+    assert values["t2i"].tolist() == (right[2] & right[3]).astype(float).tolist()
+    assert values["group"].tolist() == right.all(axis=0).astype(float).tolist()
+    assert "group_match" not in values
+
+
+@given(arrays(np.float64, (5, 2, 2), elements=st.integers(0, 3).map(float)))
+def test_group_is_both_directions_and_matching_is_no_harder(scores: np.ndarray) -> None:
+    for ties in (Ties.STRICT, Ties.OPTIMISTIC):
+        both = contrast.i2t(scores, ties=ties) * contrast.t2i(scores, ties=ties)
+        assert contrast.group(scores, ties=ties).tolist() == both.tolist()
+    for one in ("i2t", "t2i", "group"):
+        assert (contrast.QUAD[one](scores) <= contrast.group_match(scores)).all()
+
+
+_WORTH = {Ties.STRICT: 0.0, Ties.HALF: 0.5, Ties.OPTIMISTIC: 1.0}
+
+
+@given(st.integers(0, 2**32), st.integers(1, 12), st.integers(0, 3))
+def test_by_counting(seed: int, n: int, draws: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, 3, (n, 2, draws) if draws else (n, 2)).astype(float)
+    label = rng.integers(0, 2, n)
+    for ties, worth in _WORTH.items():
+        found = contrast.preference_accuracy(scores, label, ties=ties)
+        for q in range(n):
+            each = []
+            for draw in range(draws or 1):
+                pair = scores[q, :, draw] if draws else scores[q]
+                gap = pair[label[q]] - pair[1 - label[q]]
+                each.append(1.0 if gap > 0 else worth if gap == 0 else 0.0)
+            assert abs(found[q] - sum(each) / len(each)) < 1e-12
+    second = contrast.ties_to_second(scores, label)
+    half, tied = (
+        contrast.preference_accuracy(scores, label, ties=Ties.STRICT),
+        contrast.preference_tied(scores, label),
+    )
+    # A tie is right where the second is preferred.
+    assert np.allclose(second, half + tied * label)
+
+
+FORMS = [(k, m) for k in range(2, 7) for m in range(1, k)]
+
+
+@pytest.mark.parametrize(("k", "m"), FORMS)
+@pytest.mark.parametrize("constant", [0.0, -3.5, 1e300])
+def test_a_constant_choice_gets_nothing_chance_or_everything(k: int, m: int, constant: float) -> None:
+    scores = np.full((3, k), constant)
+    assert (contrast.choice_accuracy(scores, correct=m, ties=Ties.STRICT) == 0).all()
+    chance = np.mean([min(order[:m]) > max(order[m:]) for order in permutations(range(k))])
+    assert contrast.choice_accuracy(scores, correct=m, ties=Ties.HALF) == pytest.approx(chance, abs=1e-12)
+    assert (contrast.choice_accuracy(scores, correct=m, ties=Ties.OPTIMISTIC) == 1).all()
+    assert contrast.choice_tied(scores, correct=m).all()
+
+
+@given(st.sampled_from([f for f in FORMS if f[0] <= 5]), st.data())
+def test_half_of_choices_is_the_mean_over_all_orders_of_tied_scores(
+    form: tuple[int, int], data: st.DataObject
+) -> None:
+    k, m = form
+    scores = data.draw(st.lists(st.integers(0, 2).map(float), min_size=k, max_size=k))
+    wins = []
+    for tiebreak in permutations(range(k)):
+        rank = list(zip(scores, tiebreak, strict=True))
+        wins.append(min(rank[:m]) > max(rank[m:]))
+    half = contrast.choice_accuracy(np.array([scores]), correct=m, ties=Ties.HALF)[0]
+    assert half == pytest.approx(np.mean(wins), abs=1e-12)
+
+
+@given(st.sampled_from(FORMS), st.data())
+def test_margin_and_tied_say_what_the_policies_do(form: tuple[int, int], data: st.DataObject) -> None:
+    k, m = form
+    scores = np.array([data.draw(st.lists(st.integers(0, 3).map(float), min_size=k, max_size=k))])
+    strict, _, optimistic = (contrast.choice_accuracy(scores, correct=m, ties=ties)[0] for ties in Ties)
+    margin = contrast.choice_margin(scores, correct=m)[0]
+    assert (margin > 0) == (strict == 1)
+    assert (margin >= 0) == (optimistic == 1)
+    # A question is tied exactly where the policies disagree about it.
+    assert contrast.choice_tied(scores, correct=m)[0] == (strict != optimistic)
