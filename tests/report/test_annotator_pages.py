@@ -12,7 +12,7 @@ from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, JudgedPairs, M
 from counterfoil.evaluation.preferences import preferences
 from counterfoil.report import annotators as figures
 from counterfoil.report import annotators as tables
-from counterfoil.report import drawing, page_frame
+from counterfoil.report import drawing, html
 from counterfoil.report.annotators import bias_page, curves, lead
 from counterfoil.stats.sharing import Sharing
 
@@ -159,7 +159,7 @@ def test_the_page_says_it_all(
     assert f"{100 * studies[0].bias.total[0]:.2f}" in page
     assert lead(studies[1]) in page
     assert page.count("<svg") == 3
-    assert own_script(page) == page_frame.static("page.js")
+    assert own_script(page) == html.static("page.js")
     assert f"off by {100 * studies[0].curves()['bias'][1]:.1f} points" in lead(studies[0])
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.forms.base import WORST
+from counterfoil.report.html import shareable
 from counterfoil.report.page import page, scorer_sections
-from counterfoil.report.page_frame import shareable
 
 
 def test_groups_are_those_of_the_result(quads: Comparison) -> None:
@@ -98,7 +98,7 @@ def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
 def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads: Comparison) -> None:
     from dataclasses import replace
 
-    from counterfoil.report.page_frame import shared
+    from counterfoil.report.html import shared
 
     places = ("/a/b/clip", "/a/c/clip", "other")
     names = dict(zip((run.name for run in quads.runs), places, strict=True))

@@ -12,9 +12,9 @@ import pytest
 from counterfoil.data.answers import Scores
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison, compare
-from counterfoil.report.markup import written
+from counterfoil.report.comparison_tables import overview
 from counterfoil.report.page import page
-from counterfoil.report.tables import overview
+from counterfoil.report.tables import written
 
 from .conftest import choice_benchmark, run_of
 from .outlines import Outline

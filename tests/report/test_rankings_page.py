@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.report import page_frame
+from counterfoil.report import html
 from counterfoil.report.rankings_page import lead, page, to_csv
 
 from .outlines import Outline, own_script
@@ -30,7 +30,7 @@ def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report: str) -> Non
         for name in ("src", "href", "xlink:href"):
             value = attributes.get(name)
             assert value is None or value.startswith(("#", "data:")), (tag, value)
-    assert own_script(report) == page_frame.static("page.js")
+    assert own_script(report) == html.static("page.js")
     assert "<title>Rank &amp; &lt;file&gt;</title>" in report
 
 

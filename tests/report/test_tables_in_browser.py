@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report import page_frame
-from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.report.page_frame import render
-from counterfoil.report.tables import ranking
+from counterfoil.report import html
+from counterfoil.report.comparison_tables import ranking
+from counterfoil.report.html import render
+from counterfoil.report.tables import Cell, Column, Row, Table
 
 pytestmark = pytest.mark.browser
 
@@ -73,9 +73,9 @@ def test_nothing_saved_is_a_formula(opened: Callable[..., Any], tmp_path: Path) 
     bad = ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "\tx", "plain"]
     table = Table("T.", (Column("p", style="text"),), tuple(Row(text, (Cell(text),)) for text in bad))
     parts = "{% import 'parts.html' as parts %}"
-    shown = page_frame.environment().from_string(parts + "{{ parts.table(table) }}").render(table=table)
-    html = render("base.html", title="t").replace('<main id="main">', f'<main id="main">{shown}')
-    rows = saved(opened(html))
+    shown = html.environment().from_string(parts + "{{ parts.table(table) }}").render(table=table)
+    page = render("base.html", title="t").replace('<main id="main">', f'<main id="main">{shown}')
+    rows = saved(opened(page))
     for row in rows[1:]:
         assert all(not text.startswith(("=", "+", "-", "@", "\t")) for text in row), row
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from counterfoil.evaluation.annotators import AnnotatorBias
 from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.preferences import Preferences
-from counterfoil.report import drawing, page_frame
+from counterfoil.report import drawing, html
 from counterfoil.report.drawing import INK, RIGHT, RULE, WRONG, canvas, extent, short, style
+from counterfoil.report.html import Drawing
 from counterfoil.report.labels import measure_label
-from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.report.page_frame import Drawing
+from counterfoil.report.tables import Cell, Column, Row, Table
 
 #: A direction's heading over a table.
 WAYS = {"i2t": "image to text", "t2i": "text to image"}
@@ -338,7 +338,7 @@ def bias_page(
 ) -> str:
     """The page as HTML, the same for the same studies."""
     models = studies[0].models
-    return page_frame.render(
+    return html.render(
         "bias.html",
         title=title,
         standfirst=f"{len(models)} models: {', '.join(models)}.",

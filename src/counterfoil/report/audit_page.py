@@ -8,11 +8,11 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit, Opinions
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
-from counterfoil.report import page_frame
+from counterfoil.report import html
+from counterfoil.report.comparison_tables import style_of
+from counterfoil.report.html import shareable
 from counterfoil.report.labels import amount, measure_label
-from counterfoil.report.markup import Cell, Column, Row, Table, text_table
-from counterfoil.report.page_frame import shareable
-from counterfoil.report.tables import style_of
+from counterfoil.report.tables import Cell, Column, Row, Table, text_table
 
 #: Words that are shown; files have all of them.
 MOST_WORDS = 25
@@ -310,7 +310,7 @@ def audit_page(
     audits: Sequence[BenchmarkAudit], notes: Sequence[str], *, title_: str = "What captions give away"
 ) -> str:
     """The page as HTML, the same for the same numbers."""
-    return page_frame.render(
+    return html.render(
         "audit.html",
         title=title_,
         chapters=chapters(audits),

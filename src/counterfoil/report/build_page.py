@@ -8,11 +8,11 @@ import numpy as np
 
 from counterfoil.data.records import Image
 from counterfoil.evaluation.audit import BenchmarkAudit
-from counterfoil.report import audit_page, page_frame
+from counterfoil.report import audit_page, html
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, plain, style, svg
-from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.report.page_frame import Drawing, shareable
-from counterfoil.report.pictures import Album
+from counterfoil.report.html import Drawing, shareable
+from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.thumbnails import Thumbnails
 
 #: Room for the pictures of a page, in bytes of base64 text.
 _ROOM = 3_000_000
@@ -136,7 +136,7 @@ def build_page(
     `right` and `wrong` are the captions of what was built, `tables` count it, and `audits` say what blind
     scorers make of it, before and after.
     """
-    album = Album(left=_ROOM)
+    thumbnails = Thumbnails(left=_ROOM)
     figures = [
         Drawing(
             "Rows out of every step",
@@ -164,12 +164,12 @@ def build_page(
                 Drawing(name, "", svg(curve_figure(curve), name=f"curve-{number}-{at}", title=name))
                 for at, (name, curve) in enumerate(_curves(step.facts))
             ],
-            "kept": _pictured(step.kept, album),
-            "dropped": _pictured(step.dropped, album),
+            "kept": _pictured(step.kept, thumbnails),
+            "dropped": _pictured(step.dropped, thumbnails),
         }
         for number, step in enumerate(steps, start=1)
     ]
-    return page_frame.render(
+    return html.render(
         "build.html",
         styles=("page.css", "build.css"),
         title=title,
@@ -179,7 +179,7 @@ def build_page(
         sections=sections,
         tables=tables,
         chapters=audit_page.chapters(audits),
-        uris=album.uris,
+        uris=thumbnails.uris,
     )
 
 
@@ -222,17 +222,17 @@ def _estimate(given: Mapping[str, Any]) -> Cell:
     return Cell(given["value"], given.get("low"), given.get("high"), given.get("n"))
 
 
-def _pictured(examples: Sequence[RowExample], album: Album) -> list[_Shown]:
+def _pictured(examples: Sequence[RowExample], thumbnails: Thumbnails) -> list[_Shown]:
     shown = []
     for each in examples:
         images = list(each.images.values())
-        numbers = album.add(images, [list(range(len(images)))]) if images else {}
+        numbers = thumbnails.add(images, [list(range(len(images)))]) if images else {}
         shown.append(
             _Shown(
                 each.name,
                 tuple(each.texts.items()),
                 tuple(
-                    (column, album.uris[numbers[at]])
+                    (column, thumbnails.uris[numbers[at]])
                     for at, column in enumerate(each.images)
                     if at in numbers
                 ),

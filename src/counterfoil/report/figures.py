@@ -15,6 +15,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate, Run, tenths
+from counterfoil.report.comparison_tables import groupings, main_measures, ranking, style_of
 from counterfoil.report.drawing import (
     INK,
     MUTED,
@@ -32,8 +33,7 @@ from counterfoil.report.drawing import (
     tip,
 )
 from counterfoil.report.labels import group, measure_label
-from counterfoil.report.markup import number
-from counterfoil.report.tables import groupings, main_measures, ranking, style_of
+from counterfoil.report.tables import number
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23

@@ -15,9 +15,9 @@ from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.measure import split_direction
 from counterfoil.metrics.measures import find, signed
+from counterfoil.report.comparison_tables import leading, main_measures, style_of
 from counterfoil.report.labels import amount, listed, measure_label
-from counterfoil.report.markup import number
-from counterfoil.report.tables import leading, main_measures, style_of
+from counterfoil.report.tables import number
 from counterfoil.stats.tests import holm
 
 #: Intervals from fewer images, captions or effective questions than these cover less than they say where most

@@ -15,13 +15,13 @@ from counterfoil.data.forms import FORMS as QUESTIONS
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
-from counterfoil.report import labels, page_frame, tables
+from counterfoil.report import comparison_tables, html, labels
+from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.forms import FORMS, report_of
 from counterfoil.report.forms.base import WORST, Chapter
-from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.report.page_frame import shareable, shared
-from counterfoil.report.pictures import BUDGET, Album, richest, to_json
-from counterfoil.report.tables import ranking
+from counterfoil.report.html import shareable, shared
+from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.thumbnails import BUDGET, Thumbnails, richest, to_json
 
 #: Whose images and captions a page carries along.
 PICTURES = ("auto", "always", "never")
@@ -80,7 +80,7 @@ def page(
         raise InputError("nothing to report", hint="give at least one run")
     if pictures not in PICTURES:
         raise UnknownNameError("choice of pictures", pictures, PICTURES)
-    album = Album(budget)
+    thumbnails = Thumbnails(budget)
     data: dict[str, list[dict[str, Any]]] = {}
     chapters: list[Chapter] = []
     scorers: dict[str, tuple[ScorerSection, ...]] = {}
@@ -89,7 +89,7 @@ def page(
         benchmark = comparison.runs[0].benchmark
         report = report_of(benchmark)
         may = benchmark.card.redistributable or pictures == "always"
-        known = report.data(comparison, album, pictures=may and pictures != "never", captions=may)
+        known = report.data(comparison, thumbnails, pictures=may and pictures != "never", captions=may)
         data.setdefault(report.key, []).append({**known, "anchor": anchor})
         said = _about_pictures(known, may, pictures, benchmark.card.licence)
         chapters.append(report.chapter(comparison, anchor, said))
@@ -97,7 +97,7 @@ def page(
     # One browser for all forms whose questions stand in one place.
     asked = {each.runs[0].benchmark.questions.form for each in comparisons}
     shown = list({each.place: each for each in (FORMS[name] for name in FORMS if name in asked)}.values())
-    return page_frame.render(
+    return html.render(
         "page.html",
         title=title,
         styles=("page.css", *(each.style for each in shown if each.style)),
@@ -114,10 +114,10 @@ def page(
             for each in shown
         ],
         provenance=_provenance(comparisons),
-        broken=album.broken
+        broken=thumbnails.broken
         if private
-        else {shareable(name): shareable(why) for name, why in album.broken.items()},
-        data=to_json({**data, "pictures": album.uris}),
+        else {shareable(name): shareable(why) for name, why in thumbnails.broken.items()},
+        data=to_json({**data, "pictures": thumbnails.uris}),
     )
 
 
@@ -158,19 +158,21 @@ def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> t
 def group_table(run: Run) -> Table:
     """A row per group of every grouping, all questions first; a column per main measure, with intervals."""
     comparison = Comparison(run.benchmark.name, (run,), None, ())
-    main = tables.main_measures(comparison)
+    main = comparison_tables.main_measures(comparison)
     columns = tuple(
         Column(
             labels.measure_label(name),
-            style=tables.style_of(name),
+            style=comparison_tables.style_of(name),
             measure=name,
-            signature=tables.signature_of([run], name),
+            signature=comparison_tables.signature_of([run], name),
         )
         for name in main
     )
     asked = run.benchmark.questions.units
     rows = [_row(f"all {asked}", run.result.measures, main)]
-    keys = dict.fromkeys(key for of in tables.groupings(run.benchmark.questions).values() for key in of)
+    keys = dict.fromkeys(
+        key for of in comparison_tables.groupings(run.benchmark.questions).values() for key in of
+    )
     rows += [
         _row(labels.group(key), run.result.groups[key], main) for key in keys if key in run.result.groups
     ]

@@ -9,10 +9,10 @@ from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measure import DIRECTIONS
-from counterfoil.report import drawing, page_frame, ranking_figures
-from counterfoil.report.markup import Cell, Column, Row, Table, csv_lines
-from counterfoil.report.page_frame import Drawing, shareable, users
+from counterfoil.report import drawing, html, ranking_figures
+from counterfoil.report.html import Drawing, shareable, users
 from counterfoil.report.ranking_figures import written
+from counterfoil.report.tables import Cell, Column, Row, Table, csv_lines
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def page(
         "the interval leaves out 0. Blue is agreement, orange the contrary.",
         drawing.svg(ranking_figures.heatmap(found), name="heat", title="Rank correlations between measures"),
     )
-    return page_frame.render(
+    return html.render(
         "rankings.html",
         title=title,
         found=found,

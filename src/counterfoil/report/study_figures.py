@@ -10,6 +10,7 @@ from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.findings import Finding
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.metrics.measures import signed
+from counterfoil.report.comparison_tables import style_of
 from counterfoil.report.drawing import (
     INK,
     MUTED,
@@ -24,7 +25,6 @@ from counterfoil.report.drawing import (
     style,
 )
 from counterfoil.report.labels import measure_label
-from counterfoil.report.tables import style_of
 
 #: The widths of a figure in inches: beside text on a wide screen, and on a telephone.
 WIDE, NARROW = 6.6, 3.75

@@ -11,13 +11,13 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering
 from counterfoil.evaluation.forms import of
 from counterfoil.metrics.measures import signed
-from counterfoil.report import drawing, figures, page_frame, study_figures, tables
+from counterfoil.report import comparison_tables, drawing, figures, html, study_figures
 from counterfoil.report.forms import rated, report_of
+from counterfoil.report.html import Drawing, Panels, shareable
 from counterfoil.report.labels import listed, measure_label
-from counterfoil.report.markup import Table
 from counterfoil.report.notes import Note
-from counterfoil.report.page_frame import Drawing, Panels, shareable
-from counterfoil.report.pictures import Album
+from counterfoil.report.tables import Table
+from counterfoil.report.thumbnails import Thumbnails
 
 #: What is said of a benchmark under its heading.
 _ASKED = {
@@ -81,7 +81,7 @@ def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
 def _judged(comparison: Comparison) -> MetricSection:
     benchmark = comparison.runs[0].benchmark
     anchor = f"captions-{benchmark.name}"
-    measure = tables.leading(comparison)
+    measure = comparison_tables.leading(comparison)
     label = measure_label(measure)
     wide, narrow = (
         drawing.svg(
@@ -96,7 +96,7 @@ def _judged(comparison: Comparison) -> MetricSection:
         benchmark.card.title,
         _ASKED.get((benchmark.questions.form, benchmark.card.shows), ""),
         (*rated.undefined(comparison), *_level(comparison)),
-        tables.overview(comparison),
+        comparison_tables.overview(comparison),
         Drawing(label, "Dot: the value. Bar: its 95 % interval. Dashed: chance.", wide, narrow),
         rated.spreads(comparison, f"{anchor}-spread", given="degree")
         if not of(benchmark).values_per_item
@@ -174,14 +174,14 @@ def page(
     comparison's page (`report.page`), beside this one, in which every question can be looked at; `seen` is
     the size at which the networks see the pictures ("48 x 48"), where that is not the size that is shown.
     """
-    album = Album(_BUDGET)
+    thumbnails = Thumbnails(_BUDGET)
     examples: dict[str, Any] = {}
     for comparison in comparisons:
         report = report_of(comparison.runs[0].benchmark)
-        examples[report.place] = examples.get(report.place) or report.examples(comparison, album)
+        examples[report.place] = examples.get(report.place) or report.examples(comparison, thumbnails)
     curves = _curves(trained)
     dialled = tuple(_dialled(sweep) for sweep in sweeps)
-    return page_frame.render(
+    return html.render(
         "study.html",
         title=title,
         styles=("page.css", "study.css"),
@@ -195,9 +195,9 @@ def page(
         curves=curves,
         overviews=tuple(report_of(each.runs[0].benchmark).overview(each) for each in comparisons),
         groups=tuple(
-            tables.by_group(each)
+            comparison_tables.by_group(each)
             for each in comparisons
-            if tables.groupings(each.runs[0].benchmark.questions)
+            if comparison_tables.groupings(each.runs[0].benchmark.questions)
         ),
         sweeps=dialled,
         captions=caption_part(captions),

@@ -6,9 +6,9 @@ import numpy as np
 
 from counterfoil.evaluation.system_scores import MEASURES
 from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
-from counterfoil.report import page_frame
+from counterfoil.report import html
 from counterfoil.report.labels import measure_label
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 
 
 def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
@@ -90,7 +90,7 @@ def systems_page(
     title: str = "Captioning systems, metrics and people",
 ) -> str:
     """The page as HTML, the same for the same tables."""
-    return page_frame.render(
+    return html.render(
         "systems.html",
         title=title,
         systems=systems,

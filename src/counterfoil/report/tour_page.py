@@ -13,12 +13,12 @@ from counterfoil.evaluation.compare import Comparison, Difference
 from counterfoil.evaluation.deciding import decided, questions_to_decide
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Estimate
-from counterfoil.report import build_page, drawing, page_frame, study_figures
+from counterfoil.report import build_page, drawing, html, study_figures
 from counterfoil.report.build_page import StepSection
-from counterfoil.report.heat_page import PairCard, pair_card
+from counterfoil.report.html import Drawing
 from counterfoil.report.labels import amount, listed
-from counterfoil.report.page_frame import Drawing
-from counterfoil.report.pictures import Album
+from counterfoil.report.saliency_page import PairCard, pair_card
+from counterfoil.report.thumbnails import Thumbnails
 
 #: What a tour leaves in its folder, and how to go on with it.
 FILES = {
@@ -113,7 +113,7 @@ def page(
     `comparison` is of the runs "pairs", "negatives", "blind" and "people" on a benchmark of choices between
     captions whose pictures are at hand; `called` says what each is, `commands` what to run for each part.
     """
-    album = Album(_BUDGET)
+    thumbnails = Thumbnails(_BUDGET)
     parts = (
         _measure(comparison, commands["measure"]),
         _build(built, commands["build"]),
@@ -121,18 +121,18 @@ def page(
         _explain(explained, commands["explain"]),
         _compare(comparison, commands["compare"]),
     )
-    cards = _cards(explained, album, comparison)
-    return page_frame.render(
+    cards = _cards(explained, thumbnails, comparison)
+    return html.render(
         "tour.html",
         title="What can I do with this?",
         styles=("page.css", "explain.css", "tour.css"),
         steps=parts,
         files=FILES,
         called=called,
-        questions=_questions(comparison, album),
+        questions=_questions(comparison, thumbnails),
         rows=_rows(built),
         cards=cards,
-        uris=album.uris,
+        uris=thumbnails.uris,
         benchmark=comparison.runs[0].benchmark,
         seconds=seconds,
     )
@@ -332,7 +332,7 @@ def _undecided(each: Difference, n: int) -> str:
     )
 
 
-def _questions(comparison: Comparison, album: Album) -> tuple[AskedQuestion, ...]:
+def _questions(comparison: Comparison, thumbnails: Thumbnails) -> tuple[AskedQuestion, ...]:
     """For each of the networks the first question that it alone, of the two, gets right."""
     runs = {run.name: run for run in comparison.runs}
     measure, benchmark = _measure_of(comparison), comparison.runs[0].benchmark
@@ -345,13 +345,13 @@ def _questions(comparison: Comparison, album: Album) -> tuple[AskedQuestion, ...
             continue
         at = int(only[0])
         position = int(images[at, 0])
-        numbers = album.add(benchmark.images, [[position]])
+        numbers = thumbnails.add(benchmark.images, [[position]])
         true, false = (benchmark.captions[int(place)].text or "" for place in captions[at, :2])
         found.append(
             AskedQuestion(
                 f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} questions, "
                 "such as this one",
-                album.uris[numbers[position]],
+                thumbnails.uris[numbers[position]],
                 true,
                 false,
                 listed([each for each in right if right[each][at]]),
@@ -374,12 +374,14 @@ def _rows(built: Built) -> tuple[RowOfBuild, ...]:
     )
 
 
-def _cards(explained: ExplainedQuestion, album: Album, comparison: Comparison) -> tuple[PairCard, ...]:
+def _cards(
+    explained: ExplainedQuestion, thumbnails: Thumbnails, comparison: Comparison
+) -> tuple[PairCard, ...]:
     images = comparison.runs[0].benchmark.images
     found = []
     for pair in explained.pairs.values():
         at = next(i for i, each in enumerate(images) if each.id == pair.item.image.id)
-        found.append(pair_card(pair, album.add(images, [[at]]).get(at, -1), captioned=True))
+        found.append(pair_card(pair, thumbnails.add(images, [[at]]).get(at, -1), captioned=True))
     return tuple(found)
 
 

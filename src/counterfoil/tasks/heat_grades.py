@@ -18,7 +18,7 @@ from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.perturbations import Span, words_of
 from counterfoil.errors import DataError
 from counterfoil.metrics.heatmaps import area_iou, iou_chance, pointing_chance, pointing_game, upsampled
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.scorers.base import abilities
 from counterfoil.stats.estimates import cluster_interval
 from counterfoil.tasks.explain import ExplainOptions, prepared

@@ -15,7 +15,7 @@ from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.places import located
 from counterfoil.report import figures
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.store import check_writable
 from counterfoil.tasks import training_inputs as inputs
 from counterfoil.tasks.feedback import SILENT, Feedback

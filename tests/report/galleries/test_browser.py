@@ -10,9 +10,9 @@ import pytest
 from counterfoil import catalog
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.result import Run
+from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.forms.first_items import FIRST, kinds, marks
 from counterfoil.report.page import page
-from counterfoil.report.tables import ranking
 
 from ..conftest import rankings_of, run_of
 

@@ -12,10 +12,10 @@ import pytest
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ranks import Positives
+from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
 from counterfoil.report.forms import first_items
-from counterfoil.report.markup import to_csv, to_latex, to_markdown, written
 from counterfoil.report.page import page
-from counterfoil.report.tables import differences, headline, main_measures, overview
+from counterfoil.report.tables import to_csv, to_latex, to_markdown, written
 
 from ..conftest import gallery_benchmark, gallery_scores, rankings_of, run_of
 from ..outlines import Outline

@@ -9,11 +9,11 @@ import pytest
 
 from counterfoil.data.answers import Scores
 from counterfoil.evaluation.compare import Comparison, Difference, compare
+from counterfoil.report.comparison_tables import by_group, differences, leading, overview, ranking
 from counterfoil.report.forms import FORMS
-from counterfoil.report.markup import to_latex, to_markdown, written
 from counterfoil.report.notes import lead
 from counterfoil.report.page import page
-from counterfoil.report.tables import by_group, differences, leading, overview, ranking
+from counterfoil.report.tables import to_latex, to_markdown, written
 
 from ..conftest import run_of
 from ..judgements import CATEGORIES, preference_benchmark, rated_benchmark, rated_scores

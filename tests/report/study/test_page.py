@@ -19,7 +19,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering, findings, ordering
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.evaluation.result import Run
-from counterfoil.report import drawing, page_frame, study_figures
+from counterfoil.report import drawing, html, study_figures
 from counterfoil.report.study_page import TrainingSummary, page
 
 from ..conftest import quad_benchmark, run_of
@@ -109,7 +109,7 @@ def test_it_is_whole_runs_its_own_script_and_fetches_nothing(study: str) -> None
             # The one way out is the reader's own click.
             outside = tag == "a" and value == "every question.html"
             assert value is None or outside or value.startswith(("#", "data:")), (tag, value)
-    assert own_script(study) == page_frame.static("page.js")
+    assert own_script(study) == html.static("page.js")
     assert "<title>A &lt;study&gt; &amp; its findings</title>" in study
     assert "what <coco>" not in study
 

@@ -19,7 +19,7 @@ from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms.recall_curves import right_answers
-from counterfoil.report.pictures import Album, turns
+from counterfoil.report.thumbnails import Thumbnails, turns
 
 #: How many of a scorer's first items a query shows.
 FIRST = 5
@@ -154,7 +154,7 @@ def _first_kept(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
 
 
 def queries_data(
-    comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+    comparison: Comparison, benchmark: Benchmark, thumbnails: Thumbnails, *, pictures: bool, captions: bool
 ) -> dict[str, Any]:
     """A sample of a gallery's queries with what every scorer puts first, pictures as far as there is room."""
     questions = comparison.runs[0].benchmark.gallery
@@ -173,7 +173,9 @@ def queries_data(
     ]
     if pictures:
         strata = np.column_stack([np.arange(len(rows)) < split, *(a.kinds for a in answers)])
-        shown = album.add(benchmark.images, [needed[i] for i in turns(list(map(tuple, strata.tolist())))])
+        shown = thumbnails.add(
+            benchmark.images, [needed[i] for i in turns(list(map(tuple, strata.tolist())))]
+        )
     pictured = [all(p in shown for p in positions) for positions in needed]
     return {
         "ids": [questions.ids[row] for row in rows.tolist()],

@@ -12,16 +12,16 @@ from counterfoil.data.forms import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.report import drawing, tables
+from counterfoil.report import comparison_tables, drawing
+from counterfoil.report.comparison_tables import main_measures
 from counterfoil.report.forms import first_items, recall_curves
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, versus
 from counterfoil.report.forms.recall_curves import right_answers
+from counterfoil.report.html import Drawing
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
-from counterfoil.report.markup import Column, Table, least_width, text_table
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
-from counterfoil.report.page_frame import Drawing
-from counterfoil.report.pictures import Album, RankedPictures, shelves
-from counterfoil.report.tables import main_measures
+from counterfoil.report.tables import Column, Table, least_width, text_table
+from counterfoil.report.thumbnails import RankedPictures, Thumbnails, shelves
 
 _INTERVALS = {
     "clusters": "over images, each with the captions written for it",
@@ -81,19 +81,31 @@ class GalleryReport(FormReport):
         }
 
     def questions_data(
-        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+        self,
+        comparison: Comparison,
+        benchmark: Benchmark,
+        thumbnails: Thumbnails,
+        *,
+        pictures: bool,
+        captions: bool,
     ) -> dict[str, Any]:
-        return first_items.queries_data(comparison, benchmark, album, pictures=pictures, captions=captions)
+        return first_items.queries_data(
+            comparison, benchmark, thumbnails, pictures=pictures, captions=captions
+        )
 
-    def examples(self, comparison: Comparison, album: Album) -> tuple[RankedPictures, ...]:
-        return shelves(comparison, album)
+    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> tuple[RankedPictures, ...]:
+        return shelves(comparison, thumbnails)
 
     def overview(self, comparison: Comparison) -> Table:
         """The measures that the benchmark's authors report."""
-        return tables.overview(comparison, measures=_shown(comparison))
+        return comparison_tables.overview(comparison, measures=_shown(comparison))
 
     def everything(self, comparison: Comparison) -> Table | None:
-        return tables.overview(comparison) if set(_names(comparison)) > set(_shown(comparison)) else None
+        return (
+            comparison_tables.overview(comparison)
+            if set(_names(comparison)) > set(_shown(comparison))
+            else None
+        )
 
     def meanings(self, comparison: Comparison) -> list[tuple[Column, str]]:
         """Without directions."""
@@ -111,7 +123,10 @@ class GalleryReport(FormReport):
         questions = comparison.runs[0].benchmark.questions
         curves = _curves(comparison, f"{anchor}-curves")
         multiplicity = _multiplicity(comparison, f"{anchor}-multiplicity")
-        groups = tuple(tables.by_group(comparison, grouping=name) for name in tables.groupings(questions))
+        groups = tuple(
+            comparison_tables.by_group(comparison, grouping=name)
+            for name in comparison_tables.groupings(questions)
+        )
         return [
             *([Section("curves", "How far down to look", drawings=(curves,))] if curves else []),
             *(
@@ -247,12 +262,12 @@ def _names(comparison: Comparison) -> list[str]:
 
 
 def _shown(comparison: Comparison) -> Sequence[str]:
-    return tables.headline(comparison) or main_measures(comparison)
+    return comparison_tables.headline(comparison) or main_measures(comparison)
 
 
 def _bases(comparison: Comparison) -> list[str]:
     """The measures without their directions, those that are shown first."""
-    names = [*tables.headline(comparison), *_names(comparison)]
+    names = [*comparison_tables.headline(comparison), *_names(comparison)]
     return list(dict.fromkeys(split_direction(name)[1] for name in names))
 
 

@@ -12,14 +12,14 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report import drawing, tables
+from counterfoil.report import comparison_tables, drawing
 from counterfoil.report.forms import contrast, rating_levels
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins
 from counterfoil.report.forms.rating_levels import distance, standing
+from counterfoil.report.html import Drawing, Panels
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied
-from counterfoil.report.page_frame import Drawing, Panels
-from counterfoil.report.pictures import Album, grouping, shown_scores, spread
+from counterfoil.report.thumbnails import Thumbnails, grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
 NEAR = 0.2
@@ -65,7 +65,7 @@ class JudgedReport(FormReport):
         return f"{self.asked(benchmark, shown)}. {references(questions)}".strip()
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        main = tables.main_measures(comparison)
+        main = comparison_tables.main_measures(comparison)
         known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
         shown = list(dict.fromkeys([*main, *known]))
         if not shown:
@@ -77,7 +77,13 @@ class JudgedReport(FormReport):
         return super().sections(comparison, anchor) if measured else []
 
     def questions_data(
-        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+        self,
+        comparison: Comparison,
+        benchmark: Benchmark,
+        thumbnails: Thumbnails,
+        *,
+        pictures: bool,
+        captions: bool,
     ) -> dict[str, Any]:
         """Of more than `MOST_QUESTIONS` a part, in which every group and kind of disagreement has its turn.
 
@@ -92,7 +98,7 @@ class JudgedReport(FormReport):
         sides = self.candidates(chosen)
         image_at = [list(dict.fromkeys(image for side in of for _, image in side)) for of in sides]
         needed = [image_at[place[row]] for row in order]
-        numbers = album.add(chosen.images, needed) if pictures else {}
+        numbers = thumbnails.add(chosen.images, needed) if pictures else {}
         return {
             "shows": benchmark.card.shows,
             "of": len(benchmark),
@@ -319,7 +325,7 @@ def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Pane
     They wrap as the screen is wide.
     """
     by_name = {run.name: run for run in comparison.runs if run.answers.has_scores}
-    order = [scorer for scorer in tables.ranking(comparison) if scorer in by_name]
+    order = [scorer for scorer in comparison_tables.ranking(comparison) if scorer in by_name]
     return Panels(
         "",
         "",

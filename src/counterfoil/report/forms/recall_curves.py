@@ -23,8 +23,8 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Ranks
 from counterfoil.metrics.ties import Ties
+from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, short, style
-from counterfoil.report.tables import ranking
 
 #: How far down the curves look.
 KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)

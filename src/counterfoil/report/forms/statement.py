@@ -13,15 +13,15 @@ from counterfoil.evaluation.forms.statement import decisions
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import drawing, tables
+from counterfoil.report import comparison_tables, drawing
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, short, style
 from counterfoil.report.forms.base import READING, WORST, Section, dots
 from counterfoil.report.forms.contrast import ContrastReport
 from counterfoil.report.forms.rated import undefined
+from counterfoil.report.html import Drawing, Panels
 from counterfoil.report.labels import amount, listed
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
-from counterfoil.report.page_frame import Drawing, Panels
-from counterfoil.report.pictures import Album
+from counterfoil.report.thumbnails import Thumbnails
 
 _INTERVALS = {
     "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
@@ -113,7 +113,7 @@ class StatementReport(ContrastReport):
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-        main = tables.main_measures(comparison)
+        main = comparison_tables.main_measures(comparison)
         shown = list(dict.fromkeys([*main, *known]))
         return [dots(comparison, f"{anchor}-measures", "Measures", READING, shown)] if shown else []
 
@@ -126,7 +126,7 @@ class StatementReport(ContrastReport):
             drawing.svg(
                 histogram(by_name[name]), name=f"{anchor}-scores-{number}", title=f"Scores of {name} by truth"
             )
-            for number, name in enumerate(n for n in tables.ranking(comparison) if n in by_name)
+            for number, name in enumerate(n for n in comparison_tables.ranking(comparison) if n in by_name)
         )
         about = (
             "The scores of true statements (blue, upwards) and of false ones (orange, downwards), on each "
@@ -135,10 +135,16 @@ class StatementReport(ContrastReport):
         return Section("margins", "Scores of true and false", about, panels=(Panels("", "", drawn),))
 
     def questions_data(
-        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+        self,
+        comparison: Comparison,
+        benchmark: Benchmark,
+        thumbnails: Thumbnails,
+        *,
+        pictures: bool,
+        captions: bool,
     ) -> dict[str, Any]:
         """With the truth of each statement."""
-        data = super().questions_data(comparison, benchmark, album, pictures=pictures, captions=captions)
+        data = super().questions_data(comparison, benchmark, thumbnails, pictures=pictures, captions=captions)
         return {**data, "truth": benchmark.statements.truth.tolist()}
 
     def _model(self, run: Run) -> dict[str, Any]:

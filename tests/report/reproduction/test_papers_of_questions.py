@@ -18,9 +18,9 @@ from scipy.stats import pearsonr
 import counterfoil as cf
 from counterfoil.errors import CounterfoilError, DataError, UnknownNameError
 from counterfoil.metrics import contrast
-from counterfoil.report.ledger import Basis, Entry, Verdict, all_papers, files, reproduce, summary
-from counterfoil.report.ledger.evidence import ReleasedFiles, mask
-from counterfoil.report.ledger.recipes import chance
+from counterfoil.report.reproduction import Basis, Entry, Verdict, all_papers, files, reproduce, summary
+from counterfoil.report.reproduction.evidence import ReleasedFiles, mask
+from counterfoil.report.reproduction.recipes import chance
 
 #: Every cell of BiVLC and Winoground that the released files contradict, with what they say.
 DIFFERING = {
@@ -65,7 +65,7 @@ UNPUBLISHED_RECORDS = {
 def ledger(shared_data: Path) -> tuple[Entry, ...]:
     """All but PAC-S, made as users make it: without shape checks, which take ten times as long."""
     code = (
-        "import pickle, sys; from pathlib import Path; from counterfoil.report.ledger import reproduce;"
+        "import pickle, sys; from pathlib import Path; from counterfoil.report.reproduction import reproduce;"
         "sys.stdout.buffer.write(pickle.dumps(reproduce(data=Path(sys.argv[1]), papers=sys.argv[2:])))"
     )
     names = [paper.called for paper in PAPERS]

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import t as student
 
 from counterfoil.errors import DataError
-from counterfoil.report.ledger.paper import (
+from counterfoil.report.reproduction.paper import (
     Paper,
     PaperCell,
     PaperRow,
@@ -21,7 +21,7 @@ from counterfoil.report.ledger.paper import (
     chosen,
     parse,
 )
-from counterfoil.report.ledger.recipes import RECIPES
+from counterfoil.report.reproduction.recipes import RECIPES
 
 BIVLC, WINOGROUND = all_papers()["bivlc"], all_papers()["winoground"]
 SCORES = ("Text", "Image", "Group")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from counterfoil.errors import CounterfoilError
-from counterfoil.report.ledger import Entry, Verdict, all_papers, reproduce, summary
-from counterfoil.report.ledger.paper import judge, parse
+from counterfoil.report.reproduction import Entry, Verdict, all_papers, reproduce, summary
+from counterfoil.report.reproduction.paper import judge, parse
 from counterfoil.scorers.captions import java
 
 Cell = tuple[str, str, str]

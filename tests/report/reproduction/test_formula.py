@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.errors import DataError
-from counterfoil.report.ledger.paper import evaluate
+from counterfoil.report.reproduction.paper import evaluate
 
 # A formula and its value, built side by side.
 _LEAVES = st.one_of(

@@ -24,7 +24,7 @@ from counterfoil.evaluation.run import load_run
 from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_json
 from counterfoil.metrics.correlation import pearson
 from counterfoil.metrics.detection import by_label
-from counterfoil.report.ledger.paper import Basis, Paper, PaperModel, Spec
+from counterfoil.report.reproduction.paper import Basis, Paper, PaperModel, Spec
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.captions.registry import load as load_metric
 from counterfoil.scorers.given import GivenTable, load

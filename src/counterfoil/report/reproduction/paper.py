@@ -212,7 +212,7 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: How the number is recomputed: a name in `counterfoil.report.ledger.recipes`.
+    #: How the number is recomputed: a name in `counterfoil.report.reproduction.recipes`.
     recipe: str | None = None
     benchmark: str | None = None
     #: Whose answers, where that is not the row's name.

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import UnknownNameError
-from counterfoil.report.ledger.evidence import Case, NoDataError, Recomputed, ReleasedFiles
-from counterfoil.report.ledger.paper import (
+from counterfoil.report.reproduction.evidence import Case, NoDataError, Recomputed, ReleasedFiles
+from counterfoil.report.reproduction.paper import (
     Basis,
     Entry,
     Paper,
@@ -18,7 +18,7 @@ from counterfoil.report.ledger.paper import (
     judge,
     parse,
 )
-from counterfoil.report.ledger.recipes import RECIPES
+from counterfoil.report.reproduction.recipes import RECIPES
 
 
 def reproduce(

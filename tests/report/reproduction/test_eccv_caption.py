@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import CounterfoilError, DataError
-from counterfoil.report.ledger import Entry, Verdict, all_papers, reproduce, summary
-from counterfoil.report.ledger.compute import _row
-from counterfoil.report.ledger.evidence import ReleasedFiles
-from counterfoil.report.ledger.paper import Paper, PaperTable
+from counterfoil.report.reproduction import Entry, Verdict, all_papers, reproduce, summary
+from counterfoil.report.reproduction.compute import _row
+from counterfoil.report.reproduction.evidence import ReleasedFiles
+from counterfoil.report.reproduction.paper import Paper, PaperTable
 
 PAPER = all_papers()["eccv-caption"]
 CELLS = {

@@ -18,8 +18,8 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.correlation import MEASURES, kendall_tau_b
 from counterfoil.metrics.ranking import map_at_r, recall_at_k
 from counterfoil.metrics.ranks import Positives, list_ranks
-from counterfoil.report.ledger.evidence import Case, Recomputed, mask
-from counterfoil.report.ledger.paper import Basis, evaluate
+from counterfoil.report.reproduction.evidence import Case, Recomputed, mask
+from counterfoil.report.reproduction.paper import Basis, evaluate
 from counterfoil.stats.estimates import t_over_folds
 
 #: The shape of a question's scores by form, and the measures of them.

@@ -17,10 +17,10 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.explain import METHODS, ExplainedPair, ExplainedQuestion, Heat
 from counterfoil.errors import UnknownNameError
-from counterfoil.report import page_frame
+from counterfoil.report import html
+from counterfoil.report.html import shareable
 from counterfoil.report.page import PICTURES
-from counterfoil.report.page_frame import shareable
-from counterfoil.report.pictures import BUDGET, Album
+from counterfoil.report.thumbnails import BUDGET, Thumbnails
 
 #: The colours of what speaks for the caption and of what speaks against it, in both colour schemes.
 _FOR, _AGAINST = (11, 98, 168), (201, 78, 20)
@@ -100,11 +100,11 @@ def page(
     if pictures not in PICTURES:
         raise UnknownNameError("choice of pictures", pictures, PICTURES)
     may = benchmark.card.redistributable or pictures == "always"
-    album = Album(budget)
+    thumbnails = Thumbnails(budget)
     shown: dict[int, int] = {}
     if may and pictures != "never":
         wanted = [[*dict.fromkeys(image for _, image in question.pairs)] for question in questions]
-        shown = album.add(benchmark.images, wanted)
+        shown = thumbnails.add(benchmark.images, wanted)
     sections = tuple(
         QuestionSection(
             f"q-{number}",
@@ -116,14 +116,14 @@ def page(
         )
         for number, question in enumerate(questions)
     )
-    return page_frame.render(
+    return html.render(
         "explain.html",
         title=title,
         styles=("page.css", "explain.css"),
         scorer=scorer if private else shareable(scorer),
         benchmark=benchmark.card.title or benchmark.name,
         sections=sections,
-        photographs=album.uris,
+        photographs=thumbnails.uris,
         about=_about(benchmark, may, pictures, len(shown)),
         notes=notes,
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run, tenths
-from counterfoil.report import drawing, markup
+from counterfoil.report import drawing, tables
 from counterfoil.report.labels import WORDS, measure_label, measure_meaning
 
 #: The script that every page has: its tables can be sorted and saved, its pictures enlarged.
@@ -78,11 +78,11 @@ def render(
     )
 
 
-def fragment(found: Sequence[markup.Table], lines: Sequence[str] = ()) -> str:
+def fragment(found: Sequence[tables.Table], lines: Sequence[str] = ()) -> str:
     """Tables, as pages have them, with lines below and no page around them: what a notebook shows.
 
-    >>> row = markup.Row("a <b>", (markup.Cell(0.5, 0.4, 0.6),))
-    >>> html = fragment([markup.Table("numbers", (markup.Column("%"),), (row,))], ["n = 4"])
+    >>> row = tables.Row("a <b>", (tables.Cell(0.5, 0.4, 0.6),))
+    >>> html = fragment([tables.Table("numbers", (tables.Column("%"),), (row,))], ["n = 4"])
     >>> "a &lt;b&gt;" in html, "<p>n = 4</p>" in html, "<script" in html
     (True, True, False)
     """
@@ -90,12 +90,12 @@ def fragment(found: Sequence[markup.Table], lines: Sequence[str] = ()) -> str:
 
 
 def tables_page(
-    found: Sequence[markup.Table], notes: Sequence[str] = (), *, title: str, standfirst: str = ""
+    found: Sequence[tables.Table], notes: Sequence[str] = (), *, title: str, standfirst: str = ""
 ) -> str:
     """A page of tables with their intervals, and notes below them; the same for the same tables.
 
-    >>> row = markup.Row("match", (markup.Cell(0.61, 0.5, 0.7),))
-    >>> table = markup.Table("People", (markup.Column("alpha", style="score"),), (row,))
+    >>> row = tables.Row("match", (tables.Cell(0.61, 0.5, 0.7),))
+    >>> table = tables.Table("People", (tables.Column("alpha", style="score"),), (row,))
     >>> "0.5000 to 0.7000" in tables_page([table], title="Agreement")
     True
     """
@@ -136,10 +136,10 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["written"] = markup.written
-    made.filters["plainly"] = markup.plainly
+    made.filters["written"] = tables.written
+    made.filters["plainly"] = tables.plainly
     made.filters["tenths"] = tenths
-    made.filters["number"] = markup.number
+    made.filters["number"] = tables.number
     made.globals["WORDS"] = WORDS
     made.globals["measure_label"] = measure_label
     made.globals["measure_meaning"] = measure_meaning

@@ -24,8 +24,8 @@ from counterfoil.errors import DataError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Positives
+from counterfoil.report import comparison_tables
 from counterfoil.report import labels as label_of
-from counterfoil.report import tables
 from counterfoil.report.labels import group
 
 #: The longer side of a thumbnail, in pixels.
@@ -44,7 +44,7 @@ BROKEN = (
 
 
 @dataclass
-class Album:
+class Thumbnails:
     """The pictures of a page: `uris` holds each once, however many benchmarks show it.
 
     `broken` names the images that could not be decoded and says why; `left` is the room left, in bytes.
@@ -228,7 +228,7 @@ class RankedPictures:
     first: tuple[tuple[str, bool], ...]
 
 
-def pairs(comparison: Comparison, album: Album) -> tuple[PicturePair, ...]:
+def pairs(comparison: Comparison, thumbnails: Thumbnails) -> tuple[PicturePair, ...]:
     """Up to eight questions that share no picture, as evenly over the kinds of question as can be."""
     benchmark = _pictured(comparison)
     if benchmark is None:
@@ -241,11 +241,11 @@ def pairs(comparison: Comparison, album: Album) -> tuple[PicturePair, ...]:
     finest = max(reported, key=lambda name: len(set(groupings[name])), default=None)
     labels = groupings[finest] if finest is not None else ("",) * len(benchmark)
     chosen = _spread(labels, benchmark.clusters.tolist(), 8)
-    numbers = album.add(benchmark.images, image_at[chosen].tolist())
+    numbers = thumbnails.add(benchmark.images, image_at[chosen].tolist())
     return tuple(
         PicturePair(
             group(labels[at]),
-            (album.uris[numbers[a]], album.uris[numbers[b]]),
+            (thumbnails.uris[numbers[a]], thumbnails.uris[numbers[b]]),
             (benchmark.captions[c].text or "", benchmark.captions[d].text or ""),
         )
         for at, (a, b), (c, d) in ((at, image_at[at].tolist(), caption_at[at].tolist()) for at in chosen)
@@ -278,7 +278,7 @@ def _spread(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[i
 
 
 def shelves(
-    comparison: Comparison, album: Album, *, shown: int = 3, most: int = 6
+    comparison: Comparison, thumbnails: Thumbnails, *, shown: int = 3, most: int = 6
 ) -> tuple[RankedPictures, ...]:
     """Captions with several right pictures, and what the best model puts first for each."""
     benchmark = _pictured(comparison)
@@ -301,16 +301,16 @@ def shelves(
         right = search.positives.items[search.positives.starts[row] : search.positives.starts[row + 1]]
         right = right[right >= 0]
         first = _tops(best, row)[:most]
-        numbers = album.add(benchmark.images, [[*right[:most].tolist(), *first]])
+        numbers = thumbnails.add(benchmark.images, [[*right[:most].tolist(), *first]])
         if not numbers:
             continue
         found.append(
             RankedPictures(
                 benchmark.captions[int(search.queries[row])].text or "",
-                tuple(album.uris[numbers[i]] for i in right[:most].tolist()),
+                tuple(thumbnails.uris[numbers[i]] for i in right[:most].tolist()),
                 max(0, len(right) - most),
                 best.name,
-                tuple((album.uris[numbers[i]], i in right) for i in first),
+                tuple((thumbnails.uris[numbers[i]], i in right) for i in first),
             )
         )
     return tuple(found)
@@ -323,7 +323,7 @@ def _tops(run: Run, row: int) -> list[int]:
 
 
 def _best(comparison: Comparison) -> Run:
-    name = tables.ranking(comparison)[0]
+    name = comparison_tables.ranking(comparison)[0]
     return next(run for run in comparison.runs if run.name == name)
 
 

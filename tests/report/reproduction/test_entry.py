@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.errors import DataError
-from counterfoil.report.ledger.paper import Entry, Verdict, judge, parse, summary
+from counterfoil.report.reproduction.paper import Entry, Verdict, judge, parse, summary
 
 
 def entry(verdict: Verdict, reason: str = "") -> Entry:
