@@ -131,7 +131,7 @@ class RowFilter:
                 hint="give a table of answers with --people",
             )
         crowd = [Annotator(f"person {at + 1}", self.accuracy, self.bias) for at in range(self.simulate)]
-        said = annotate(truth, crowd, work.rng("people")).said
+        said = annotate(truth, crowd, work.rng("people")).yes
         return Answers(tuple(each.name for each in crowd), said, ~said)
 
     def people_facts(

@@ -201,11 +201,11 @@ def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
         raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
     rows = []
     for group in labels[grouping]:
-        found = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
-        ranks = _ranks({name: e.value for name, e in found.items() if e is not None})
+        estimates = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
+        ranks = _ranks({name: e.value for name, e in estimates.items() if e is not None})
         cells = [
             Cell(e.value, e.low, e.high, e.n, ranks.get(name, 0)) if e is not None else Cell()
-            for name, e in found.items()
+            for name, e in estimates.items()
         ]
         n = next((cell.n for cell in cells if cell.n), 0)
         rows.append(Row(f"{label_of.group(group)} ({n:,})", tuple(cells)))
@@ -222,7 +222,7 @@ def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
 
     `among` says in the title which pairs they are.
     """
-    found = [d for d in comparison.differences if d.measure == measure]
+    pairs = [d for d in comparison.differences if d.measure == measure]
     columns = (
         Column("Difference", style=style_of(measure, difference=True), measure=measure),
         Column("p", style="p", measure=measure),
@@ -235,7 +235,7 @@ def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
             f"{d.a} − {d.b}",
             (Cell(d.value, d.low, d.high), Cell(d.p), Cell(d.p_holm), Cell(d.mcnemar))[: len(columns)],
         )
-        for d in found
+        for d in pairs
     )
     title = comparison.runs[0].benchmark.card.title
     return Table(f"Differences in {measure_label(measure)} on {title}{among}.", columns, rows, "Pair")
@@ -295,7 +295,7 @@ def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
     {'type': ('swap', 'add')}
     """
     masks = questions.groups()
-    found: dict[str, tuple[str, ...]] = {}
+    keys_by_grouping: dict[str, tuple[str, ...]] = {}
     for name, labels in questions.groupings.items():
         keys = []
         for label in dict.fromkeys(label for label in labels if label):
@@ -304,8 +304,8 @@ def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
             # A label of two groupings is qualified in the later one, unless both mean the same questions.
             keys.append(qualified if qualified in masks and masks[label].tolist() != own else label)
         if keys:
-            found[name] = tuple(keys)
-    return found
+            keys_by_grouping[name] = tuple(keys)
+    return keys_by_grouping
 
 
 def _rows(scorers: Sequence[str], values: Sequence[Mapping[str, Estimate]]) -> tuple[Row, ...]:
@@ -337,5 +337,5 @@ def _ranks(values: Mapping[str, float]) -> dict[str, int]:
 
 
 def _size(comparison: Comparison, measure: str) -> int | None:
-    found: list[Run] = [run for run in comparison.runs if measure in run.result.measures]
-    return found[0].result.measures[measure].n if found else None
+    runs: list[Run] = [run for run in comparison.runs if measure in run.result.measures]
+    return runs[0].result.measures[measure].n if runs else None

@@ -243,8 +243,8 @@ def _written(figure: Any) -> str:
 
 def width(drawn: str) -> float:
     """How wide an `<svg>` that `svg` made wants to be, in CSS pixels."""
-    found = re.search(r'style="width: (\d+)px', drawn)
-    return float(found[1]) if found else 0.0
+    match = re.search(r'style="width: (\d+)px', drawn)
+    return float(match[1]) if match else 0.0
 
 
 def tip(axes: Any, x: float, y: float, text: str) -> None:

@@ -98,20 +98,20 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
     `pair` names the measures of the two directions. Raises `InputError` where no run has both.
     """
     across, up = pair
-    found = [
+    scorers = [
         (run.name, run.result.measures[across], run.result.measures[up])
         for run in comparison.runs
         if across in run.result.measures and up in run.result.measures
     ]
-    if not found:
+    if not scorers:
         raise InputError(
             f"no run has both {measure_label(across)} and {measure_label(up)}",
             where=comparison.benchmark,
             hint="choose a benchmark that asks in both directions",
         )
-    points = np.asarray([[100 * x.value, 100 * y.value] for _, x, y in found])
-    at_chance = (100 * (found[0][1].chance or 0), 100 * (found[0][2].chance or 0))
-    ends = [100 * end for _, x, y in found for e in (x, y) for end in (e.low, e.high)]
+    points = np.asarray([[100 * x.value, 100 * y.value] for _, x, y in scorers])
+    at_chance = (100 * (scorers[0][1].chance or 0), 100 * (scorers[0][2].chance or 0))
+    ends = [100 * end for _, x, y in scorers for e in (x, y) for end in (e.low, e.high)]
     low, high = _limits([*ends, *at_chance])
     with style():
         side = size - 0.75
@@ -121,8 +121,8 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         axes.errorbar(
             points[:, 0],
             points[:, 1],
-            xerr=_whiskers([x for _, x, _ in found]),
-            yerr=_whiskers([y for _, _, y in found]),
+            xerr=_whiskers([x for _, x, _ in scorers]),
+            yerr=_whiskers([y for _, _, y in scorers]),
             fmt="none",
             ecolor=RIGHT,
             elinewidth=0.7,
@@ -130,7 +130,7 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
             zorder=2,
         )
         axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3, clip_on=False)
-        for name, x, y in found:
+        for name, x, y in scorers:
             both = f"{measure_label(across)} {said(x)}, {measure_label(up)} {said(y)}"
             tip(axes, 100 * x.value, 100 * y.value, f"{name}: {both}")
         axes.plot(*at_chance, marker="x", ms=6.5, mew=1.6, color=WRONG, ls="none", zorder=3)
@@ -152,8 +152,8 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
             fontsize=7.5,
             color=MUTED,
         )
-        whiskers = [(100 * x.low, 100 * x.high, 100 * y.low, 100 * y.high) for _, x, y in found]
-        _label_points(figure, axes, [*(name for name, _, _ in found), "chance"], everything, whiskers)
+        whiskers = [(100 * x.low, 100 * x.high, 100 * y.low, 100 * y.high) for _, x, y in scorers]
+        _label_points(figure, axes, [*(name for name, _, _ in scorers), "chance"], everything, whiskers)
     return figure
 
 
@@ -202,7 +202,7 @@ def significance(comparison: Comparison, measure: str) -> Any:
 
 
 def training_curves(
-    curves: Mapping[str, Mapping[int, float]], *, kept: int, unit: str = "steps", columns: int = 2
+    curves: Mapping[str, Mapping[int, float]], *, kept_step: int, unit: str = "steps", columns: int = 2
 ) -> Any:
     """What was measured during a training over its steps, a panel per measure.
 
@@ -215,7 +215,7 @@ def training_curves(
         )
         for axes, (name, curve) in zip(panels, curves.items(), strict=False):
             axes.plot(list(curve), list(curve.values()), color=INK, marker="o", ms=3, lw=1.2)
-            axes.axvline(kept, color=MUTED, lw=0.8, ls=(0, (4, 3)))
+            axes.axvline(kept_step, color=MUTED, lw=0.8, ls=(0, (4, 3)))
             axes.set_xlabel(unit)
             plain(axes, name)
         for axes in panels[len(curves) :]:
@@ -249,8 +249,10 @@ def _dots(
 ) -> Any:
     columns = max(1, min(columns, len(panels)))
     rows = ceil(len(panels) / columns)
-    found = [e for _, values in panels for e in values.values() if e is not None]
-    low, high = _limits([100 * v for e in found for v in (e.low, e.high, e.value, e.chance) if v is not None])
+    estimates = [e for _, values in panels for e in values.values() if e is not None]
+    low, high = _limits(
+        [100 * v for e in estimates for v in (e.low, e.high, e.value, e.chance) if v is not None]
+    )
     names = [short(name, 26) for name in order]
     left = max(extent(name) for name in names) + 0.08
     # As wide as a page on a wide screen, or as a telephone where panels stand under one another.

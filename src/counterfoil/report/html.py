@@ -15,8 +15,9 @@ from typing import Any
 
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run, tenths
-from counterfoil.report import drawing, tables
+from counterfoil.report import drawing
 from counterfoil.report.labels import WORDS, measure_label, measure_meaning
+from counterfoil.report.tables import Table, number, plainly, written
 
 #: The script that every page has: its tables can be sorted and saved, its pictures enlarged.
 _SHARED = "page.js"
@@ -78,7 +79,7 @@ def render(
     )
 
 
-def fragment(found: Sequence[tables.Table], lines: Sequence[str] = ()) -> str:
+def fragment(tables: Sequence[Table], lines: Sequence[str] = ()) -> str:
     """Tables, as pages have them, with lines below and no page around them: what a notebook shows.
 
     >>> row = tables.Row("a <b>", (tables.Cell(0.5, 0.4, 0.6),))
@@ -86,11 +87,11 @@ def fragment(found: Sequence[tables.Table], lines: Sequence[str] = ()) -> str:
     >>> "a &lt;b&gt;" in html, "<p>n = 4</p>" in html, "<script" in html
     (True, True, False)
     """
-    return environment().get_template("fragment.html").render(tables=found, lines=lines)
+    return environment().get_template("fragment.html").render(tables=tables, lines=lines)
 
 
 def tables_page(
-    found: Sequence[tables.Table], notes: Sequence[str] = (), *, title: str, standfirst: str = ""
+    tables: Sequence[Table], notes: Sequence[str] = (), *, title: str, standfirst: str = ""
 ) -> str:
     """A page of tables with their intervals, and notes below them; the same for the same tables.
 
@@ -99,7 +100,7 @@ def tables_page(
     >>> "0.5000 to 0.7000" in tables_page([table], title="Agreement")
     True
     """
-    return render("tables.html", title=title, standfirst=standfirst, tables=found, notes=tuple(notes))
+    return render("tables.html", title=title, standfirst=standfirst, tables=tables, notes=tuple(notes))
 
 
 def policy(script: str = "") -> str:
@@ -129,21 +130,21 @@ def environment() -> Any:
     """Jinja, with everything escaped that a template does not mark safe, and no name that is not given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    jinja = Environment(
         loader=PackageLoader("counterfoil.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["written"] = tables.written
-    made.filters["plainly"] = tables.plainly
-    made.filters["tenths"] = tenths
-    made.filters["number"] = tables.number
-    made.globals["WORDS"] = WORDS
-    made.globals["measure_label"] = measure_label
-    made.globals["measure_meaning"] = measure_meaning
-    return made
+    jinja.filters["written"] = written
+    jinja.filters["plainly"] = plainly
+    jinja.filters["tenths"] = tenths
+    jinja.filters["number"] = number
+    jinja.globals["WORDS"] = WORDS
+    jinja.globals["measure_label"] = measure_label
+    jinja.globals["measure_meaning"] = measure_meaning
+    return jinja
 
 
 #: A text that is a path from its beginning, maybe behind "given:" or "--out="; what it ends in is kept.
@@ -168,7 +169,7 @@ def shareable(text: str, users: Iterable[str] = ()) -> str:
     """
     if whole := _WHOLE.fullmatch(text):
         text = f"{whole[1]}…/{whole[2]}"
-    text = _WITHIN.sub(lambda found: found["web"] or f"…/{found['last']}", text)
+    text = _WITHIN.sub(lambda match: match["web"] or f"…/{match['last']}", text)
     for user in users:
         text = re.sub(rf"(?<!\w){re.escape(user)}(?!\w)", "…", text)
     return text

@@ -84,34 +84,36 @@ def page(
     data: dict[str, list[dict[str, Any]]] = {}
     chapters: list[Chapter] = []
     scorers: dict[str, tuple[ScorerSection, ...]] = {}
-    comparisons = [_in_order(each if private else shared(each)) for each in comparisons]
+    comparisons = [_in_order(comparison if private else shared(comparison)) for comparison in comparisons]
     for comparison, anchor in zip(comparisons, _anchors(comparisons), strict=True):
         benchmark = comparison.runs[0].benchmark
         report = report_of(benchmark)
         may = benchmark.card.redistributable or pictures == "always"
         known = report.data(comparison, thumbnails, pictures=may and pictures != "never", captions=may)
         data.setdefault(report.key, []).append({**known, "anchor": anchor})
-        said = _about_pictures(known, may, pictures, benchmark.card.licence)
-        chapters.append(report.chapter(comparison, anchor, said))
+        pictures_note = _about_pictures(known, may, pictures, benchmark.card.licence)
+        chapters.append(report.chapter(comparison, anchor, pictures_note))
         scorers[anchor] = scorer_sections(comparison, anchor, captions=may)
     # One browser for all forms whose questions stand in one place.
-    asked = {each.runs[0].benchmark.questions.form for each in comparisons}
-    shown = list({each.place: each for each in (FORMS[name] for name in FORMS if name in asked)}.values())
+    forms = {comparison.runs[0].benchmark.questions.form for comparison in comparisons}
+    shown = list(
+        {report.place: report for report in (FORMS[name] for name in FORMS if name in forms)}.values()
+    )
     return html.render(
         "page.html",
         title=title,
-        styles=("page.css", *(each.style for each in shown if each.style)),
-        scripts=("browser.js", *(each.script for each in shown)),
+        styles=("page.css", *(report.style for report in shown if report.style)),
+        scripts=("browser.js", *(report.script for report in shown)),
         chapters=chapters,
         models=scorers,
         links={anchor: {model.name: model.anchor for model in of} for anchor, of in scorers.items()},
         browsers=[
             Browser(
-                each.place,
-                each.place.capitalize(),
-                tuple(chapter for chapter in chapters if chapter.report.place == each.place),
+                report.place,
+                report.place.capitalize(),
+                tuple(chapter for chapter in chapters if chapter.report.place == report.place),
             )
-            for each in shown
+            for report in shown
         ],
         provenance=_provenance(comparisons),
         broken=thumbnails.broken
@@ -131,11 +133,11 @@ def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> t
     """The scorers of `comparison`, in its order; captions are written out where `captions` allows it."""
     benchmark = richest(comparison)
     report = report_of(benchmark)
-    found = []
+    sections = []
     for number, run in enumerate(comparison.runs):
         order, how = report.failures(run)
-        asked = {"b": anchor, "model": run.name}
-        found.append(
+        address = {"b": anchor, "model": run.name}
+        sections.append(
             ScorerSection(
                 anchor=f"{anchor}-model-{number}",
                 name=run.name,
@@ -145,14 +147,14 @@ def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> t
                         benchmark.questions.ids[q],
                         how[q],
                         _captions(benchmark, q) if captions else (),
-                        f"#{report.place}?{urlencode({**asked, 'text': benchmark.questions.ids[q]})}",
+                        f"#{report.place}?{urlencode({**address, 'text': benchmark.questions.ids[q]})}",
                     )
                     for q in order[:WORST]
                 ),
-                address=f"#{report.place}?{urlencode(asked)}",
+                address=f"#{report.place}?{urlencode(address)}",
             )
         )
-    return tuple(found)
+    return tuple(sections)
 
 
 def group_table(run: Run) -> Table:
@@ -168,8 +170,8 @@ def group_table(run: Run) -> Table:
         )
         for name in main
     )
-    asked = run.benchmark.questions.units
-    rows = [_row(f"all {asked}", run.result.measures, main)]
+    units = run.benchmark.questions.units
+    rows = [_row(f"all {units}", run.result.measures, main)]
     keys = dict.fromkeys(
         key for of in comparison_tables.groupings(run.benchmark.questions).values() for key in of
     )
@@ -177,13 +179,13 @@ def group_table(run: Run) -> Table:
         _row(labels.group(key), run.result.groups[key], main) for key in keys if key in run.result.groups
     ]
     caption = f"{run.name} by group on {run.benchmark.card.title}."
-    return Table(caption, (Column(asked, style="text"), *columns), tuple(rows), "Group")
+    return Table(caption, (Column(units, style="text"), *columns), tuple(rows), "Group")
 
 
 def _row(name: str, measures: Mapping[str, Estimate], main: tuple[str, ...]) -> Row:
-    found = [measures.get(measure) for measure in main]
-    n = max((estimate.n for estimate in found if estimate is not None), default=0)
-    cells = (Cell(e.value, e.low, e.high, e.n) if e is not None else Cell() for e in found)
+    estimates = [measures.get(measure) for measure in main]
+    n = max((estimate.n for estimate in estimates if estimate is not None), default=0)
+    cells = (Cell(e.value, e.low, e.high, e.n) if e is not None else Cell() for e in estimates)
     return Row(name, (Cell(f"{n:,}"), *cells))
 
 

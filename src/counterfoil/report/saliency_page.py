@@ -158,15 +158,15 @@ def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> PairCard
 
 
 def _pictures(heat: Heat, words: Sequence[str]) -> MethodPictures:
-    made = [
+    overlays = [
         _picture(heat, grid, label)
         for grid, label in zip([heat.whole, *heat.parts], ["whole caption", *words], strict=True)
     ]
     return MethodPictures(
         METHODS[heat.method].title,
         METHODS[heat.method].unit,
-        tuple(each for each in made if each.uri),
-        tuple(each.label for each in made if not each.uri),
+        tuple(overlay for overlay in overlays if overlay.uri),
+        tuple(overlay.label for overlay in overlays if not overlay.uri),
     )
 
 
@@ -174,15 +174,15 @@ def _marked(pair: ExplainedPair, words: Sequence[str], *, captioned: bool) -> li
     """The caption in parts, its words tinted by what the score loses without them."""
     text, at = pair.item.caption.text or "", 0
     strongest = float(np.abs(pair.drops).max(initial=0.0))
-    found = []
+    marks = []
     for span, word, drop in zip(pair.item.spans, words, pair.drops.tolist(), strict=True):
-        found.append(WordMark(text[at : span.start] if captioned else " "))
+        marks.append(WordMark(text[at : span.start] if captioned else " "))
         at = span.end
         colour = "var(--right)" if drop > 0 else "var(--wrong)"
         part = round(60 * abs(drop) / strongest) if strongest else 0
         style = f"background: color-mix(in srgb, {colour} {part}%, transparent)" if part else ""
-        found.append(WordMark(word, style, _number(drop, signed=True)))
-    return [*found, WordMark(text[at:] if captioned else "")]
+        marks.append(WordMark(word, style, _number(drop, signed=True)))
+    return [*marks, WordMark(text[at:] if captioned else "")]
 
 
 def _picture(heat: Heat, grid: Float[ndarray, "rows columns"], label: str) -> HeatPicture:

@@ -45,14 +45,14 @@ class CaptionPart:
     """All of the part; `known` says what the oracle got, whatever that is."""
 
     known: str
-    judged: tuple[MetricSection, ...]
+    sections: tuple[MetricSection, ...]
 
 
 def caption_part(comparisons: Sequence[Comparison], *, oracle: str = "oracle") -> CaptionPart | None:
     """What the page says about these comparisons, one run of each an oracle; None where there are none."""
     if not comparisons:
         return None
-    return CaptionPart(known(comparisons, oracle), tuple(map(_judged, comparisons)))
+    return CaptionPart(known(comparisons, oracle), tuple(map(_metric_section, comparisons)))
 
 
 def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
@@ -78,7 +78,7 @@ def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
     )
 
 
-def _judged(comparison: Comparison) -> MetricSection:
+def _metric_section(comparison: Comparison) -> MetricSection:
     benchmark = comparison.runs[0].benchmark
     anchor = f"captions-{benchmark.name}"
     measure = comparison_tables.leading(comparison)
@@ -134,7 +134,7 @@ class TrainingSummary:
 
 
 @dataclass(frozen=True)
-class Said:
+class FindingSection:
     """A finding with its figure."""
 
     finding: Finding
@@ -143,7 +143,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Dialled:
+class SweepSection:
     """A study with a dial, its figure and its differences."""
 
     sweep: Sweep
@@ -151,7 +151,7 @@ class Dialled:
 
 
 def page(
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     *,
     title: str = "Which training teaches a model what belongs together?",
     standfirst: str = "",
@@ -180,28 +180,30 @@ def page(
         report = report_of(comparison.runs[0].benchmark)
         examples[report.place] = examples.get(report.place) or report.examples(comparison, thumbnails)
     curves = _curves(trained)
-    dialled = tuple(_dialled(sweep) for sweep in sweeps)
+    sweep_sections = tuple(_sweep_section(sweep) for sweep in sweeps)
     return html.render(
         "study.html",
         title=title,
         styles=("page.css", "study.css"),
         standfirst=standfirst,
-        said=tuple(_said(each) for each in found),
+        findings=tuple(_finding_section(finding) for finding in findings),
         order=order,
         ordered=_ordered(order),
-        several=any(len(each.seeds) > 1 for finding in found for each in finding.evidence),
+        several=any(len(evidence.seeds) > 1 for finding in findings for evidence in finding.evidence),
         pairs=examples.get("questions", ()),
         shelves=examples.get("queries", ()),
         curves=curves,
-        overviews=tuple(report_of(each.runs[0].benchmark).overview(each) for each in comparisons),
-        groups=tuple(
-            comparison_tables.by_group(each)
-            for each in comparisons
-            if comparison_tables.groupings(each.runs[0].benchmark.questions)
+        overviews=tuple(
+            report_of(comparison.runs[0].benchmark).overview(comparison) for comparison in comparisons
         ),
-        sweeps=dialled,
+        groups=tuple(
+            comparison_tables.by_group(comparison)
+            for comparison in comparisons
+            if comparison_tables.groupings(comparison.runs[0].benchmark.questions)
+        ),
+        sweeps=sweep_sections,
         captions=caption_part(captions),
-        claims=tuple(_said(each) for each in claims),
+        claims=tuple(_finding_section(finding) for finding in claims),
         trained=trained,
         facts={name: shareable(text) for name, text in (facts or {}).items()},
         browse=browse,
@@ -228,10 +230,10 @@ def _drawn(title: str, name: str, draw: Callable[..., Any], *, wide: float = stu
     return Drawing(title, "", *both)
 
 
-def _said(found: Finding) -> Said:
+def _finding_section(finding: Finding) -> FindingSection:
     marks = {"holds": "✓", "does not hold": "✗", "undecided": "?"}
-    figure = _drawn(found.claim, f"finding-{found.key}", partial(study_figures.finding, found))
-    return Said(found, marks[found.verdict], figure)
+    figure = _drawn(finding.claim, f"finding-{finding.key}", partial(study_figures.finding, finding))
+    return FindingSection(finding, marks[finding.verdict], figure)
 
 
 def _ordered(order: Ordering | None) -> Drawing | None:
@@ -242,7 +244,7 @@ def _ordered(order: Ordering | None) -> Drawing | None:
 
 def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
     """The loss, and whatever was validated, as far as a journal has it more than once."""
-    histories = {each.name: each.history for each in trained if each.history}
+    histories = {training.name: training.history for training in trained if training.history}
     counts: dict[str, int] = {}
     for history in histories.values():
         for name in {name for row in history for name in row}:
@@ -260,10 +262,10 @@ def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
     )
 
 
-def _dialled(sweep: Sweep) -> Dialled:
-    if all(each.x is not None for each in sweep.settings):
+def _sweep_section(sweep: Sweep) -> SweepSection:
+    if all(setting.x is not None for setting in sweep.settings):
         draw = partial(study_figures.dial, sweep)
     else:
-        levels = [each.levels[measure] for measure in sweep.measures for each in sweep.settings]
+        levels = [setting.levels[measure] for measure in sweep.measures for setting in sweep.settings]
         draw = partial(study_figures.rows, levels)
-    return Dialled(sweep, _drawn(sweep.question, sweep.key, draw, wide=7.6))
+    return SweepSection(sweep, _drawn(sweep.question, sweep.key, draw, wide=7.6))

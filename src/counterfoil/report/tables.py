@@ -82,11 +82,11 @@ def text_table(
     >>> text_table("votes", "name", [Column("for")], [("red", "3")]).rows
     (Row(name='red', cells=(Cell(value='3', low=None, high=None, n=None, rank=0),), kind='scorer'),)
     """
-    made = tuple(
+    table_rows = tuple(
         Row(str(name), tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells))
         for name, *cells in rows
     )
-    return Table(caption, tuple(replace(column, style="text") for column in columns), made, corner)
+    return Table(caption, tuple(replace(column, style="text") for column in columns), table_rows, corner)
 
 
 def written(cell: Cell, column: Column, *, interval: bool = False) -> str:

@@ -169,10 +169,10 @@ def turns(strata: Sequence[Hashable]) -> list[int]:
     >>> turns(["a", "a", "a", "b"])
     [0, 3, 1, 2]
     """
-    found: dict[Hashable, list[int]] = {}
+    positions: dict[Hashable, list[int]] = {}
     for i, key in enumerate(strata):
-        found.setdefault(key, []).append(i)
-    return [i for turn in zip_longest(*found.values()) for i in turn if i is not None]
+        positions.setdefault(key, []).append(i)
+    return [i for turn in zip_longest(*positions.values()) for i in turn if i is not None]
 
 
 def to_json(value: object) -> str:
@@ -296,7 +296,7 @@ def shelves(
     lengths = [len(benchmark.captions[int(query)].text or "") for query in search.queries[several]]
     several = several[np.argsort(lengths, kind="stable")]
     chosen = several[np.linspace(0, len(several) - 1, min(shown, len(several))).astype(int)]
-    found = []
+    ranked = []
     for row in chosen.tolist():
         right = search.positives.items[search.positives.starts[row] : search.positives.starts[row + 1]]
         right = right[right >= 0]
@@ -304,7 +304,7 @@ def shelves(
         numbers = thumbnails.add(benchmark.images, [[*right[:most].tolist(), *first]])
         if not numbers:
             continue
-        found.append(
+        ranked.append(
             RankedPictures(
                 benchmark.captions[int(search.queries[row])].text or "",
                 tuple(thumbnails.uris[numbers[i]] for i in right[:most].tolist()),
@@ -313,7 +313,7 @@ def shelves(
                 tuple((thumbnails.uris[numbers[i]], i in right) for i in first),
             )
         )
-    return tuple(found)
+    return tuple(ranked)
 
 
 def _tops(run: Run, row: int) -> list[int]:

@@ -43,8 +43,8 @@ class Built:
 
     captions: int
     steps: tuple[StepSection, ...]
-    kept: tuple[Mapping[str, Any], ...]
-    dropped: tuple[Mapping[str, Any], ...]
+    kept_rows: tuple[Mapping[str, Any], ...]
+    dropped_rows: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -148,21 +148,21 @@ def _measure_of(comparison: Comparison) -> str:
 
 
 def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
-    found, n = _estimates(comparison), len(comparison.runs[0].benchmark)
-    ranked = sorted(found, key=lambda name: -found[name].value)
-    above = [name for name in ranked if found[name].low > (found[name].chance or 0)]
+    estimates, n = _estimates(comparison), len(comparison.runs[0].benchmark)
+    ranked = sorted(estimates, key=lambda name: -estimates[name].value)
+    above = [name for name in ranked if estimates[name].low > (estimates[name].chance or 0)]
     others = [name for name in ranked if name not in above]
-    said = f"{_names(above)} {_are(above)} above chance with the whole interval. " if above else ""
+    conclusion = f"{_names(above)} {_are(above)} above chance with the whole interval. " if above else ""
     if "blind" in above:
-        said += "The blind scorer is among them, so captions alone give some of the answers away."
+        conclusion += "The blind scorer is among them, so captions alone give some of the answers away."
     else:
-        said += (
+        conclusion += (
             f"{_names(others)} {_are(others)} not, so nothing that a blind scorer learned from captions "
             "gives the answers away."
         )
     levels = [
         Evidence(name, _measure_of(comparison), "level", e.value, e.low, e.high, e.n, e.chance)
-        for name, e in ((name, found[name]) for name in ranked)
+        for name, e in ((name, estimates[name]) for name in ranked)
     ]
     figure = _wide_and_narrow(
         "Questions answered right",
@@ -177,18 +177,18 @@ def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
         "questions: which of two captions is true of a picture? Every number stands with its interval and "
         "beside what chance gives.",
         (figure,),
-        said,
+        conclusion,
         commands,
     )
 
 
 def _build(built: Built, commands: tuple[str, ...]) -> Part:
-    made = max(step.rows_out for step in built.steps)
-    kept = built.steps[-1].rows_out
+    largest = max(step.rows_out for step in built.steps)
+    questions = built.steps[-1].rows_out
     reasons: Counter[str] = Counter()
     for step in built.steps:
         reasons.update(step.reasons)
-    told = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
+    frequent = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
     title = "Rows out of every step"
     wide, narrow = (
         drawing.svg(build_page.funnel_figure(built.steps, width=width), name=f"build-{part}", title=title)
@@ -200,9 +200,9 @@ def _build(built: Built, commands: tuple[str, ...]) -> Part:
         for step in built.steps
         for name, its in (step.facts.get("held_out") or {}).items()
     ]
-    said = f"The {kept:,} questions in built/benchmark can be asked now, by every command above. "
+    conclusion = f"The {questions:,} questions in built/benchmark can be asked now, by every command above. "
     if tested:
-        said += (
+        conclusion += (
             "Rows that were a surplus of their cell would have let a score of words alone tell right from "
             f"wrong; dropping them took {listed(tested)}, where chance is 50 %. What is left of that can "
             "still be answered without looking."
@@ -210,11 +210,11 @@ def _build(built: Built, commands: tuple[str, ...]) -> Part:
     return Part(
         "build",
         "Build",
-        f"{amount(built.captions, 'caption')} became {made:,} questions by rules, each a caption against one "
-        f"in which one thing is changed, and {kept:,} of them stayed. Whatever was dropped is kept with the "
-        f"reason, most often {listed(told)}.",
+        f"{amount(built.captions, 'caption')} became {largest:,} questions by rules, each a caption against "
+        f"one in which one thing is changed, and {questions:,} of them stayed. Whatever was dropped is kept "
+        f"with the reason, most often {listed(frequent)}.",
         (figure,),
-        said,
+        conclusion,
         commands,
     )
 
@@ -234,7 +234,7 @@ def _ask(people: Campaigned, commands: tuple[str, ...]) -> Part:
     kinds = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in people.kinds]
     alpha, low, high = people.alpha
     span = "" if low is None or high is None else f" (95 % interval {low:.2f} to {high:.2f})"
-    flagged = sum(each for _, _, _, each in people.kinds)
+    flagged = sum(count for _, _, _, count in people.kinds)
     majority = people.labels[0]
     return Part(
         "ask",
@@ -253,11 +253,11 @@ def _ask(people: Campaigned, commands: tuple[str, ...]) -> Part:
 def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
     right, wrong = explained.pairs.values()
     only = [_only(one, other) for one, other in ((right, wrong), (wrong, right))]
-    said = "The two captions have the same words in another order. "
+    conclusion = "The two captions have the same words in another order. "
     if all(only):
-        said = f"The captions differ in {only[0]} and {only[1]}: so much do the scores lose without. "
+        conclusion = f"The captions differ in {only[0]} and {only[1]}: so much do the scores lose without. "
     elif any(only):
-        said = f"The captions differ in {only[0] or only[1]}: so much does the score lose without. "
+        conclusion = f"The captions differ in {only[0] or only[1]}: so much does the score lose without. "
     return Part(
         "explain",
         "Explain",
@@ -265,7 +265,8 @@ def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
         f"({wrong.score:.3f}) above the true “{right.item.caption.text}” ({right.score:.3f}). Blue words "
         "speak for a caption, orange ones against it, and the blue places of the picture go with it most.",
         (),
-        said + "Where that is little, or the same places are blue for both, the network did not look at what "
+        conclusion
+        + "Where that is little, or the same places are blue for both, the network did not look at what "
         "the question is about.",
         commands,
     )
@@ -273,56 +274,66 @@ def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
 
 def _compare(comparison: Comparison, commands: tuple[str, ...]) -> Part:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
-    found = [_ahead(each) for each in comparison.differences if each.measure == measure]
+    differences = [
+        _ahead(difference) for difference in comparison.differences if difference.measure == measure
+    ]
     evidence = [
         Evidence(
-            f"{each.a} − {each.b}",
+            f"{difference.a} − {difference.b}",
             measure,
             "difference",
-            each.value,
-            each.low,
-            each.high,
+            difference.value,
+            difference.low,
+            difference.high,
             n,
-            decides=decided(each),
+            decides=decided(difference),
         )
-        for each in found
+        for difference in differences
     ]
     figure = _wide_and_narrow(
         "Differences",
         "compare",
         partial(study_figures.differences, evidence),
         "Dot: the difference in points, filled where it is decided, after Holm's correction for "
-        f"{amount(len(found), 'comparison')}. Bar: its 95 % interval.",
+        f"{amount(len(differences), 'comparison')}. Bar: its 95 % interval.",
     )
     behind: dict[str, list[str]] = {}
-    for each in found:
-        if decided(each):
-            behind.setdefault(each.a, []).append(each.b)
+    for difference in differences:
+        if decided(difference):
+            behind.setdefault(difference.a, []).append(difference.b)
     sure = [f"{_names([name])} {_are([name])} ahead of {_names(its)}" for name, its in behind.items()]
-    open_ = [_undecided(each, n) for each in found if not decided(each)]
-    said = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
-    said += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
+    open_ = [_undecided(difference, n) for difference in differences if not decided(difference)]
+    conclusion = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
+    conclusion += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
     return Part(
         "compare",
         "Compare",
         "All scorers answered the same questions, so they are compared question by question. A difference "
         "counts as decided where its interval leaves out 0 and the paired test says so too.",
         (figure,),
-        said,
+        conclusion,
         commands,
     )
 
 
-def _ahead(each: Difference) -> Difference:
+def _ahead(difference: Difference) -> Difference:
     """The difference as that of the better scorer to the worse."""
-    if each.value >= 0:
-        return each
-    return replace(each, a=each.b, b=each.a, value=-each.value, low=-each.high, high=-each.low)
+    if difference.value >= 0:
+        return difference
+    return replace(
+        difference,
+        a=difference.b,
+        b=difference.a,
+        value=-difference.value,
+        low=-difference.high,
+        high=-difference.low,
+    )
 
 
-def _undecided(each: Difference, n: int) -> str:
-    pair = f"{_names([each.a])} against {_names([each.b])}, {100 * each.value:.1f} points apart"
-    needed = questions_to_decide(each.value, each.low, each.high, n)
+def _undecided(difference: Difference, n: int) -> str:
+    points = f"{100 * difference.value:.1f} points apart"
+    pair = f"{_names([difference.a])} against {_names([difference.b])}, {points}"
+    needed = questions_to_decide(difference.value, difference.low, difference.high, n)
     if needed is None or needed > _COUNTABLE:
         return f"{pair}, which no benchmark of usual size would decide"
     digits = max(0, len(str(needed)) - 2)
@@ -338,7 +349,7 @@ def _questions(comparison: Comparison, thumbnails: Thumbnails) -> tuple[AskedQue
     measure, benchmark = _measure_of(comparison), comparison.runs[0].benchmark
     captions, images = benchmark.listed.slots()
     right = {name: run.items[measure] > 0.5 for name, run in runs.items()}
-    found = []
+    questions = []
     for name, other in (("pairs", "negatives"), ("negatives", "pairs")):
         only = np.flatnonzero(right[name] & ~right[other])
         if not len(only):
@@ -347,25 +358,25 @@ def _questions(comparison: Comparison, thumbnails: Thumbnails) -> tuple[AskedQue
         position = int(images[at, 0])
         numbers = thumbnails.add(benchmark.images, [[position]])
         true, false = (benchmark.captions[int(place)].text or "" for place in captions[at, :2])
-        found.append(
+        questions.append(
             AskedQuestion(
                 f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} questions, "
                 "such as this one",
                 thumbnails.uris[numbers[position]],
                 true,
                 false,
-                listed([each for each in right if right[each][at]]),
-                listed([each for each in right if not right[each][at]]),
+                listed([scorer for scorer in right if right[scorer][at]]),
+                listed([scorer for scorer in right if not right[scorer][at]]),
             )
         )
-    return tuple(found)
+    return tuple(questions)
 
 
 def _rows(built: Built) -> tuple[RowOfBuild, ...]:
     """Rows that were kept, of different categories, then some that were dropped, for different reasons."""
-    kept = {str(row.get("subset")): row for row in reversed(built.kept)}
-    dropped = {str(row.get("reason")): row for row in reversed(built.dropped)}
-    shown = [*list(kept.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
+    kept_rows = {str(row.get("subset")): row for row in reversed(built.kept_rows)}
+    dropped = {str(row.get("reason")): row for row in reversed(built.dropped_rows)}
+    shown = [*list(kept_rows.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
     return tuple(
         RowOfBuild(
             *(str(row.get(name) or "") for name in ("caption", "negative_caption", "subset", "reason"))
@@ -378,22 +389,22 @@ def _cards(
     explained: ExplainedQuestion, thumbnails: Thumbnails, comparison: Comparison
 ) -> tuple[PairCard, ...]:
     images = comparison.runs[0].benchmark.images
-    found = []
+    cards = []
     for pair in explained.pairs.values():
-        at = next(i for i, each in enumerate(images) if each.id == pair.item.image.id)
-        found.append(pair_card(pair, thumbnails.add(images, [[at]]).get(at, -1), captioned=True))
-    return tuple(found)
+        at = next(i for i, image in enumerate(images) if image.id == pair.item.image.id)
+        cards.append(pair_card(pair, thumbnails.add(images, [[at]]).get(at, -1), captioned=True))
+    return tuple(cards)
 
 
 def _only(pair: ExplainedPair, other: ExplainedPair) -> str:
     """The words of a caption that the other one lacks, each with what the score loses without it."""
     lacking = Counter(pair.words) - Counter(other.words)
-    found = []
+    words = []
     for word, drop in zip(pair.words, pair.drops.tolist(), strict=True):
         if lacking[word]:
             lacking[word] -= 1
-            found.append(f"“{word}” ({drop:+.3f})".replace("-", "−"))
-    return listed(found)
+            words.append(f"“{word}” ({drop:+.3f})".replace("-", "−"))
+    return listed(words)
 
 
 def _wide_and_narrow(title: str, name: str, draw: Any, caption: str) -> Drawing:

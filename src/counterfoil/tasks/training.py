@@ -127,7 +127,7 @@ class TrainedModel(Tabular):
         curves = self.outcome.curves
         if not curves:
             raise InputError("nothing was measured on the way to these weights", where=self.checkpoint)
-        return figures.training_curves(curves, kept=self.outcome.kept, unit=self.outcome.unit)
+        return figures.training_curves(curves, kept_step=self.outcome.kept, unit=self.outcome.unit)
 
     def __repr__(self) -> str:
         return f"<TrainedModel by {self.recipe} in {self.checkpoint}>"

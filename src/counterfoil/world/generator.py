@@ -65,9 +65,9 @@ def imagine(contrast: Contrast, rng: np.random.Generator, *, failure: float = 0.
     kind = _drawn_kind(contrast, rng)
     if kind == "original":
         return contrast.scenes[0], False
-    wanted, made = _KINDS[kind]
+    wanted, draw = _KINDS[kind]
     for tried in range(_TRIES):
-        scene = made(contrast, rng, tried)
+        scene = draw(contrast, rng, tried)
         if tuple(matches(caption, scene) for caption in contrast.captions) == wanted:
             return scene, False
     return contrast.scenes[0], False
@@ -122,13 +122,13 @@ def _both(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
 
 
 def _laid(
-    kept: Sequence[Thing], groups: Sequence[Sequence[Thing]], rng: np.random.Generator
+    fixed: Sequence[Thing], groups: Sequence[Sequence[Thing]], rng: np.random.Generator
 ) -> tuple[Thing, ...]:
     """What is kept, and each of the `groups` laid to a free cell, or a small thing into an empty container.
 
     What finds no room is left out.
     """
-    things = list(kept)
+    things = list(fixed)
     for group in sorted(groups, key=lambda group: all(thing.shape not in CONTAINERS for thing in group)):
         scene = Scene(tuple(things))
         room: list[tuple[int, int] | Thing] = list(scene.free())

@@ -430,6 +430,6 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, chance: int) ->
 
 def _chance(scene: Scene, seed: int) -> int:
     """32 bits that only scene and seed decide, the same on every machine."""
-    said = [f"{seed} {scene.paper}"]
-    said += [f"{t.shape} {t.size} {t.texture} {t.colour} {t.x} {t.y} {t.turn}" for t in scene.things]
-    return crc32(",".join(said).encode())
+    keys = [f"{seed} {scene.paper}"]
+    keys += [f"{t.shape} {t.size} {t.texture} {t.colour} {t.x} {t.y} {t.turn}" for t in scene.things]
+    return crc32(",".join(keys).encode())

@@ -28,15 +28,15 @@ def masks(scene: Scene, side: int) -> Bool[ndarray, "things side side"]:
     >>> found.shape, bool(found[0, 50, 50]), bool(found[0, 10, 10]), round(float(found.mean()), 2)
     ((1, 100, 100), True, False, 0.05)
     """
-    found = np.zeros((len(scene.things), side, side), dtype=np.bool_)
-    for mask, thing in zip(found, scene.things, strict=True):
+    covered = np.zeros((len(scene.things), side, side), dtype=np.bool_)
+    for mask, thing in zip(covered, scene.things, strict=True):
         paper = paper_of(thing, side) > 0.5
         left, top = corner(thing, side, len(paper))
         rows, columns = (
             at[(at >= 0) & (at < side)] for at in (np.arange(len(paper)) + k for k in (top, left))
         )
         mask[np.ix_(rows, columns)] = paper[np.ix_(rows - top, columns - left)]
-    return found
+    return covered
 
 
 def spoken_of(word: str, scene: Scene) -> list[int]:
@@ -48,7 +48,9 @@ def spoken_of(word: str, scene: Scene) -> list[int]:
     >>> [spoken_of(word, scene) for word in ("red", "Stars", "blue", "above")]
     [[0, 1], [0], [], []]
     """
-    said = SAYS.get(word.lower())
-    if said is None:
+    attribute = SAYS.get(word.lower())
+    if attribute is None:
         return []
-    return [number for number, thing in enumerate(scene.things) if getattr(thing, said[0]) == said[1]]
+    return [
+        number for number, thing in enumerate(scene.things) if getattr(thing, attribute[0]) == attribute[1]
+    ]

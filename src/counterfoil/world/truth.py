@@ -108,9 +108,9 @@ def _columns(scenes: Sequence[Scene]) -> _SceneColumns:
     things = [thing for scene in scenes for thing in scene.things]
 
     def column(values: list[Any], missing: object) -> NDArray[Any]:
-        found = np.asarray(values)
-        filled = np.full(present.shape, missing, dtype=found.dtype if found.size else None)
-        filled[present] = found
+        array = np.asarray(values)
+        filled = np.full(present.shape, missing, dtype=array.dtype if array.size else None)
+        filled[present] = array
         return filled
 
     having: dict[tuple[str, str], Sets] = {}
@@ -141,31 +141,31 @@ def _decide(meanings: list[Meaning], columns: _SceneColumns) -> Flags:
     counts = [phrase.count for phrase in first.phrases]
     fits = [_fits([m.phrases[k] for m in meanings], columns) for k in range(len(counts))]
     true = np.ones(fits[0].shape, dtype=np.bool_)
-    for found, count in zip(fits, counts, strict=True):
+    for sets, count in zip(fits, counts, strict=True):
         # "A star" is at least one, a numeral is exact.
-        true &= _at_least(found, count)
+        true &= _at_least(sets, count)
         if count > 1:
-            true &= ~_at_least(found, count + 1)
+            true &= ~_at_least(sets, count + 1)
     if first.closed == "things":
         true &= columns.sizes == sum(counts)
     if first.relation is None:
         return true & _apart(fits, counts)
     related = np.zeros_like(true)
     for one, two in _pairs(fits, counts, first.relation, columns):
-        rest = [found & ~(one | two) for found in fits[2:]]
-        found = (one != 0) & (two != 0)
-        related |= found & _apart(rest, counts[2:]) if rest else found
+        rest = [sets & ~(one | two) for sets in fits[2:]]
+        sets = (one != 0) & (two != 0)
+        related |= sets & _apart(rest, counts[2:]) if rest else sets
     return true & related
 
 
 def _fits(phrases: list[Phrase], columns: _SceneColumns) -> Sets:
     """The things that each phrase fits: (phrases, scenes)."""
-    found = np.repeat(columns.everything[None], len(phrases), axis=0)
+    sets = np.repeat(columns.everything[None], len(phrases), axis=0)
     nothing = np.zeros_like(columns.everything)
     for row, phrase in enumerate(phrases):
-        for said in phrase.said:
-            found[row] &= columns.having.get(said, nothing)
-    return found
+        for attribute in phrase.attributes:
+            sets[row] &= columns.having.get(attribute, nothing)
+    return sets
 
 
 def _pairs(
@@ -200,10 +200,10 @@ def _apart(fits: list[Sets], counts: list[int]) -> Flags:
 
 
 def _union(sets: list[Sets]) -> Sets:
-    found = sets[0]
+    union = sets[0]
     for more in sets[1:]:
-        found = found | more
-    return found
+        union = union | more
+    return union
 
 
 def _at_least(sets: Sets, count: int) -> Flags:
@@ -303,7 +303,7 @@ def matches(caption: Meaning | str, scene: Scene) -> bool:
     return captions.matches(_meaning(caption), scene)
 
 
-def positives(told: Sequence[Meaning | str], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
+def positives(captions: Sequence[Meaning | str], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
     """Which captions are true of which scenes: what `matches` says of each pair, for all pairs at once.
 
     Raises `DataError` for a sentence that cannot be read.
@@ -313,7 +313,7 @@ def positives(told: Sequence[Meaning | str], scenes: Sequence[Scene]) -> Bool[nd
     >>> positives(["A star.", "Two stars."], [Scene((star,))]).tolist()
     [[True], [False]]
     """
-    return table([_meaning(caption) for caption in told], scenes)
+    return table([_meaning(caption) for caption in captions], scenes)
 
 
 def _meaning(caption: Meaning | str) -> Meaning:
@@ -373,20 +373,24 @@ class _Reader:
         if count is None:
             self._stop("'a', 'an' or a number")
         self.at += 1
-        said: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         while (name := _ATTRIBUTE_OF.get(self._peek())) is not None:
-            if name in said:
+            if name in attributes:
                 self._stop(f"one {name} for a thing")
-            said[name] = self._peek()
+            attributes[name] = self._peek()
             self.at += 1
         noun = (_NOUNS if count == 1 else _PLURALS).get(self._peek())
         if noun is None:
             self._stop("the name of a shape" if count == 1 else "the name of a shape, in the plural")
         self.at += 1
         if noun != ANY_SHAPE:
-            said["shape"] = noun
+            attributes["shape"] = noun
         return Phrase(
-            said.get("shape"), said.get("size"), said.get("texture"), said.get("colour"), count=count
+            attributes.get("shape"),
+            attributes.get("size"),
+            attributes.get("texture"),
+            attributes.get("colour"),
+            count=count,
         )
 
     def _peek(self, ahead: int = 0) -> str:

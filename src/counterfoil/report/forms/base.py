@@ -163,7 +163,7 @@ class FormReport(ABC):
         rows = []
         for name, e in result.measures.items():
             style = comparison_tables.style_of(name)
-            value, low, high = (number(each, style) for each in (e.value, e.low, e.high))
+            value, low, high = (number(end, style) for end in (e.value, e.low, e.high))
             rows.append(
                 (name, value, f"[{low}, {high}]", "" if e.chance is None else number(e.chance, style))
             )
@@ -195,7 +195,7 @@ class FormReport(ABC):
         """The measures of the overview with what each says."""
         form = comparison.runs[0].benchmark.questions.form
         columns = self.overview(comparison).columns
-        return [(column, said) for column in columns if (said := measure_meaning(column.measure, form))]
+        return [(column, meaning) for column in columns if (meaning := measure_meaning(column.measure, form))]
 
     def examples(
         self, comparison: Comparison, thumbnails: Thumbnails
@@ -213,8 +213,8 @@ class FormReport(ABC):
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
         """Parts of the chapter between the measures and the tests."""
-        found = group_tables(comparison, anchor)
-        return [Section("groups", "By group", groupings=tuple(found))] if found else []
+        group_sections = group_tables(comparison, anchor)
+        return [Section("groups", "By group", groupings=tuple(group_sections))] if group_sections else []
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
         """One direction against the other, where both are asked."""
@@ -283,7 +283,7 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
     labels = comparison_tables.groupings(benchmark.questions)
     official = [name for name in benchmark.card.groupings if name in labels] or list(labels)[:1]
     main = comparison_tables.grouped_measures(comparison)
-    found = []
+    grouping_tables = []
     for place, name in enumerate([*official, *(name for name in labels if name not in official)]):
         many = len(labels[name]) > MANY_GROUPS
         drawings: list[Drawing] = []
@@ -296,8 +296,10 @@ def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
             if many
             else (comparison_tables.by_group(comparison, grouping=name),)
         )
-        found.append(Grouping(label_of.grouping(name), name in official, tuple(drawings), of_groups))
-    return found
+        grouping_tables.append(
+            Grouping(label_of.grouping(name), name in official, tuple(drawings), of_groups)
+        )
+    return grouping_tables
 
 
 def _group_drawings(

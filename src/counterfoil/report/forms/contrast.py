@@ -64,7 +64,7 @@ class ContrastReport(FormReport):
         main = [
             name
             for name in dict.fromkeys(
-                averaged(each, form) for each in comparison_tables.main_measures(comparison)
+                averaged(measure, form) for measure in comparison_tables.main_measures(comparison)
             )
             if any(figures.margin_values(run, name) is not None for run in comparison.runs)
         ]
@@ -247,5 +247,5 @@ def _margin(run: Run) -> Float[ndarray, "questions"] | None:
     """The smallest gap between a right and a wrong score per question; None where there are no scores."""
     if not run.answers.has_scores:
         return None
-    found = of(run.benchmark).margins(run.benchmark, run.answers.scores)
-    return np.min([found[name] for name in ("i2t", "t2i", "accuracy") if name in found], axis=0)
+    margins = of(run.benchmark).margins(run.benchmark, run.answers.scores)
+    return np.min([margins[name] for name in ("i2t", "t2i", "accuracy") if name in margins], axis=0)

@@ -40,9 +40,12 @@ def sample(comparison: Comparison, *, seed: int = 0) -> Int[ndarray, "chosen"]:
     room = max(2, min(MOST_QUERIES, MOST_ANSWERS // len(comparison.runs)))
     sides = [np.flatnonzero(questions.defined & (questions.directions == side)) for side in (0, 1)]
     fewer = min(len(rows) for rows in sides)
-    each = max(room // 2, room - fewer)
+    per_direction = max(room // 2, room - fewer)
     rng = np.random.default_rng(seed)
-    chosen = [rows if len(rows) <= each else np.sort(rng.choice(rows, each, replace=False)) for rows in sides]
+    chosen = [
+        rows if len(rows) <= per_direction else np.sort(rng.choice(rows, per_direction, replace=False))
+        for rows in sides
+    ]
     return np.concatenate(chosen).astype(np.int64)
 
 
@@ -74,10 +77,10 @@ def marks(search: Search, items: Int[ndarray, "queries width"]) -> Int[ndarray, 
     size = int(max(items.max(initial=0), positives.items.max())) + 2
     known = positives.queries * size + positives.items
     order = np.argsort(known)
-    asked = np.repeat(np.arange(len(items)), width) * size + items.reshape(-1)
-    at = np.minimum(np.searchsorted(known[order], asked), len(known) - 1)
+    wanted = np.repeat(np.arange(len(items)), width) * size + items.reshape(-1)
+    at = np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)
     gains = positives.gains[order][at]
-    hit = (known[order][at] == asked) & (items.reshape(-1) >= 0)
+    hit = (known[order][at] == wanted) & (items.reshape(-1) >= 0)
     return np.where(hit, np.where(gains >= 1, 1, 2), 0).reshape(items.shape)
 
 
@@ -90,9 +93,9 @@ def missed(
     places are 0 where the ranking ends before it, the item is -1 where the gallery does not hold it.
     """
     positives = search.positives
-    found = np.zeros((len(search), 3), dtype=np.int64)
+    places = np.zeros((len(search), 3), dtype=np.int64)
     if isinstance(positives, Plausible):
-        return found, np.zeros(len(search), dtype=bool)
+        return places, np.zeros(len(search), dtype=bool)
     top = placed.top[:, :FIRST]
     shown = (positives.items[:, None] == top[positives.queries]).any(axis=1) & (positives.items >= 0)
     left = np.flatnonzero(~shown)
@@ -103,12 +106,12 @@ def missed(
     queries, first = np.unique(positives.queries[order], return_index=True)
     pairs = order[first]
     reached = placed.above[pairs] >= 0
-    found[queries, 0] = positives.items[pairs]
-    found[queries, 1] = np.where(reached, placed.above[pairs] + 1, 0)
-    found[queries, 2] = np.where(reached, placed.above[pairs] + placed.level[pairs], 0)
+    places[queries, 0] = positives.items[pairs]
+    places[queries, 1] = np.where(reached, placed.above[pairs] + 1, 0)
+    places[queries, 2] = np.where(reached, placed.above[pairs] + placed.level[pairs], 0)
     there = np.zeros(len(search), dtype=bool)
     there[queries] = True
-    return found, there
+    return places, there
 
 
 def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
@@ -120,7 +123,7 @@ def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
     positives = search.positives
     if isinstance(positives, Plausible):
         return _first_kept(search, placed)
-    found = np.zeros((len(search), 2), dtype=np.int64)
+    places = np.zeros((len(search), 2), dtype=np.int64)
     reached = np.flatnonzero(placed.above >= 0)
     query, above = positives.queries[reached], placed.above[reached]
     order = np.lexsort((above, query))
@@ -130,16 +133,16 @@ def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
     least = np.full(len(search), -1)
     least[queries] = placed.above[best]
     right = np.bincount(query[above == least[query]], minlength=len(search))[queries]
-    found[queries, 0] = placed.above[best] + 1
-    found[queries, 1] = placed.above[best] + placed.level[best] - right + 1
-    return found
+    places[queries, 0] = placed.above[best] + 1
+    places[queries, 1] = placed.above[best] + placed.level[best] - right + 1
+    return places
 
 
 def _first_kept(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
-    found = np.zeros((len(search), 2), dtype=np.int64)
+    places = np.zeros((len(search), 2), dtype=np.int64)
     items = placed.top.astype(np.int64)
     if not items.shape[1]:
-        return found
+        return places
     right = marks(search, items) > 0
     # Where only an order is known nothing is tied.
     order = -np.arange(items.shape[1], dtype=np.float32)
@@ -148,9 +151,9 @@ def _first_kept(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
     wrong = ~right & (items >= 0)
     low, high = ((wrong & (scores > best)).sum(axis=1), (wrong & (scores >= best)).sum(axis=1))
     open_ended = (scores[:, -1:] == best)[:, 0] & (items.shape[1] < placed.depth)
-    found[:, 0], found[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
-    found[~right.any(axis=1)] = 0
-    return found
+    places[:, 0], places[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
+    places[~right.any(axis=1)] = 0
+    return places
 
 
 def queries_data(
@@ -249,8 +252,8 @@ def _rankings(run: Run) -> Rankings:
 
 def _padded(values: ndarray, empty: float) -> ndarray:
     """The first columns, and `empty` where there are not as many."""
-    kept = values[:, :FIRST]
-    return np.pad(kept, ((0, 0), (0, FIRST - kept.shape[1])), constant_values=empty)
+    first = values[:, :FIRST]
+    return np.pad(first, ((0, 0), (0, FIRST - first.shape[1])), constant_values=empty)
 
 
 def _used(*positions: ndarray) -> Int[ndarray, "used"]:

@@ -68,8 +68,8 @@ class GalleryReport(FormReport):
         """Queries whose first right answer comes latest; those of unknown rank come first."""
         if not run.answers.has_rankings:
             return [], {}
-        questions, found = run.benchmark.gallery, run.answers.rankings
-        sides = ((questions.i2t, found.i2t), (questions.t2i, found.t2i))
+        questions, rankings = run.benchmark.gallery, run.answers.rankings
+        sides = ((questions.i2t, rankings.i2t), (questions.t2i, rankings.t2i))
         place = np.concatenate([first_items.first_right(*side) for side in sides])[:, 0]
         late = np.where(questions.defined, np.where(place > 0, place, np.iinfo(np.int64).max), 0)
         order = [q for q in np.argsort(-late, kind="stable").tolist() if late[q] > 1]
@@ -110,7 +110,9 @@ class GalleryReport(FormReport):
     def meanings(self, comparison: Comparison) -> list[tuple[Column, str]]:
         """Without directions."""
         bases = _bases(comparison)
-        return [(Column(measure_label(base)), said) for base in bases if (said := measure_meaning(base))]
+        return [
+            (Column(measure_label(base)), meaning) for base in bases if (meaning := measure_meaning(base))
+        ]
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         return [_dots(comparison, anchor, base, READING) for base in _main_bases(comparison)]
@@ -198,10 +200,10 @@ def _result_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout
     for base, of in rows.items():
         cells = [base]
         for side in sides:
-            found = of.get(side)
-            cells.append(_with_interval(found, layout) if found else "")
+            estimate = of.get(side)
+            cells.append(_with_interval(estimate, layout) if estimate else "")
             if layout.chances:
-                cells.append(_per_cent(found.chance) if found else "")
+                cells.append(_per_cent(estimate.chance) if estimate else "")
         if not layout.chances:
             cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
         lines.append(cells)
@@ -210,7 +212,7 @@ def _result_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout
 
 def _with_interval(estimate: Estimate, layout: _Layout) -> str:
     """A value with its interval; in a narrow terminal without brackets, and 100 without digits."""
-    value, low, high = (100 * each for each in (estimate.value, estimate.low, estimate.high))
+    value, low, high = (100 * bound for bound in (estimate.value, estimate.low, estimate.high))
     if layout.chances:
         return f"{value:.2f} [{low:.2f}, {high:.2f}]"
     ends = [f"{end:.{layout.digits}f}".replace(f"{100:.{layout.digits}f}", "100") for end in (low, high)]
@@ -284,15 +286,15 @@ def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawi
 
 
 def _curves(comparison: Comparison, name: str) -> Drawing | None:
-    found = recall_curves.curves(comparison)
-    if not found:
+    curves = recall_curves.curves(comparison)
+    if not curves:
         return None
     title = "R@K against K"
     caption = "The share of queries with a right answer among the first K, and what chance gives."
     if len(comparison.runs) > recall_curves.NAMED:
         caption += f" The best {recall_curves.NAMED} scorers are named; the others are thin and grey."
-    wide = drawing.svg(recall_curves.recall_curves(found), name=name, title=title)
-    narrow = drawing.svg(recall_curves.recall_curves(found, columns=1), name=f"{name}-n", title=title)
+    wide = drawing.svg(recall_curves.recall_curves(curves), name=name, title=title)
+    narrow = drawing.svg(recall_curves.recall_curves(curves, columns=1), name=f"{name}-n", title=title)
     return Drawing(title, caption, wide, narrow)
 
 
@@ -319,20 +321,20 @@ def about(questions: Gallery) -> str:
     '1 image looks for 2 right captions among all 2; 2 captions look for 1 right image among all 1.'
     """
     parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
-    said = []
+    sentences = []
     for name, search, size in (
         ("i2t", questions.i2t, questions.n_captions),
         ("t2i", questions.t2i, questions.n_images),
     ):
         if len(search):
-            asks, asked = _SIDES[name]
+            query, item = _SIDES[name]
             verb, whose = ("looks", "its") if len(search) == 1 else ("look", "their")
             r = right_answers(search)
             many = f"{r.min():,} to {r.max():,}" if r.min() < r.max() else f"{r[0]:,}"
-            right = f"{many} right {asked}{'' if many == '1' else 's'}"
+            right = f"{many} right {item}{'' if many == '1' else 's'}"
             among = f"all {size:,}" if parts == 1 else f"the {size // parts:,} of {whose} part"
-            said.append(f"{amount(len(search), asks)} {verb} for {right} among {among}")
-    text = f"{'; '.join(said)}."
+            sentences.append(f"{amount(len(search), query)} {verb} for {right} among {among}")
+    text = f"{'; '.join(sentences)}."
     if parts > 1:
         text += f" Measures are means over {parts} parts of the gallery."
     return text
@@ -340,7 +342,7 @@ def about(questions: Gallery) -> str:
 
 def _ties(comparison: Comparison) -> list[Note]:
     """By how much the order of tied items moves a main measure, or that it hardly does."""
-    found, most = [], 0
+    notes, most = [], 0
     scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
     for run in scored:
         count = int(run.result.ties["questions"])
@@ -353,35 +355,35 @@ def _ties(comparison: Comparison) -> list[Note]:
         if _span(moved[name]) < NOTABLE:
             continue
         low, high = percent(min(moved[name])), percent(max(moved[name]))
-        found.append(
+        notes.append(
             Note(
                 f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
                 f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}.",
                 "warning",
             )
         )
-    if scored and not found:
+    if scored and not notes:
         if not most:
             return [Note("No scorer ties a right and a wrong item.")]
         rest = "the order of the tied moves no main measure by a point"
         many = f"{most:,} {'query' if most == 1 else 'queries'}"
         return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
-    return found
+    return notes
 
 
 def _outside(comparison: Comparison) -> list[Note]:
     """Right answers that the gallery does not hold: they count and cannot be found."""
     gallery = _provenance(comparison.runs[0])
-    said = []
-    for name, (asks, asked) in _SIDES.items():
+    counts = []
+    for name, (query, item) in _SIDES.items():
         facts = gallery.get(name, {})
         if outside := int(facts.get("outside_gallery", 0)):
-            said.append(f"{outside:,} of {int(facts['positives']):,} right {asked}s of {asks} queries")
-    if not said:
+            counts.append(f"{outside:,} of {int(facts['positives']):,} right {item}s of {query} queries")
+    if not counts:
         return []
     return [
         Note(
-            f"Outside the gallery are {listed(said)}: they count as right answers and can never be found.",
+            f"Outside the gallery are {listed(counts)}: they count as right answers and can never be found.",
             "warning",
         )
     ]
@@ -389,30 +391,30 @@ def _outside(comparison: Comparison) -> list[Note]:
 
 def _undefined(comparison: Comparison) -> list[Note]:
     gallery = _provenance(comparison.runs[0])
-    said = [
+    counts = [
         f"{int(facts['undefined']):,} of {amount(int(facts['queries']), asks)}"
         for name, (asks, _) in _SIDES.items()
         if (facts := gallery.get(name, {})).get("undefined")
     ]
-    return [Note(f"Without a right answer, and so left out: {listed(said)}.")] if said else []
+    return [Note(f"Without a right answer, and so left out: {listed(counts)}.")] if counts else []
 
 
 def _cut(comparison: Comparison) -> list[Note]:
     """Which runs were given as rankings that end, and what they therefore cannot say."""
-    found = []
+    notes = []
     for run in comparison.runs:
         cut = _provenance(run).get("cut")
         if not cut:
             continue
         depths = [
-            f"{int(cut[name]):,} {asked}s" for name, (_, asked) in _SIDES.items() if cut.get(name) is not None
+            f"{int(cut[name]):,} {item}s" for name, (_, item) in _SIDES.items() if cut.get(name) is not None
         ]
         text = f"The rankings of {run.name} end after {listed(depths)} or later"
         missing = _named(_provenance(run).get("unsupported", {}))
         if missing:
             text += f", too early for {listed(missing)}"
-        found.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
-    return found
+        notes.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
+    return notes
 
 
 def _named(measures: Collection[str]) -> list[str]:

@@ -180,7 +180,7 @@ class RatedReport(JudgedReport):
         }
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
-        found = super().sections(comparison, anchor)
+        all_sections = super().sections(comparison, anchor)
         if any(run.answers.has_scores for run in comparison.runs):
             about = (
                 "The scores at each rating, on each scorer's own scale: the mean (dot), the middle half "
@@ -188,8 +188,8 @@ class RatedReport(JudgedReport):
                 "left to right, and its bars would share no height."
             )
             panels = (spreads(comparison, f"{anchor}-spread"),)
-            found.append(Section("spread", "Scores and ratings", about, panels=panels))
-        return found
+            all_sections.append(Section("spread", "Scores and ratings", about, panels=panels))
+        return all_sections
 
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
         questions = benchmark.judged
@@ -261,11 +261,11 @@ class PreferenceReport(JudgedReport):
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
         questions = benchmark.preferences
         pairs = zip(questions.captions.tolist(), questions.images.tolist(), strict=True)
-        found: list[list[list[tuple[int, int]]]] = [[[], []] for _ in questions.ids]
+        rows: list[list[list[tuple[int, int]]]] = [[[], []] for _ in questions.ids]
         owners, sides = questions.owners.tolist(), questions.sides.tolist()
         for owner, side, pair in zip(owners, sides, pairs, strict=True):
-            found[owner][side].append(pair)
-        return found
+            rows[owner][side].append(pair)
+        return rows
 
     def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
         """Votes, and the preferred candidate."""
@@ -290,16 +290,16 @@ def level(comparison: Comparison) -> list[Note]:
 
 def fitted_ties(results: Sequence[Result]) -> list[Note]:
     """The thresholds up to which scores count as alike, and that they were fitted where they are measured."""
-    found = [
+    thresholds = [
         f"{result.scorer} {result.provenance['tie_threshold']:.4g}"
         for result in results
         if "tie_threshold" in result.provenance
     ]
-    if not found:
+    if not thresholds:
         return []
     text = (
-        f"Thresholds of ties ({listed(found)}) are fitted on the captions that are measured, and again on "
-        "each group: pairwise accuracy with fitted ties flatters."
+        f"Thresholds of ties ({listed(thresholds)}) are fitted on the captions that are measured, and again "
+        "on each group: pairwise accuracy with fitted ties flatters."
     )
     return [Note(text, "warning")]
 
@@ -358,7 +358,7 @@ def _first_references(questions: Rated | Preference) -> list[list[Any]] | None:
     if questions.references is None:
         return None
     owners = questions.rows_of
-    found: list[dict[int, None]] = [{} for _ in questions.ids]
+    references: list[dict[int, None]] = [{} for _ in questions.ids]
     for row, owner in enumerate(owners.tolist()):
-        found[owner].update(dict.fromkeys(questions.references.row(row).tolist()))
-    return [[len(of), list(of)[:MOST_REFERENCES]] for of in found]
+        references[owner].update(dict.fromkeys(questions.references.row(row).tolist()))
+    return [[len(of), list(of)[:MOST_REFERENCES]] for of in references]

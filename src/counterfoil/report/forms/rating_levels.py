@@ -89,10 +89,10 @@ def levels(ratings: Float[ndarray, "points"]) -> Levels:
     if len(distinct) <= MOST_LEVELS:
         return Levels(tuple(f"{value:.3g}" for value in distinct.tolist()), distinct, codes.astype(np.int64))
     edges = np.linspace(distinct[0], distinct[-1], MOST_LEVELS + 1)
-    found = np.clip(np.searchsorted(edges, ratings, side="right") - 1, 0, MOST_LEVELS - 1)
-    kept, codes = np.unique(found, return_inverse=True)
-    labels = tuple(f"{edges[i]:.2g}–{edges[i + 1]:.2g}" for i in kept.tolist())
-    return Levels(labels, (edges[kept] + edges[kept + 1]) / 2, codes.astype(np.int64))
+    bins = np.clip(np.searchsorted(edges, ratings, side="right") - 1, 0, MOST_LEVELS - 1)
+    used, codes = np.unique(bins, return_inverse=True)
+    labels = tuple(f"{edges[i]:.2g}–{edges[i + 1]:.2g}" for i in used.tolist())
+    return Levels(labels, (edges[used] + edges[used + 1]) / 2, codes.astype(np.int64))
 
 
 def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]]:

@@ -54,7 +54,7 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
 
     None where right is what a rule says: then ranks were never taken. The tie policy is the runs' own.
     """
-    found: dict[str, list[Curve]] = {side: [] for side in _SIDES}
+    curves_by_side: dict[str, list[Curve]] = {side: [] for side in _SIDES}
     questions = comparison.runs[0].benchmark.gallery
     if any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i)):
         return {}
@@ -63,26 +63,26 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
         run = by_name[name]
         if not run.answers.has_rankings:
             continue
-        for side, of_side in zip(found, ranks(run.benchmark, run.answers.rankings), strict=True):
+        for side, of_side in zip(curves_by_side, ranks(run.benchmark, run.answers.rankings), strict=True):
             curve = _curve(run, of_side, side)
             if curve.ks:
-                found[side].append(curve)
-    return {side: [*of, _chance(comparison, side)] for side, of in found.items() if of}
+                curves_by_side[side].append(curve)
+    return {side: [*of, _chance(comparison, side)] for side, of in curves_by_side.items() if of}
 
 
-def recall_curves(found: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
+def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
     """R@K against K, a panel per direction, a line per scorer named at its end: what `curves` found.
 
     Raises `InputError` where there is no curve to draw.
     """
-    if not found:
+    if not curves:
         raise InputError("no curve to draw", hint="ranks are known where right answers are listed")
-    columns = min(columns, len(found))
-    names = {short(curve.name, 24) for of in found.values() for curve in [*of[:NAMED], of[-1]]}
+    columns = min(columns, len(curves))
+    names = {short(curve.name, 24) for of in curves.values() for curve in [*of[:NAMED], of[-1]]}
     label = max(extent(name, 8) for name in names) + 0.28
     # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
     across = (10.4 - 0.5 - columns * label) / columns - 0.2 if columns > 1 else 3.75 - 0.45 - label
-    rows = ceil(len(found) / columns)
+    rows = ceil(len(curves) / columns)
     with style():
         figure, panels = canvas(
             rows,
@@ -94,7 +94,7 @@ def recall_curves(found: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> 
             top=0.28,
             gap=(label + 0.4, 0.85),
         )
-        for axes, (side, of) in zip(panels, found.items(), strict=False):
+        for axes, (side, of) in zip(panels, curves.items(), strict=False):
             _draw(axes, of)
             axes.set_title(_TITLES[side], loc="left", fontsize=9, fontweight="bold", color=INK, pad=5)
     return figure
@@ -201,9 +201,9 @@ def _reach(gallery: int) -> list[int]:
     return [k for k in KS if k <= gallery]
 
 
-def _draw(axes: Any, found: Sequence[Curve]) -> None:
+def _draw(axes: Any, curves: Sequence[Curve]) -> None:
     """The lines of one panel; the weakest first, so that the best lie on top."""
-    most = max(max(curve.ks) for curve in found)
+    most = max(max(curve.ks) for curve in curves)
     axes.set_xscale("log")
     axes.set_xlim(1, max(most, 2))
     axes.set_ylim(0, 101)
@@ -214,9 +214,9 @@ def _draw(axes: Any, found: Sequence[Curve]) -> None:
     axes.set_ylabel("R@K (%)", labelpad=2)
     axes.grid(True, color=RULE, lw=0.5)
     axes.spines[["top", "right"]].set_visible(False)
-    scorers = [curve for curve in found if curve.name != CHANCE]
+    scorers = [curve for curve in curves if curve.name != CHANCE]
     named = list(zip(scorers[:NAMED], cycle(_DASHES), strict=False))
-    named += [(curve, (WRONG, (0, (4, 3)))) for curve in found if curve.name == CHANCE]
+    named += [(curve, (WRONG, (0, (4, 3)))) for curve in curves if curve.name == CHANCE]
     for curve in scorers[NAMED:]:
         axes.plot(curve.ks, 100 * curve.values, color=MUTED, lw=0.6, alpha=0.6)
     for curve, (colour, dash) in reversed(named):

@@ -69,14 +69,14 @@ def files(
     for paper in chosen(papers):
         evidence = ReleasedFiles(data, paper.questions, released=paper.released)
         for places in paper.files():
-            found = next((path for name in places if (path := evidence.find(name)) is not None), None)
-            where = "" if found is None else str(found.relative_to(data or Path()))
+            file = next((path for name in places if (path := evidence.find(name)) is not None), None)
+            where = "" if file is None else str(file.relative_to(data or Path()))
             rows.append((paper.name, " or ".join(places), where))
     return tuple(rows)
 
 
 def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles) -> list[Entry]:
-    found = []
+    entries = []
     for column, cell in zip(table.columns, row.cells, strict=True):
         if not cell.printed:
             continue
@@ -89,7 +89,7 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
             verdict = judge(cell.printed, finding.value)
             reason = _known(spec, finding) if verdict is Verdict.DIFFERS else ""
         value, digits = parse(cell.printed)
-        found.append(
+        entries.append(
             Entry(
                 paper=paper.called,
                 name=paper.name,
@@ -107,7 +107,7 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
                 basis=Basis.NONE if finding is None else finding.basis,
             )
         )
-    return found
+    return entries
 
 
 def _known(spec: Spec, finding: Recomputed) -> str:

@@ -96,7 +96,7 @@ class ReleasedFiles:
         """
         return self.questions(benchmark)[0].source.replace(f"{self._folder}/", "")
 
-    def asked(self, benchmark: str, file: str) -> Benchmark:
+    def answered_questions(self, benchmark: str, file: str) -> Benchmark:
         """The questions that `file` answers: those it carries with their groups, or the benchmark's own."""
         return self._once(("asked", benchmark, file), lambda: self._carried(benchmark, file))
 
@@ -110,8 +110,8 @@ class ReleasedFiles:
 
     def scores(self, benchmark: str, file: str) -> Float[ndarray, "n ..."]:
         """The scores of each question's pairs for the answers in `file`."""
-        asked = self.asked(benchmark, file)
-        answers = align(self._given(file), asked, note=self._note)
+        questions = self.answered_questions(benchmark, file)
+        answers = align(self._given(file), questions, note=self._note)
         if not answers.has_scores:
             raise NoDataError(f"{file} holds right and wrong alone, and no scores")
         return answers.scores
@@ -129,21 +129,21 @@ class ReleasedFiles:
                 "not a run over these questions", where=self.path(folder), given=f"{len(row)} ids"
             )
         # A perplexity is a score with a minus before it, and the same with both images.
-        found: ndarray = -run.answers.scores[[row[name] for name in ids], :, 0]
-        return found
+        values: ndarray = -run.answers.scores[[row[name] for name in ids], :, 0]
+        return values
 
-    def detected(self, file: str, column: str) -> Float[ndarray, "n 2"]:
+    def detector_outputs(self, file: str, column: str) -> Float[ndarray, "n 2"]:
         """How likely synthetic a detector finds the natural and the synthetic item of each question."""
         return self._once(("detected", file, column), lambda: self._by_label(file, column))
 
-    def chosen(self, folder: str) -> tuple[int, int, int]:
+    def chat_answers(self, folder: str) -> tuple[int, int, int]:
         """How many questions a chat model answered correctly, how many there are, and how many it left open.
 
         The folder holds one JSON file per part of the benchmark, {ID: {"correct": true, false or NaN}}.
         """
         return self._once(("chosen", folder), lambda: self._count_chosen(folder))
 
-    def judged(self, benchmark: str, metric: str) -> Float[ndarray, "n"]:
+    def metric_scores(self, benchmark: str, metric: str) -> Float[ndarray, "n"]:
         """What a caption metric gives to each candidate that people rated."""
         return self._once(
             ("judged", benchmark, metric),
@@ -169,29 +169,29 @@ class ReleasedFiles:
                 self._kept[key] = make()
             except NoDataError as missing:
                 self._kept[key] = missing
-        kept = self._kept[key]
-        if isinstance(kept, NoDataError):
-            raise NoDataError(str(kept))
-        return kept
+        value = self._kept[key]
+        if isinstance(value, NoDataError):
+            raise NoDataError(str(value))
+        return value
 
     def _find_released(self, folder: Path, name: str) -> Path | None:
         published = self._released.get(name)
         if published is None:
             return None
         parts = Path(published).parts
-        found = [
+        paths = [
             path
             for path in sorted(folder.rglob(parts[-1]))
             if path.relative_to(folder).parts[-len(parts) :] == parts
         ]
-        if len(found) > 1:
+        if len(paths) > 1:
             raise DataError(
                 f"two files are called {published}",
                 where=folder,
-                given=" and ".join(str(path.relative_to(folder)) for path in found[:2]),
+                given=" and ".join(str(path.relative_to(folder)) for path in paths[:2]),
                 hint=f"keep one of them, or name one {name}",
             )
-        return found[0] if found else None
+        return paths[0] if paths else None
 
     def _count_chosen(self, folder: str) -> tuple[int, int, int]:
         files = sorted(self.path(folder).glob("*.json"))
@@ -236,13 +236,13 @@ class ReleasedFiles:
             raise NoDataError(str(error)) from None
 
     def _example(self, candidates: str, references: str, metric: str) -> float:
-        asked, known = (read_json(self.path(name)) for name in (candidates, references))
-        if not isinstance(asked, dict) or not isinstance(known, dict) or not asked:
+        captions, known = (read_json(self.path(name)) for name in (candidates, references))
+        if not isinstance(captions, dict) or not isinstance(known, dict) or not captions:
             raise DataError("not captions by their ids", where=self.path(candidates))
-        lost = [key for key in asked if not isinstance(known.get(key), list)]
+        lost = [key for key in captions if not isinstance(known.get(key), list)]
         if lost:
             raise DataError("a candidate has no references", where=self.path(references), given=lost[0])
-        return float(self._metric(metric).of_corpus([*asked.values()], [known[key] for key in asked]))
+        return float(self._metric(metric).of_corpus([*captions.values()], [known[key] for key in captions]))
 
     def _carried(self, benchmark: str, file: str) -> Benchmark:
         carried = from_table(card(benchmark), self._given(file).table)
@@ -252,8 +252,8 @@ class ReleasedFiles:
         return self.questions(benchmark)[0]
 
     def _measured(self, benchmark: str, file: str) -> dict[str, Float[ndarray, "n"]]:
-        asked = self.asked(benchmark, file)
-        return per_item(asked, align(self._given(file), asked, note=self._note))
+        questions = self.answered_questions(benchmark, file)
+        return per_item(questions, align(self._given(file), questions, note=self._note))
 
     def _by_label(self, file: str, column: str) -> Float[ndarray, "n 2"]:
         table = self._once(("table", file), lambda: read_table(self.path(file)))
@@ -277,16 +277,16 @@ def mask(benchmark: Benchmark, groups: tuple[str, ...] | None) -> Float[ndarray,
     """1 for the questions that are in any of `groups` (in all of the benchmark for None), else 0."""
     if groups is None:
         return np.ones(len(benchmark))
-    found = benchmark.questions.groups()
-    unknown = [name for name in groups if name not in found]
+    masks = benchmark.questions.groups()
+    unknown = [name for name in groups if name not in masks]
     if unknown:
         raise DataError(
             "the benchmark has no such group",
             where=benchmark.source or benchmark.name,
             given=unknown[0],
-            allowed=found,
+            allowed=masks,
         )
-    return np.any([found[name] for name in groups], axis=0).astype(np.float64)
+    return np.any([masks[name] for name in groups], axis=0).astype(np.float64)
 
 
 class Recomputed(NamedTuple):
