@@ -1,6 +1,5 @@
 """Each scorer by itself: its groups are those of its result, and its worst questions those of its arrays."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,21 +48,6 @@ def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: C
     numbers = [int(each.how.rsplit(" ", 1)[1].replace(",", "")) for each in late]
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[-1] > 1
-
-
-@pytest.mark.browser
-def test_a_name_in_the_table_unfolds_its_scorer_and_a_question_leads_to_its_card(
-    report: str, opened: Callable[..., Any]
-) -> None:
-    view = opened(report)
-    assert not view.locator("#b-drawn-model-0 ol.worst").is_visible()
-    view.locator("#b-drawn table.numbers").first.locator("tbody th a").first.click()
-    # The browser says that the address has changed after the click, not within it.
-    view.locator("#b-drawn-model-0 ol.worst").wait_for(state="visible")
-    link = view.locator("#b-drawn-model-0 ol.worst a").first
-    name = link.inner_text()
-    link.click()
-    view.wait_for_selector(f".card[data-question={name}]")
 
 
 def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:

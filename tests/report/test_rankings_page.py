@@ -12,7 +12,6 @@ from counterfoil.report import html
 from counterfoil.report.rankings_page import lead, page, to_csv
 
 from .outlines import Outline, own_script
-from .test_accessible import WIDTHS
 from .test_ranking_figures import correlation, lists, many
 
 TAUS = {(0, 1): (0.5, 0.1, 0.8), (0, 2): (-0.25, -0.6, 0.3), (1, 2): (0.9, 0.7, 1.0)}
@@ -77,19 +76,6 @@ def test_csv_has_a_line_per_number() -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 400])
-def test_nothing_scrolls_sideways_but_figures(opened: Callable[..., Any], width: int) -> None:
-    shown = opened(page(many(12, 9), [lists(12)]), width=width)
-    assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    for summary in shown.query_selector_all("summary"):
-        summary.click()
-    assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    assert shown.locator("figure svg:visible").count() == 4
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing(
-    opened: Callable[..., Any], violations: Callable[..., list[str]], width: int
-) -> None:
-    assert violations(opened(page(many(5, 4), [lists(5)]), width=width)) == []
+def test_it_fits_every_screen_and_axe_finds_nothing(fits: Callable[[str], Any]) -> None:
+    view = fits(page(many(12, 9), [lists(12)]))
+    assert view.locator("figure svg:visible").count() == 4

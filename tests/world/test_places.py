@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from counterfoil.world.painting import PALETTE, draw
-from counterfoil.world.places import SAYS, masks, spoken_of
+from counterfoil.world.painting import PALETTE, draw, masks
 from counterfoil.world.sample import quads
 from counterfoil.world.scenes import Scene, sample_scene
-from counterfoil.world.truth import read
+from counterfoil.world.truth import SAYS, read, spoken_of
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -25,8 +25,8 @@ from counterfoil.tasks.explain import ExplainOptions, prepared
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.results import Tabular
 from counterfoil.world.drawings import LazyDrawing
-from counterfoil.world.places import SAYS, masks, spoken_of
-from counterfoil.world.truth import matches
+from counterfoil.world.painting import masks
+from counterfoil.world.truth import SAYS, matches, spoken_of
 
 #: Questions that are graded where no number is given.
 GRADED = 40

@@ -13,6 +13,8 @@ from zlib import crc32
 
 import numpy as np
 import PIL.Image
+from jaxtyping import Bool
+from numpy import ndarray
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
@@ -433,3 +435,24 @@ def _chance(scene: Scene, seed: int) -> int:
     keys = [f"{seed} {scene.paper}"]
     keys += [f"{t.shape} {t.size} {t.texture} {t.colour} {t.x} {t.y} {t.turn}" for t in scene.things]
     return crc32(",".join(keys).encode())
+
+
+def masks(scene: Scene, side: int) -> Bool[ndarray, "things side side"]:
+    """The pixels that each thing covers, more than half of each; shadows are no part of a thing.
+
+    A hole of a container belongs to no one, or to what lies in it.
+
+    >>> from counterfoil.world.scenes import Thing
+    >>> found = masks(Scene((Thing("square", "large", "plain", "red", x=0.5, y=0.5),)), 100)
+    >>> found.shape, bool(found[0, 50, 50]), bool(found[0, 10, 10]), round(float(found.mean()), 2)
+    ((1, 100, 100), True, False, 0.05)
+    """
+    covered = np.zeros((len(scene.things), side, side), dtype=np.bool_)
+    for mask, thing in zip(covered, scene.things, strict=True):
+        paper = paper_of(thing, side) > 0.5
+        left, top = corner(thing, side, len(paper))
+        rows, columns = (
+            at[(at >= 0) & (at < side)] for at in (np.arange(len(paper)) + k for k in (top, left))
+        )
+        mask[np.ix_(rows, columns)] = paper[np.ix_(rows - top, columns - left)]
+    return covered

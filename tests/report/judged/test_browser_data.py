@@ -13,8 +13,7 @@ from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.forms import FORMS
 from counterfoil.report.forms import rated as judged
-from counterfoil.report.forms.rated import NEAR
-from counterfoil.report.forms.rating_levels import distance, places, standing
+from counterfoil.report.forms.rated import NEAR, distance, places, standing
 from counterfoil.report.thumbnails import FRAMES, Thumbnails, strip, to_json
 
 RATED, PREFERRED = FORMS["rated"], FORMS["preference"]

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from counterfoil.errors import CounterfoilError, DataError
-from counterfoil.report.reproduction import Entry, Verdict, all_papers, reproduce, summary
-from counterfoil.report.reproduction.compute import _row
+from counterfoil.report.reproduction import Entry, Verdict, _row, all_papers, reproduce, summary
 from counterfoil.report.reproduction.evidence import ReleasedFiles
 from counterfoil.report.reproduction.paper import Paper, PaperTable
 

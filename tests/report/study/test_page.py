@@ -24,7 +24,6 @@ from counterfoil.report.study_page import TrainingSummary, page
 
 from ..conftest import quad_benchmark, run_of
 from ..outlines import Outline, own_script
-from ..test_accessible import WIDTHS
 
 MODELS = ("pretrained", "coco", "trohn-text", "trohn-img", "detectors")
 
@@ -231,27 +230,15 @@ def test_names_at_the_ends_of_lines_do_not_lie_over_one_another(n: int) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, False), (400, True)])
-def test_nothing_is_wider_than_the_screen(
-    study: str, opened: Callable[..., Any], width: int, dark: bool
-) -> None:
-    view = opened(study, width=width, dark=dark)
-    assert view.evaluate("document.documentElement.scrollWidth") <= width
+def test_it_fits_every_screen_and_axe_finds_nothing(study: str, fits: Callable[[str], Any]) -> None:
+    view = fits(study)
     # The figures of the findings are seen whole, without scrolling.
-    wide = view.evaluate(
+    ends = view.evaluate(
         "[...document.querySelectorAll('.finding svg')].filter(e => e.checkVisibility())"
         ".map(e => [e.getBoundingClientRect().left, e.getBoundingClientRect().right])"
     )
-    assert len(wide) == 5
-    assert all(0 <= left < right <= width for left, right in wide)
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing(
-    study: str, opened: Callable[..., Any], violations: Callable[..., list[str]], width: int
-) -> None:
-    assert violations(opened(study, width=width)) == []
+    assert len(ends) == 5
+    assert all(0 <= left < right <= 360 for left, right in ends)
 
 
 # --- the paper's own models

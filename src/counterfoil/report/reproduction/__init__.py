@@ -1,6 +1,136 @@
-"""The ledger: what the papers print, beside what this project computes from the data they released."""
+"""What the papers print, beside what this project computes from the data that they released."""
 
-from counterfoil.report.reproduction.compute import files, reproduce
-from counterfoil.report.reproduction.paper import Basis, Entry, Verdict, all_papers, by_basis, summary
+from collections.abc import Sequence
+from pathlib import Path
+
+from counterfoil.engine.plan import Note, Progress, silent, warn
+from counterfoil.errors import UnknownNameError
+from counterfoil.report.reproduction.evidence import Case, NoDataError, Recomputed, ReleasedFiles
+from counterfoil.report.reproduction.paper import (
+    Basis,
+    Entry,
+    Paper,
+    PaperRow,
+    PaperTable,
+    Spec,
+    Verdict,
+    all_papers,
+    by_basis,
+    chosen,
+    judge,
+    parse,
+    summary,
+)
+from counterfoil.report.reproduction.recipes import RECIPES
 
 __all__ = ["Basis", "Entry", "Verdict", "all_papers", "by_basis", "files", "reproduce", "summary"]
+
+
+def reproduce(
+    *,
+    data: Path | None = None,
+    papers: Sequence[str] | None = None,
+    progress: Progress = silent,
+    note: Note = warn,
+) -> tuple[Entry, ...]:
+    """Every number the papers print in the tables of the ledger, beside the recomputed one.
+
+    `data` is the folder of released files (`bivlc/`, `detectors/`, `sugarcrepe/`, `winoground/`); without it,
+    and where a file is not there, entries are "no data" and name the file. `papers` restricts the ledger to
+    names ("eccv-caption", or as print has it). `progress` is called after every row of a table, `note` with
+    what is odd about a file without making it unusable.
+
+    Entries come in the order of the papers. Raises `UnknownNameError` for an unknown paper, and
+    `DataError` or `ScoreError` naming the file where one is there but cannot be used: a broken file is not
+    "no data".
+
+    >>> [(e.row, e.column, e.printed, e.rounded, str(e.verdict)) for e in reproduce(papers=["bivlc"])
+    ...  if e.table == "Table 7" and e.verdict != "no data"]
+    [('mean of the pairs', 'Mean', '0.49', '0.49', 'same')]
+    """
+    entries: list[Entry] = []
+    for paper in chosen(papers):
+        evidence = ReleasedFiles(data, paper.questions, released=paper.released, note=note)
+        rows = [(table, row) for table in paper.tables for row in table.rows]
+        for done, (table, row) in enumerate(rows):
+            progress(f"reproduce {paper.name}", done, len(rows))
+            entries.extend(_row(paper, table, row, evidence))
+        progress(f"reproduce {paper.name}", len(rows), len(rows))
+    return tuple(entries)
+
+
+def files(
+    *, data: Path | None = None, papers: Sequence[str] | None = None
+) -> tuple[tuple[str, str, str], ...]:
+    """The files that the ledger looks for under `data`: (paper, name, the file that was found, or "").
+
+    Names are relative to `data`; a file that lies there under the name it was published with counts, wherever
+    it lies.
+
+    >>> files(papers=["bivlc"])[2]
+    ('bivlc', 'bivlc/ViT-B-32.csv', '')
+    """
+    rows = []
+    for paper in chosen(papers):
+        evidence = ReleasedFiles(data, paper.questions, released=paper.released)
+        for places in paper.files():
+            file = next((path for name in places if (path := evidence.find(name)) is not None), None)
+            where = "" if file is None else str(file.relative_to(data or Path()))
+            rows.append((paper.name, " or ".join(places), where))
+    return tuple(rows)
+
+
+def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles) -> list[Entry]:
+    entries = []
+    for column, cell in zip(table.columns, row.cells, strict=True):
+        if not cell.printed:
+            continue
+        spec = table.spec(row, column, cell)
+        finding, reason = _attempt(Case(paper, row.name, spec, evidence))
+        if finding is None:
+            verdict = Verdict.NO_DATA
+            reason = f"{reason}. {spec.reason}" if spec.reason else reason
+        else:
+            verdict = judge(cell.printed, finding.value)
+            reason = _known(spec, finding) if verdict is Verdict.DIFFERS else ""
+        value, digits = parse(cell.printed)
+        entries.append(
+            Entry(
+                paper=paper.called,
+                name=paper.name,
+                title=paper.title,
+                table=table.name,
+                row=row.name,
+                column=column.name,
+                printed=cell.printed,
+                value=value,
+                digits=digits,
+                recomputed=None if finding is None else finding.value,
+                verdict=verdict,
+                reason=reason,
+                source="" if finding is None else finding.source,
+                basis=Basis.NONE if finding is None else finding.basis,
+            )
+        )
+    return entries
+
+
+def _known(spec: Spec, finding: Recomputed) -> str:
+    """Why a number differs, if it is the number that the reason is about."""
+    if spec.instead is not None and judge(spec.instead, finding.value) is not Verdict.SAME:
+        return ""
+    return spec.reason or ""
+
+
+def _attempt(case: Case) -> tuple[Recomputed | None, str]:
+    """The recomputed number, or none and why."""
+    spec: Spec = case.spec
+    if spec.missing:
+        return None, spec.missing
+    name = spec.recipe or ""
+    if name not in RECIPES:
+        raise UnknownNameError("recipe", name, RECIPES, where=f"papers/{case.paper.name}.toml, {case.row}")
+    try:
+        return RECIPES[name](case), ""
+    except NoDataError as missing:
+        return None, str(missing)
