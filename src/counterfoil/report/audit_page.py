@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit, Opinions
+from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
 from counterfoil.report import html
@@ -60,9 +59,13 @@ def blind_table(audit: BenchmarkAudit) -> Table:
 
 def groups_table(audit: BenchmarkAudit) -> Table | None:
     """The first main measure by group, a column per scorer; None where there are no groups."""
-    shown = [
-        name for name in _groups(audit.benchmark) if any(name in scores.groups for scores in audit.blind)
-    ]
+    groupings = audit.benchmark.questions.groupings
+    # Those that the benchmark's authors report by, and the questions of the same words.
+    named = [name for name in audit.benchmark.card.groupings if name in groupings] or list(groupings)[:2]
+    groups = list(dict.fromkeys(label for name in named for label in groupings[name] if label))[:_MOST_GROUPS]
+    if SAME_WORDS not in groups and any(SAME_WORDS in labels for labels in groupings.values()):
+        groups.append(SAME_WORDS)
+    shown = [name for name in groups if any(name in scores.groups for scores in audit.blind)]
     main = (
         next(
             (name for name in of(audit.benchmark).main_measures(audit.benchmark) if name in audit.blind[0]),
@@ -80,19 +83,6 @@ def groups_table(audit: BenchmarkAudit) -> Table | None:
         n = next((scores.n for scores in estimates if scores is not None), 0)
         rows.append(Row(f"{name} ({n:,})", tuple(map(_cell, estimates))))
     return Table(f"{title(audit)}: {measure_label(main)} by group", columns, tuple(rows), "group")
-
-
-def _groups(benchmark: Benchmark) -> list[str]:
-    groupings = benchmark.questions.groupings
-    named = [name for name in benchmark.card.groupings if name in groupings] or list(groupings)[:2]
-    labels = dict.fromkeys(label for name in named for label in groupings[name] if label)
-    shown = list(labels)[:_MOST_GROUPS]
-    return shown if SAME_WORDS in shown or not audit_same(benchmark) else [*shown, SAME_WORDS]
-
-
-def audit_same(benchmark: Benchmark) -> bool:
-    """Whether a group of the benchmark holds the questions of the same words."""
-    return any(SAME_WORDS in labels for labels in benchmark.questions.groupings.values())
 
 
 def apart_table(audit: BenchmarkAudit) -> Table | None:
@@ -185,12 +175,6 @@ def opinions_table(audit: BenchmarkAudit) -> Table | None:
     opinions = audit.opinions
     if opinions is None:
         return None
-    people = f"{opinions.kind} of {opinions.people:.1f} people a question"
-    caption = f"{title(audit)}: {people}, {opinions.questions:,} questions"
-    return text_table(caption, "agreement", [Column("value")], _agreement(opinions))
-
-
-def _agreement(opinions: Opinions) -> list[tuple[str, str]]:
     values = [
         ("two people agree", opinions.agreement),
         ("all agree", opinions.unanimous),
@@ -198,7 +182,11 @@ def _agreement(opinions: Opinions) -> list[tuple[str, str]]:
         ("votes with the majority", opinions.ceiling),
     ]
     rows = [(name, f"{100 * value:.1f} %") for name, value in values if value is not None]
-    return rows if opinions.alpha is None else [*rows, ("Krippendorff's alpha", f"{opinions.alpha:.3f}")]
+    if opinions.alpha is not None:
+        rows.append(("Krippendorff's alpha", f"{opinions.alpha:.3f}"))
+    people = f"{opinions.kind} of {opinions.people:.1f} people a question"
+    caption = f"{title(audit)}: {people}, {opinions.questions:,} questions"
+    return text_table(caption, "agreement", [Column("value")], rows)
 
 
 def tables(audit: BenchmarkAudit) -> list[Table]:

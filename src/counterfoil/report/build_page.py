@@ -57,9 +57,9 @@ def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any
     """A bar per step: the rows that came out, and beside it the rows that were dropped.
 
     All bars are `width` inches wide.
-
-    The axis is logarithmic where the steps differ by more than a factor of a hundred.
     """
+    from matplotlib.ticker import MaxNLocator
+
     names = [step.label for step in steps]
     left = max(extent(name) for name in names) + 0.15
     height = _BAR * len(steps)
@@ -77,7 +77,7 @@ def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any
         axes.set_yticks(at, names)
         axes.invert_yaxis()
         axes.set_xlim(0, largest * 1.02)
-        axes.xaxis.set_major_locator(_locator())
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.grid(axis="x", color=RULE, lw=0.5)
         axes.set_axisbelow(True)
         plain(axes, "")
@@ -156,7 +156,9 @@ def build_page(
         {
             "key": f"step-{number}",
             "step": step,
-            "reasons": _reasons(step) if step.reasons else None,
+            "reasons": counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")
+            if step.reasons
+            else None,
             "changes": _changes(step),
             "settings": [(name, shareable(value)) for name, value in step.settings.items() if value != ""],
             "facts": [(name, shareable(text)) for name, text in _said(step.facts)],
@@ -195,10 +197,6 @@ def counts_table(caption: str, counts: Mapping[str, int], *, corner: str) -> Tab
     )
 
 
-def _reasons(step: StepSection) -> Table:
-    return counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")
-
-
 def _changes(step: StepSection) -> Table | None:
     """Shares that a step measured before and after: facts with a value and an interval for both."""
     rows = []
@@ -207,7 +205,15 @@ def _changes(step: StepSection) -> Table | None:
             if isinstance(its, Mapping) and {"before", "after"} <= set(its):
                 cells = (its["before"], its["after"])
                 if all(isinstance(cell, Mapping) and "value" in cell for cell in cells):
-                    rows.append(Row(name, tuple(_estimate(cell) for cell in cells)))
+                    rows.append(
+                        Row(
+                            name,
+                            tuple(
+                                Cell(cell["value"], cell.get("low"), cell.get("high"), cell.get("n"))
+                                for cell in cells
+                            ),
+                        )
+                    )
     if not rows:
         return None
     return Table(
@@ -216,10 +222,6 @@ def _changes(step: StepSection) -> Table | None:
         tuple(rows),
         "scorer",
     )
-
-
-def _estimate(given: Mapping[str, Any]) -> Cell:
-    return Cell(given["value"], given.get("low"), given.get("high"), given.get("n"))
 
 
 def _pictured(examples: Sequence[RowExample], thumbnails: Thumbnails) -> list[_Shown]:
@@ -304,9 +306,3 @@ def _number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _locator() -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(5, integer=True)

@@ -43,12 +43,11 @@ def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[st
         for name, block, label in _headed(
             comparison, finer=finer, measures=measures, alone=len(comparisons) == 1
         ):
-            size = _size(comparison, name)
             columns.append(
                 Column(
                     *(label, block, style_of(name)),
                     measure=name,
-                    size=size,
+                    size=next((of[name].n for of in by_run.values() if name in of), None),
                     signature=signature_of(comparison.runs, name),
                 )
             )
@@ -334,8 +333,3 @@ def _ranks(values: Mapping[str, float]) -> dict[str, int]:
     if len(order) < 2:
         return {}
     return {name: order.index(value) + 1 for name, value in printed.items() if value in order[:2]}
-
-
-def _size(comparison: Comparison, measure: str) -> int | None:
-    runs: list[Run] = [run for run in comparison.runs if measure in run.result.measures]
-    return runs[0].result.measures[measure].n if runs else None

@@ -139,7 +139,10 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         axes.grid(True, color=RULE, lw=0.5)
         axes.spines[["top", "right"]].set_visible(False)
         everything = np.vstack([points, at_chance])
-        along = _free_spot(everything, low, high)
+        # Where on the diagonal there is most room for a word.
+        spots = low + (high - low) * np.asarray([0.5, 0.8, 0.65, 0.35, 0.2])
+        room = np.abs(everything[None] - spots[:, None, None]).max(axis=2).min(axis=1)
+        along = float(spots[int(room.argmax())])
         axes.annotate(
             "both directions equal",
             (along, along),
@@ -190,7 +193,9 @@ def significance(comparison: Comparison, measure: str) -> Any:
     for d in comparison.differences:
         if d.measure != measure:
             continue
-        p = _p(d.p_holm)
+        # In a cell's few letters.
+        p = f"p={d.p_holm:.3f}".replace("0.", ".") if d.p_holm < 0.9995 else "p=1"
+        p = p if d.p_holm >= 0.001 else "p<.001"
         for row, column, value in ((d.a, d.b, d.value), (d.b, d.a, -d.value)):
             strength = (
                 0.0 if d.p_holm >= 0.05 or not value else np.sign(value) * (0.25 + 0.75 * abs(value) / most)
@@ -329,13 +334,6 @@ def _histogram(axes: Any, name: str, values: NDArray[np.float64]) -> None:
             axes.text(x, 0.99, share, ha=align, color=colour, **says)
 
 
-def _free_spot(points: NDArray[np.float64], low: float, high: float) -> float:
-    """Where on the diagonal there is most room for a word."""
-    spots = low + (high - low) * np.asarray([0.5, 0.8, 0.65, 0.35, 0.2])
-    room = np.abs(points[None] - spots[:, None, None]).max(axis=2).min(axis=1)
-    return float(spots[int(room.argmax())])
-
-
 def _label_points(
     figure: Any,
     axes: Any,
@@ -381,13 +379,6 @@ def _limits(values: Sequence[float]) -> tuple[float, float]:
     """A little more than the values span, on whole tens, within 0 (-100 where some are negative) and 100."""
     low, high = 10 * np.floor((min(values) - 1) / 10), 10 * np.ceil((max(values) + 1) / 10)
     return float(max(low, -101 if min(values) < 0 else -1)), float(min(high, 101))
-
-
-def _p(value: float) -> str:
-    """A p-value in a cell's few letters."""
-    if value < 0.001:
-        return "p<.001"
-    return "p=1" if value >= 0.9995 else f"p={value:.3f}".replace("0.", ".")
 
 
 def _whiskers(estimates: Sequence[Estimate]) -> NDArray[np.float64]:

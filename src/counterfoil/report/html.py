@@ -7,14 +7,14 @@ nothing, and may run no script but its own: the policy names that one by its dig
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Run, tenths
+from counterfoil.evaluation.result import tenths
 from counterfoil.report import drawing
 from counterfoil.report.labels import WORDS, measure_label, measure_meaning
 from counterfoil.report.tables import Table, number, plainly, written
@@ -38,6 +38,23 @@ class Drawing:
     def shrinks(self) -> bool:
         """Whether the figure can be read where it is shrunk to a telephone's width; others are scrolled."""
         return drawing.width(self.wide) <= _SHRINKS
+
+
+def wide_and_narrow(
+    title: str,
+    caption: str,
+    name: str,
+    draw: Callable[..., Any],
+    wide: Mapping[str, Any],
+    narrow: Mapping[str, Any],
+) -> Drawing:
+    """What `draw` draws with the arguments for wide screens, and with those for narrow ones."""
+    return Drawing(
+        title,
+        caption,
+        drawing.svg(draw(**wide), name=name, title=title),
+        drawing.svg(draw(**narrow), name=f"{name}-n", title=title),
+    )
 
 
 @dataclass(frozen=True)
@@ -201,9 +218,14 @@ def shared(comparison: Comparison) -> Comparison:
         taken = list(names.values())
         number = next(n for n in range(1, len(taken) + 2) if _numbered(plain, n) not in taken)
         names[run.name] = _numbered(plain, number)
+    runs = []
+    for run in comparison.runs:
+        name, provenance = names[run.name], _within(run.result.provenance, known)
+        result = replace(run.result, scorer=name, provenance=provenance)
+        runs.append(replace(run, name=name, result=result, manifest=_within(run.manifest, known)))
     return replace(
         comparison,
-        runs=tuple(_run(run, names[run.name], known) for run in comparison.runs),
+        runs=tuple(runs),
         baseline=names.get(comparison.baseline or "", comparison.baseline),
         differences=tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences),
     )
@@ -211,12 +233,6 @@ def shared(comparison: Comparison) -> Comparison:
 
 def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name} ({number})"
-
-
-def _run(run: Run, name: str, known: set[str]) -> Run:
-    provenance = _within(run.result.provenance, known)
-    result = replace(run.result, scorer=name, provenance=provenance)
-    return replace(run, name=name, result=result, manifest=_within(run.manifest, known))
 
 
 def _within(value: Any, known: set[str]) -> Any:

@@ -12,7 +12,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.evaluation.result import Result
 from counterfoil.metrics.measure import split_direction
 from counterfoil.metrics.measures import find, signed
 from counterfoil.report.comparison_tables import leading, main_measures, style_of
@@ -127,7 +127,9 @@ def below_chance(comparison: Comparison) -> list[Note]:
         below = tuple(
             name
             for name in main_measures(comparison)
-            if (run.name, name) in sure and _below_chance(run.result.measures[name])
+            if (run.name, name) in sure
+            and (e := run.result.measures[name]).chance is not None
+            and e.high < e.chance
         )
         if below:
             together.setdefault(below, []).append(run.name)
@@ -139,10 +141,6 @@ def below_chance(comparison: Comparison) -> list[Note]:
         )
         for measures, who in together.items()
     ]
-
-
-def _below_chance(estimate: Estimate) -> bool:
-    return estimate.chance is not None and bool(estimate.high < estimate.chance)
 
 
 def outcomes(comparison: Comparison) -> list[Note]:

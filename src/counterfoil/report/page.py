@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import FORMS as QUESTIONS
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
@@ -146,7 +145,11 @@ def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> t
                     Failure(
                         benchmark.questions.ids[q],
                         how[q],
-                        _captions(benchmark, q) if captions else (),
+                        tuple(
+                            text
+                            for row in benchmark.questions.captions_of(q)[:4]
+                            if captions and (text := benchmark.captions[row].text)
+                        ),
                         f"#{report.place}?{urlencode({**address, 'text': benchmark.questions.ids[q]})}",
                     )
                     for q in order[:WORST]
@@ -187,11 +190,6 @@ def _row(name: str, measures: Mapping[str, Estimate], main: tuple[str, ...]) -> 
     n = max((estimate.n for estimate in estimates if estimate is not None), default=0)
     cells = (Cell(e.value, e.low, e.high, e.n) if e is not None else Cell() for e in estimates)
     return Row(name, (Cell(f"{n:,}"), *cells))
-
-
-def _captions(benchmark: Benchmark, q: int) -> tuple[str, ...]:
-    rows = benchmark.questions.captions_of(q)
-    return tuple(text for row in rows[:4] if (text := benchmark.captions[row].text))
 
 
 def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: str) -> str:

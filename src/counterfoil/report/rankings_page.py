@@ -96,8 +96,8 @@ def lead(correlation: RankCorrelation) -> str:
 def ranks_table(correlation: RankCorrelation) -> Table:
     """One row per model, one column per measure: its value in per cent; the best two of each are marked."""
     columns = tuple(
-        Column(label, block, measure=column.measure)
-        for column, (block, label) in zip(correlation.columns, _headings(correlation), strict=True)
+        Column(ranking_figures.label(column, alone=True), column.title, measure=column.measure)
+        for column in correlation.columns
     )
     ranks = correlation.ranks
     # Those without a value in the column that orders are last.
@@ -141,11 +141,6 @@ def _with_ends(value: float, low: float, high: float) -> tuple[str, str]:
     if np.isnan(value):
         return "–", ""
     return written(value), f"{written(low)} to {written(high)}"
-
-
-def _headings(correlation: RankCorrelation) -> list[tuple[str, str]]:
-    """For each column the benchmark's title, and the measure as print calls it."""
-    return [(column.title, ranking_figures.label(column, alone=True)) for column in correlation.columns]
 
 
 def _lists(diversity: Diversity, number: int) -> ListSection:

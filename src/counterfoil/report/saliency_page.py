@@ -158,13 +158,17 @@ def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> PairCard
 
 
 def _pictures(heat: Heat, words: Sequence[str]) -> MethodPictures:
-    overlays = [
-        _picture(heat, grid, label)
-        for grid, label in zip([heat.whole, *heat.parts], ["whole caption", *words], strict=True)
-    ]
+    method = METHODS[heat.method]
+    left, top, right, bottom = (100 * part for part in heat.box)
+    place = f"left: {left:.4g}%; top: {top:.4g}%; width: {right - left:.4g}%; height: {bottom - top:.4g}%"
+    overlays = []
+    for grid, label in zip([heat.whole, *heat.parts], ["whole caption", *words], strict=True):
+        low, high = float(grid.min()), float(grid.max())
+        extent = _number(high) if low == high else f"{_number(low)} to {_number(high)}"
+        overlays.append(HeatPicture(label, extent, _overlay(grid, signed=method.signed), place))
     return MethodPictures(
-        METHODS[heat.method].title,
-        METHODS[heat.method].unit,
+        method.title,
+        method.unit,
         tuple(overlay for overlay in overlays if overlay.uri),
         tuple(overlay.label for overlay in overlays if not overlay.uri),
     )
@@ -183,18 +187,6 @@ def _marked(pair: ExplainedPair, words: Sequence[str], *, captioned: bool) -> li
         style = f"background: color-mix(in srgb, {colour} {part}%, transparent)" if part else ""
         marks.append(WordMark(word, style, _number(drop, signed=True)))
     return [*marks, WordMark(text[at:] if captioned else "")]
-
-
-def _picture(heat: Heat, grid: Float[ndarray, "rows columns"], label: str) -> HeatPicture:
-    left, top, right, bottom = (100 * part for part in heat.box)
-    low, high = float(grid.min()), float(grid.max())
-    extent = _number(high) if low == high else f"{_number(low)} to {_number(high)}"
-    return HeatPicture(
-        label,
-        extent,
-        _overlay(grid, signed=METHODS[heat.method].signed),
-        f"left: {left:.4g}%; top: {top:.4g}%; width: {right - left:.4g}%; height: {bottom - top:.4g}%",
-    )
 
 
 def _overlay(grid: Float[ndarray, "rows columns"], *, signed: bool) -> str:

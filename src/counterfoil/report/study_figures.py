@@ -1,6 +1,6 @@
 """Figures of a study: differences and levels with intervals, curves of trainings, and sweeps."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle, pairwise
 from typing import Any
 
@@ -24,11 +24,17 @@ from counterfoil.report.drawing import (
     short,
     style,
 )
+from counterfoil.report.html import Drawing, wide_and_narrow
 from counterfoil.report.labels import measure_label
 
 #: The widths of a figure in inches: beside text on a wide screen, and on a telephone.
 WIDE, NARROW = 6.6, 3.75
 _ROW, _SAID_ROW = 0.25, 0.42
+
+
+def figure(title: str, caption: str, name: str, draw: Callable[..., Any], *, wide: float = WIDE) -> Drawing:
+    """What `draw` draws of a width: of `wide` inches for wide screens, and for narrow ones."""
+    return wide_and_narrow(title, caption, name, draw, {"width": wide}, {"width": NARROW})
 
 
 def finding(finding: Finding, *, width: float = WIDE) -> Any:

@@ -1,7 +1,7 @@
 """A study as one HTML page: findings, caption metrics, how the world looks, trainings, and every number."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isclose
 from typing import Any
@@ -11,9 +11,10 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering
 from counterfoil.evaluation.forms import of
 from counterfoil.metrics.measures import signed
-from counterfoil.report import comparison_tables, drawing, figures, html, study_figures
+from counterfoil.report import comparison_tables, figures, html, study_figures
 from counterfoil.report.forms import rated, report_of
-from counterfoil.report.html import Drawing, Panels, shareable
+from counterfoil.report.forms.base import READING
+from counterfoil.report.html import Drawing, Panels, shareable, wide_and_narrow
 from counterfoil.report.labels import listed, measure_label
 from counterfoil.report.notes import Note
 from counterfoil.report.tables import Table
@@ -83,37 +84,31 @@ def _metric_section(comparison: Comparison) -> MetricSection:
     anchor = f"captions-{benchmark.name}"
     measure = comparison_tables.leading(comparison)
     label = measure_label(measure)
-    wide, narrow = (
-        drawing.svg(
-            figures.measures(comparison, names, columns=len(names)),
-            name=f"{anchor}-dots-{part}",
-            title=f"{label} on {benchmark.card.title}",
-        )
-        for part, names in (("w", _side_by_side(comparison, measure)), ("n", [measure]))
+    # Of correlations the one after the leading measure too, for screens with room.
+    known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
+    side_by_side = [measure, *[name for name in known if name != measure][: int(signed(measure))]]
+    dots = wide_and_narrow(
+        f"{label} on {benchmark.card.title}",
+        READING,
+        f"{anchor}-dots",
+        partial(figures.measures, comparison),
+        {"names": side_by_side, "columns": len(side_by_side)},
+        {"names": [measure], "columns": 1},
     )
     return MetricSection(
         anchor,
         benchmark.card.title,
         _ASKED.get((benchmark.questions.form, benchmark.card.shows), ""),
-        (*rated.undefined(comparison), *_level(comparison)),
+        (
+            *rated.undefined(comparison),
+            *([] if of(comparison.runs[0].benchmark).values_per_item else rated.level(comparison)),
+        ),
         comparison_tables.overview(comparison),
-        Drawing(label, "Dot: the value. Bar: its 95 % interval. Dashed: chance.", wide, narrow),
+        replace(dots, title=label),
         rated.spreads(comparison, f"{anchor}-spread", given="degree")
         if not of(benchmark).values_per_item
         else None,
     )
-
-
-def _level(comparison: Comparison) -> list[Note]:
-    return [] if of(comparison.runs[0].benchmark).values_per_item else rated.level(comparison)
-
-
-def _side_by_side(comparison: Comparison, measure: str) -> list[str]:
-    """The leading measure, and of correlations the one after it, for screens with room."""
-    if not signed(measure):
-        return [measure]
-    names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
-    return [measure, *[name for name in names if name != measure][:1]]
 
 
 _BUDGET = 3_000_000
@@ -188,7 +183,11 @@ def page(
         standfirst=standfirst,
         findings=tuple(_finding_section(finding) for finding in findings),
         order=order,
-        ordered=_ordered(order),
+        ordered=study_figures.figure(
+            "The trainings in order", "", "order", partial(study_figures.rows, order.levels)
+        )
+        if order
+        else None,
         several=any(len(evidence.seeds) > 1 for finding in findings for evidence in finding.evidence),
         pairs=examples.get("questions", ()),
         shelves=examples.get("queries", ()),
@@ -221,25 +220,11 @@ def called(measure: str) -> str:
     return " − ".join(measure_label(part) for part in measure.split(" − "))
 
 
-def _drawn(title: str, name: str, draw: Callable[..., Any], *, wide: float = study_figures.WIDE) -> Drawing:
-    """What `draw` draws of a width, for wide screens and for narrow ones."""
-    both = (
-        drawing.svg(draw(width=width), name=f"{name}-{part}", title=title)
-        for part, width in (("w", wide), ("n", study_figures.NARROW))
-    )
-    return Drawing(title, "", *both)
-
-
 def _finding_section(finding: Finding) -> FindingSection:
     marks = {"holds": "✓", "does not hold": "✗", "undecided": "?"}
-    figure = _drawn(finding.claim, f"finding-{finding.key}", partial(study_figures.finding, finding))
-    return FindingSection(finding, marks[finding.verdict], figure)
-
-
-def _ordered(order: Ordering | None) -> Drawing | None:
-    if order is None:
-        return None
-    return _drawn("The trainings in order", "order", partial(study_figures.rows, order.levels))
+    draw = partial(study_figures.finding, finding)
+    drawn = study_figures.figure(finding.claim, "", f"finding-{finding.key}", draw)
+    return FindingSection(finding, marks[finding.verdict], drawn)
 
 
 def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
@@ -252,8 +237,9 @@ def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
     validated = sorted(name for name, n in counts.items() if n > 1 and name.startswith("validation"))
     shown = [name for name in ("loss", *validated) if counts.get(name, 0) > 1]
     return tuple(
-        _drawn(
+        study_figures.figure(
             study_figures.column(name),
+            "",
             f"curve-{number}",
             partial(study_figures.curves, histories, name),
             wide=5.4,
@@ -268,4 +254,4 @@ def _sweep_section(sweep: Sweep) -> SweepSection:
     else:
         levels = [setting.levels[measure] for measure in sweep.measures for setting in sweep.settings]
         draw = partial(study_figures.rows, levels)
-    return SweepSection(sweep, _drawn(sweep.question, sweep.key, draw, wide=7.6))
+    return SweepSection(sweep, study_figures.figure(sweep.question, "", sweep.key, draw, wide=7.6))

@@ -107,7 +107,11 @@ def _thumbnails(
     ahead = iter(questions)
     with ThreadPoolExecutor(max_workers=4) as pool:
         while block := list(islice(ahead, 32)):
-            at_hand = [[p for p in positions if _to_be_seen(images[p])] for positions in block]
+            # A video of which only features are at hand has no pixels.
+            at_hand = [
+                [p for p in positions if not isinstance(images[p].source, FrameFeatures | None)]
+                for positions in block
+            ]
             fresh = list(dict.fromkeys(p for positions in at_hand for p in positions if p not in known))
             known.update(zip(fresh, pool.map(lambda p: _uri(images[p]), fresh), strict=True))
             for positions in at_hand:
@@ -126,11 +130,6 @@ def strip(video: Video) -> bytes:
         whole.paste(frame, (left, 0))
         left += frame.width + 2
     return thumbnail(whole, side=width)
-
-
-def _to_be_seen(image: Image) -> bool:
-    """Whether there are pixels: a video of which only features are at hand has none."""
-    return image.source is not None and not isinstance(image.source, FrameFeatures)
 
 
 def _uri(image: Image) -> tuple[str, str]:
@@ -287,7 +286,9 @@ def shelves(
     search = benchmark.gallery.t2i
     if not isinstance(search.positives, Positives):
         return ()
-    best = _best(comparison)
+    name = comparison_tables.ranking(comparison)[0]
+    best = next(run for run in comparison.runs if run.name == name)
+    top = best.answers.rankings.t2i.top if best.answers.has_rankings else ()
     counts = search.positives.counts
     several = np.flatnonzero((counts >= 3) & (counts <= 12))
     if not len(several):
@@ -300,7 +301,7 @@ def shelves(
     for row in chosen.tolist():
         right = search.positives.items[search.positives.starts[row] : search.positives.starts[row + 1]]
         right = right[right >= 0]
-        first = _tops(best, row)[:most]
+        first = [int(i) for i in top[row] if i >= 0][:most] if len(top) else []
         numbers = thumbnails.add(benchmark.images, [[*right[:most].tolist(), *first]])
         if not numbers:
             continue
@@ -314,17 +315,6 @@ def shelves(
             )
         )
     return tuple(ranked)
-
-
-def _tops(run: Run, row: int) -> list[int]:
-    if not run.answers.has_rankings or not run.answers.rankings.t2i.top.size:
-        return []
-    return [int(i) for i in run.answers.rankings.t2i.top[row] if i >= 0]
-
-
-def _best(comparison: Comparison) -> Run:
-    name = comparison_tables.ranking(comparison)[0]
-    return next(run for run in comparison.runs if run.name == name)
 
 
 def _pictured(comparison: Comparison) -> Benchmark | None:

@@ -12,10 +12,9 @@ from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion
 from counterfoil.evaluation.compare import Comparison, Difference
 from counterfoil.evaluation.deciding import decided, questions_to_decide
 from counterfoil.evaluation.replicates import Evidence
-from counterfoil.evaluation.result import Estimate
-from counterfoil.report import build_page, drawing, html, study_figures
+from counterfoil.report import build_page, html, study_figures
 from counterfoil.report.build_page import StepSection
-from counterfoil.report.html import Drawing
+from counterfoil.report.html import Drawing, wide_and_narrow
 from counterfoil.report.labels import amount, listed
 from counterfoil.report.saliency_page import PairCard, pair_card
 from counterfoil.report.thumbnails import Thumbnails
@@ -138,17 +137,13 @@ def page(
     )
 
 
-def _estimates(comparison: Comparison) -> dict[str, Estimate]:
-    measure = _measure_of(comparison)
-    return {run.name: run.result.measures[measure] for run in comparison.runs}
-
-
 def _measure_of(comparison: Comparison) -> str:
     return comparison.runs[0].benchmark.card.measures[0]
 
 
 def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
-    estimates, n = _estimates(comparison), len(comparison.runs[0].benchmark)
+    measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
+    estimates = {run.name: run.result.measures[measure] for run in comparison.runs}
     ranked = sorted(estimates, key=lambda name: -estimates[name].value)
     above = [name for name in ranked if estimates[name].low > (estimates[name].chance or 0)]
     others = [name for name in ranked if name not in above]
@@ -161,14 +156,14 @@ def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
             "gives the answers away."
         )
     levels = [
-        Evidence(name, _measure_of(comparison), "level", e.value, e.low, e.high, e.n, e.chance)
+        Evidence(name, measure, "level", e.value, e.low, e.high, e.n, e.chance)
         for name, e in ((name, estimates[name]) for name in ranked)
     ]
-    figure = _wide_and_narrow(
+    figure = study_figures.figure(
         "Questions answered right",
+        "Dot: the share of questions answered right. Bar: its 95 % interval over questions. Dashed: chance.",
         "measure",
         partial(study_figures.rows, levels),
-        "Dot: the share of questions answered right. Bar: its 95 % interval over questions. Dashed: chance.",
     )
     return Part(
         "measure",
@@ -189,12 +184,14 @@ def _build(built: Built, commands: tuple[str, ...]) -> Part:
     for step in built.steps:
         reasons.update(step.reasons)
     frequent = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
-    title = "Rows out of every step"
-    wide, narrow = (
-        drawing.svg(build_page.funnel_figure(built.steps, width=width), name=f"build-{part}", title=title)
-        for part, width in (("w", 4.2), ("n", 1.7))
+    figure = wide_and_narrow(
+        "Rows out of every step",
+        "Blue: rows that went on. Hatched: rows that were dropped.",
+        "build",
+        partial(build_page.funnel_figure, built.steps),
+        {},
+        {"width": 1.7},
     )
-    figure = Drawing(title, "Blue: rows that went on. Hatched: rows that were dropped.", wide, narrow)
     tested = [
         f"{name} from {_percent(its['before']['value'])} to {_percent(its['after']['value'])}"
         for step in built.steps
@@ -224,12 +221,12 @@ def _ask(people: Campaigned, commands: tuple[str, ...]) -> Part:
         Evidence(model, "right labels", "level", right, low, high, n)
         for model, right, low, high, n in people.labels
     ]
-    figure = _wide_and_narrow(
+    figure = study_figures.figure(
         "Labels that are right",
-        "ask",
-        partial(study_figures.rows, levels),
         "Dot: the share of labels that are right, by the way in which three answers become one label. Bar: "
         "its 95 % interval.",
+        "ask",
+        partial(study_figures.rows, levels),
     )
     kinds = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in people.kinds]
     alpha, low, high = people.alpha
@@ -290,12 +287,12 @@ def _compare(comparison: Comparison, commands: tuple[str, ...]) -> Part:
         )
         for difference in differences
     ]
-    figure = _wide_and_narrow(
+    figure = study_figures.figure(
         "Differences",
-        "compare",
-        partial(study_figures.differences, evidence),
         "Dot: the difference in points, filled where it is decided, after Holm's correction for "
         f"{amount(len(differences), 'comparison')}. Bar: its 95 % interval.",
+        "compare",
+        partial(study_figures.differences, evidence),
     )
     behind: dict[str, list[str]] = {}
     for difference in differences:
@@ -405,14 +402,6 @@ def _only(pair: ExplainedPair, other: ExplainedPair) -> str:
             lacking[word] -= 1
             words.append(f"“{word}” ({drop:+.3f})".replace("-", "−"))
     return listed(words)
-
-
-def _wide_and_narrow(title: str, name: str, draw: Any, caption: str) -> Drawing:
-    wide, narrow = (
-        drawing.svg(draw(width=width), name=f"{name}-{part}", title=title)
-        for part, width in (("w", study_figures.WIDE), ("n", study_figures.NARROW))
-    )
-    return Drawing(title, caption, wide, narrow)
 
 
 def _names(names: Sequence[str]) -> str:

@@ -234,8 +234,18 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
     """Write the report of a study into `out`; returns its path. `seconds` is what all of it took."""
     plan = study.plan
     browsed = [comparison for comparison in study.comparisons if comparison.runs[0].benchmark.name != ALIKE]
-    small = _pictured(_shorter(browsed), _sized(study.benchmarks, _SHOWN_SMALL))
-    small += _pictured(_judged(study), _sized(study.captions.benchmarks, _SHOWN_SMALL))
+    # The first questions of each form; a gallery, which is small, is whole.
+    small = _pictured(
+        compare([_shortened(run) for comparison in browsed for run in comparison.runs], baseline=BASELINE),
+        _sized(study.benchmarks, _SHOWN_SMALL),
+    )
+    small += _pictured(
+        tuple(
+            replace(comparison, runs=tuple(run for run in comparison.runs if run.name in BROWSED))
+            for comparison in study.captions.comparisons
+        ),
+        _sized(study.captions.benchmarks, _SHOWN_SMALL),
+    )
     title = "The small world, question by question"
     if plan.questions > _BROWSED:
         title += f" (the first {_BROWSED:,} of each form)"
@@ -282,21 +292,6 @@ def _pictured(comparisons: Sequence[Comparison], drawn: Sequence[Benchmark]) -> 
             comparison, runs=tuple(run.with_benchmark(by_name[run.benchmark.name]) for run in comparison.runs)
         )
         for comparison in comparisons
-    )
-
-
-def _judged(study: Study) -> tuple[Comparison, ...]:
-    """The answers of the caption metrics that can be browsed."""
-    return tuple(
-        replace(comparison, runs=tuple(run for run in comparison.runs if run.name in BROWSED))
-        for comparison in study.captions.comparisons
-    )
-
-
-def _shorter(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The runs over the first questions of each form, compared anew; a gallery, which is small, is whole."""
-    return compare(
-        [_shortened(run) for comparison in comparisons for run in comparison.runs], baseline=BASELINE
     )
 
 

@@ -4,7 +4,7 @@ A caption is written for one image and may be true of many. Collected benchmarks
 those that people verified (CxC, ECCV Caption); here every true pair is known.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -254,7 +254,14 @@ def generate_clip(
     # Each begins alike, or how it begins would make it longer.
     opening = one_of(CLIP_OPENINGS, rng)
     utterances: dict[str, dict[str, Meaning]] = {name: {} for name in GRADES}
-    for meaning in _meanings(frames, rng):
+    seen = [frames[0], frames[len(frames) // 2], frames[-1]]
+    meanings = [describe(seen[k % 3], rng) for k in range(_SAID)]
+    for k in range(_EDITED):
+        contrast = edit(seen[2 * (k % 2)], one_of(SUBSETS, rng), rng)
+        if contrast is not None:
+            meanings += contrast.captions
+    # Different captions of the clip, true of all of it or not.
+    for meaning in dict.fromkeys(meanings):
         true = share(meaning, frames)
         name = "whole" if true == 1 else "nothing" if true == 0 else "part"
         if name != "part" or _PART <= true <= 1 - _PART:
@@ -273,17 +280,6 @@ def generate_clip(
     rows = sorted(rng.permutation(len(others))[:REFERENCES])
     references = tuple(text(utterances["whole"][others[i]], opening=one_of(CLIP_OPENINGS, rng)) for i in rows)
     return ClipCaptions(motion, frames, candidates, references)
-
-
-def _meanings(frames: Sequence[Scene], rng: np.random.Generator) -> list[Meaning]:
-    """Different captions of a clip, complete or not."""
-    seen = [frames[0], frames[len(frames) // 2], frames[-1]]
-    meanings = [describe(seen[k % 3], rng) for k in range(_SAID)]
-    for k in range(_EDITED):
-        contrast = edit(seen[2 * (k % 2)], one_of(SUBSETS, rng), rng)
-        if contrast is not None:
-            meanings += contrast.captions
-    return list(dict.fromkeys(meanings))
 
 
 #: How many images the gallery has, and captions for each.

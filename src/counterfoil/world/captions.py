@@ -125,7 +125,12 @@ def matches(meaning: Meaning, scene: Scene) -> bool:
         fitting.append([tuple(fits)] if phrase.count > 1 else [(i,) for i in fits])
     if len(fitting) == 1:
         return True
-    return any(_related(meaning.relation, chosen, scene) for chosen in _assignments(fitting))
+    # Whether the relation, if any, holds for one way to point at things.
+    relation = meaning.relation
+    return any(
+        relation is None or all(holds(relation, things[i], things[j]) for i in chosen[0] for j in chosen[1])
+        for chosen in _assignments(fitting)
+    )
 
 
 #: The things that a phrase speaks of, by their places in the scene.
@@ -142,14 +147,6 @@ def _assignments(
     for chosen in fitting[len(taken)]:
         if not any(i in other for other in taken for i in chosen):
             yield from _assignments(fitting, (*taken, chosen))
-
-
-def _related(relation: str | None, chosen: tuple[_Chosen, ...], scene: Scene) -> bool:
-    """Whether the relation, if any, holds where the phrases speak of the `chosen` things."""
-    things = scene.things
-    return relation is None or all(
-        holds(relation, things[i], things[j]) for i in chosen[0] for j in chosen[1]
-    )
 
 
 #: Ways to begin a caption. The first says no more than the thing itself.

@@ -155,7 +155,11 @@ def _moves(scene: Scene, motion: str, rng: np.random.Generator, frames: int) -> 
         path = path[::-1]
     (x0, y0), (x1, y1) = path
     scenes = []
-    for at in _progress(frames):
+    # Still, moving evenly, still.
+    still = frames // 4
+    steps = max(1, frames - 2 * still)
+    for number in range(frames):
+        at = min(1.0, max(0.0, (number - still + 1) / steps))
         x, y = round(x0 + at * (x1 - x0), 3), round(y0 + at * (y1 - y0), 3)
         moved = replace(mover, x=x, y=y)
         seen = 0 <= x <= 1 and 0 <= y <= 1
@@ -188,13 +192,6 @@ def _on(path: _Path, thing: Thing) -> bool:
     (x0, y0), (x1, y1) = path
     across = min(x0, x1) - 0.16 < thing.x < max(x0, x1) + 0.16
     return across and min(y0, y1) - 0.16 < thing.y < max(y0, y1) + 0.16
-
-
-def _progress(frames: int) -> list[float]:
-    """How far along the way the thing is in each frame: still, moving evenly, still."""
-    still = frames // 4
-    steps = max(1, frames - 2 * still)
-    return [min(1.0, max(0.0, (number - still + 1) / steps)) for number in range(frames)]
 
 
 _PAGE, _INK, _FAINT = (252, 251, 248), (44, 40, 36), (128, 120, 112)

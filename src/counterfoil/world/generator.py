@@ -62,7 +62,11 @@ def imagine(contrast: Contrast, rng: np.random.Generator, *, failure: float = 0.
         raise InputError("the generator's failure is no probability", given=failure, allowed="0 to 1")
     if rng.random() >= failure:
         return contrast.scenes[1], True
-    kind = _drawn_kind(contrast, rng)
+    if rng.random() < (0 if contrast.type == "add" else _FITS_BOTH / _OPEN):
+        kind = "both"
+    else:
+        odds = np.cumsum(list(_OTHERS.values()))
+        kind = list(_OTHERS)[int(np.searchsorted(odds, odds[-1] * rng.random(), side="right"))]
     if kind == "original":
         return contrast.scenes[0], False
     wanted, draw = _KINDS[kind]
@@ -78,13 +82,6 @@ def shows(contrast: Contrast, scene: Scene) -> bool:
     return matches(contrast.captions[1], scene) and not matches(contrast.captions[0], scene)
 
 
-def _drawn_kind(contrast: Contrast, rng: np.random.Generator) -> str:
-    if rng.random() < (0 if contrast.type == "add" else _FITS_BOTH / _OPEN):
-        return "both"
-    odds = np.cumsum(list(_OTHERS.values()))
-    return list(_OTHERS)[int(np.searchsorted(odds, odds[-1] * rng.random(), side="right"))]
-
-
 def _spoilt(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
     """The right scene with another shape, colour or texture on one thing.
 
@@ -94,10 +91,6 @@ def _spoilt(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
     for at in rng.permutation(len(things))[: 1 + tried // _PER_THING]:
         things[at] = repainted(things[at], rng)
     return replace(contrast.scenes[1], things=tuple(things))
-
-
-def _another(_: Contrast, rng: np.random.Generator, __: int) -> Scene:
-    return sample_scene(rng)
 
 
 def _both(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
@@ -156,6 +149,6 @@ def repainted(thing: Thing, rng: np.random.Generator) -> Thing:
 #: What makes each kind, and of which of the two captions it must be true.
 _KINDS: dict[str, tuple[tuple[bool, bool], Callable[[Contrast, np.random.Generator, int], Scene]]] = {
     "spoilt": ((False, False), _spoilt),
-    "another": ((False, False), _another),
+    "another": ((False, False), lambda _, rng, __: sample_scene(rng)),
     "both": ((True, True), _both),
 }

@@ -151,16 +151,7 @@ def generate_captions(n: int, rng: np.random.Generator, progress: Progress = sil
             if contrast is not None:
                 edited[contrast.captions[1]] = scene
         progress("making up scenes", min(n, len(scenes)), n)
-    return _told(n, scenes, list(dict.fromkeys([*pool, *edited])), edited, rng)
-
-
-def _told(
-    n: int,
-    scenes: dict[Scene, list[Meaning]],
-    pool: list[Meaning],
-    edited: dict[Meaning, Scene],
-    rng: np.random.Generator,
-) -> list[GradedCaptions]:
+    pool = list(dict.fromkeys([*pool, *edited]))
     table = level_table(pool, list(scenes))
     # How long captions are, without an opening and with one, which takes the verb of a relation away.
     long = [words([text(meaning, opening=opening) for meaning in pool]) for opening in OPENINGS[:2]]
@@ -275,7 +266,7 @@ def rated(
             images=np.asarray(images, dtype=np.int64),
             ratings=ratings,
             references=References.of([references[i] for i, _ in rows]),
-            groupings={"things": tuple(_things(generated[i].scene) for i, _ in rows)},
+            groupings={"things": tuple(f"{len(generated[i].scene.things)} things" for i, _ in rows)},
         ),
         source=drawn_with(seed, size, style),
     )
@@ -370,11 +361,6 @@ def _weighed(items: Items, size: int, lazy: bool, progress: Progress) -> tuple[I
         else image
         for image in images
     )
-
-
-def _things(scene: Scene) -> str:
-    """How many things there are, in a word."""
-    return f"{len(scene.things)} things"
 
 
 def _check(n: int, size: int, style: str) -> None:

@@ -198,20 +198,17 @@ def _more_or_less(
     free = scene.free()
     if not free or phrase.count > 1:
         return
-    added = _thing(phrase, one_of(free, rng), rng)
+    # The phrase fits it; everything else about it is at random.
+    added = sample_thing(rng, one_of(free, rng))
+    for name, value in phrase.attributes:
+        added = _with(added, name, value)
+    if added.shape in CONTAINERS:
+        added = replace(added, size="large", texture="plain")
     hosts = [thing for thing in scene.things if has_room(thing, scene)]
     fits_in = added.shape not in CONTAINERS and phrase.size != "large"
     if hosts and fits_in and rng.random() < CONTAINED:
         added = replace(added, size="small", x=hosts[0].x, y=hosts[0].y)
     yield replace(scene, things=(*scene.things, added))
-
-
-def _thing(phrase: Phrase, cell: tuple[int, int], rng: np.random.Generator) -> Thing:
-    """A thing that the phrase fits, everything else about it at random."""
-    thing = sample_thing(rng, cell)
-    for name, value in phrase.attributes:
-        thing = _with(thing, name, value)
-    return replace(thing, size="large", texture="plain") if thing.shape in CONTAINERS else thing
 
 
 def _with(thing: Thing, name: str, value: str) -> Thing:

@@ -268,9 +268,12 @@ class Items:
 
     def images(self, size: int, *, lazy: bool = False, progress: Progress = silent) -> tuple[Image, ...]:
         """All pictures, drawn now, or each when it is read."""
-        drawn = [LazyDrawing(scene, size, style, _where(i)) for i, (scene, style) in enumerate(self.scenes)]
+        drawn = [
+            LazyDrawing(scene, size, style, f"scene {i} of the world")
+            for i, (scene, style) in enumerate(self.scenes)
+        ]
         sources = drawn if lazy else _painted(drawn, progress)
-        return tuple(Image(_named(i), source) for i, source in enumerate(sources))
+        return tuple(Image(f"scene-{i:05d}", source) for i, source in enumerate(sources))
 
     def captions(self) -> tuple[Caption, ...]:
         """All sentences."""
@@ -353,11 +356,3 @@ def check_styles(styles: Sequence[str]) -> None:
 
 def _ids(contrasts: Sequence[Contrast]) -> tuple[str, ...]:
     return tuple(f"{contrast.subset}-{i:05d}" for i, contrast in enumerate(contrasts))
-
-
-def _named(i: int) -> str:
-    return f"scene-{i:05d}"
-
-
-def _where(i: int) -> str:
-    return f"scene {i} of the world"

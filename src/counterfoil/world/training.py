@@ -150,13 +150,16 @@ def training(
         rows, labels, items = _kept(rows, labels, items, np.flatnonzero(chosen))
     drawn = (*styles, "synthetic") if kind in ("trohn-img", "pac") else styles
     failing = f", failure {failure:g}" if kind == "trohn-img" else ""
+    filtered = "" if keep is None else f", {keep} only"
+    if isinstance(keep, Filter):
+        filtered = f", filtered with precision {keep.precision:g} and recall {keep.recall:g}"
     return TrainingSet(
         name=f"world-{kind}",
         images=items.images(size, progress=progress),
         captions=items.captions(),
         rows=rows,
         groupings=labels,
-        source=f"{kind}, {drawn_with(seed, size, *drawn)}{failing}{_said(keep)}",
+        source=f"{kind}, {drawn_with(seed, size, *drawn)}{failing}{filtered}",
     )
 
 
@@ -233,14 +236,6 @@ def _kept(
     return columns, {name: tuple(values[i] for i in chosen) for name, values in labels.items()}, left
 
 
-def _said(keep: str | Filter | None) -> str:
-    if keep is None:
-        return ""
-    if isinstance(keep, Filter):
-        return f", filtered with precision {keep.precision:g} and recall {keep.recall:g}"
-    return f", {keep} only"
-
-
 TRAIN, VALIDATION = "train.parquet", "validation.parquet"
 
 #: Rows written at a time.
@@ -263,12 +258,27 @@ def save_training(
         training_set.rows["image"], share, training_set.source or training_set.name
     )
     paths = folder / TRAIN, folder / VALIDATION
+    # The columns, as images for the package `datasets`.
+    names = [*training_set.rows, *training_set.groupings]
+    picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    features = {
+        name: {"_type": "Image"} if name in IMAGE_ROLES else {"dtype": "string", "_type": "Value"}
+        for name in names
+    }
+    schema = pa.schema(
+        [(name, picture if name in IMAGE_ROLES else pa.string()) for name in names],
+        metadata={"huggingface": json.dumps({"info": {"features": features}})},
+    )
     for path in paths:
         path.unlink(missing_ok=True)
     try:
         done = 0
         for path, rows in zip(paths, (training_rows, validation_rows), strict=True):
-            _write(path, training_set, rows, progress, done)
+            with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+                for start in range(0, len(rows), _GROUP):
+                    group = rows[start : start + _GROUP]
+                    writer.write_table(pa.table(_columns(training_set, group), schema=schema))
+                    progress("saving", done + start + len(group), len(training_set))
             done += len(rows)
     except BaseException:
         for path in paths:
@@ -294,15 +304,6 @@ def _divided(image: Ids, share: float, where: str) -> tuple[Ids, Ids]:
             hint="ask for more rows",
         )
     return np.flatnonzero(at < first), np.flatnonzero(at >= first)
-
-
-def _write(path: Path, training_set: TrainingSet, rows: Ids, progress: Progress, done: int) -> None:
-    schema = _schema(training_set)
-    with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for start in range(0, len(rows), _GROUP):
-            group = rows[start : start + _GROUP]
-            writer.write_table(pa.table(_columns(training_set, group), schema=schema))
-            progress("saving", done + start + len(group), len(training_set))
 
 
 def _columns(training_set: TrainingSet, rows: Ids) -> dict[str, Sequence[object]]:
@@ -332,17 +333,3 @@ def _text(training_set: TrainingSet, at: int) -> str:
             f"caption '{caption.id}' is not at hand", where=training_set.source or training_set.name
         )
     return caption.text
-
-
-def _schema(training_set: TrainingSet) -> pa.Schema:
-    """The columns, as images for the package `datasets`."""
-    names = [*training_set.rows, *training_set.groupings]
-    picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    features = {
-        name: {"_type": "Image"} if name in IMAGE_ROLES else {"dtype": "string", "_type": "Value"}
-        for name in names
-    }
-    return pa.schema(
-        [(name, picture if name in IMAGE_ROLES else pa.string()) for name in names],
-        metadata={"huggingface": json.dumps({"info": {"features": features}})},
-    )

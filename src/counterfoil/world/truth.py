@@ -58,18 +58,14 @@ def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray,
     columns = _columns(scenes)
     kinds: dict[object, list[int]] = {}
     for row, meaning in enumerate(meanings):
-        kinds.setdefault(_build(meaning), []).append(row)
+        build = meaning.relation, meaning.closed, tuple(phrase.count for phrase in meaning.phrases)
+        kinds.setdefault(build, []).append(row)
     for rows in kinds.values():
         step = max(1, _BLOCK // len(scenes))
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             answer[part] = _decide([meanings[row] for row in part], columns)
     return answer
-
-
-def _build(meaning: Meaning) -> object:
-    """The build of a caption; captions of one build are decided together."""
-    return meaning.relation, meaning.closed, tuple(phrase.count for phrase in meaning.phrases)
 
 
 @dataclass(frozen=True)
@@ -139,7 +135,13 @@ def _decide(meanings: list[Meaning], columns: _SceneColumns) -> Flags:
     """The truth of captions of one build: (captions, scenes)."""
     first = meanings[0]
     counts = [phrase.count for phrase in first.phrases]
-    fits = [_fits([m.phrases[k] for m in meanings], columns) for k in range(len(counts))]
+    # The things that each phrase fits: (phrases, scenes) for the first of each caption, the second, ...
+    nothing = np.zeros_like(columns.everything)
+    fits = [np.repeat(columns.everything[None], len(meanings), axis=0) for _ in counts]
+    for row, meaning in enumerate(meanings):
+        for sets, phrase in zip(fits, meaning.phrases, strict=True):
+            for attribute in phrase.attributes:
+                sets[row] &= columns.having.get(attribute, nothing)
     true = np.ones(fits[0].shape, dtype=np.bool_)
     for sets, count in zip(fits, counts, strict=True):
         # "A star" is at least one, a numeral is exact.
@@ -158,22 +160,13 @@ def _decide(meanings: list[Meaning], columns: _SceneColumns) -> Flags:
     return true & related
 
 
-def _fits(phrases: list[Phrase], columns: _SceneColumns) -> Sets:
-    """The things that each phrase fits: (phrases, scenes)."""
-    sets = np.repeat(columns.everything[None], len(phrases), axis=0)
-    nothing = np.zeros_like(columns.everything)
-    for row, phrase in enumerate(phrases):
-        for attribute in phrase.attributes:
-            sets[row] &= columns.having.get(attribute, nothing)
-    return sets
-
-
 def _pairs(
     fits: list[Sets], counts: list[int], relation: str, columns: _SceneColumns
 ) -> list[tuple[Sets, Sets]]:
     """What the first two phrases may speak of under their relation; empty sets where they may not."""
     pairs = []
-    for one in _choices(fits[0], counts[0], columns):
+    # One of the things that fit the first phrase, or all of them under a numeral.
+    for one in [fits[0]] if counts[0] > 1 else [fits[0] & bit for bit in columns.bits]:
         # What each of `one` bears the relation to.
         reach = fits[1].copy()
         for bit, row in zip(columns.bits, columns.related[relation], strict=True):
@@ -185,25 +178,14 @@ def _pairs(
     return pairs
 
 
-def _choices(fits: Sets, count: int, columns: _SceneColumns) -> list[Sets]:
-    """What a phrase may speak of: one of the things that fit it, or all of them under a numeral."""
-    return [fits] if count > 1 else [fits & bit for bit in columns.bits]
-
-
 def _apart(fits: list[Sets], counts: list[int]) -> Flags:
     """Whether the phrases can speak of distinct things (Hall's condition)."""
     true = np.ones(fits[0].shape, dtype=np.bool_)
     for size in range(1, len(fits) + 1):
         for chosen in combinations(range(len(fits)), size):
-            true &= _at_least(_union([fits[k] for k in chosen]), sum(counts[k] for k in chosen))
+            union = np.bitwise_or.reduce([fits[k] for k in chosen])
+            true &= _at_least(union, sum(counts[k] for k in chosen))
     return true
-
-
-def _union(sets: list[Sets]) -> Sets:
-    union = sets[0]
-    for more in sets[1:]:
-        union = union | more
-    return union
 
 
 def _at_least(sets: Sets, count: int) -> Flags:
@@ -355,7 +337,13 @@ class _Reader:
     def caption(self) -> Meaning:
         for word in self.words:
             if word not in VOCABULARY:
-                self._unknown(word)
+                near = get_close_matches(word, sorted(VOCABULARY), n=1, cutoff=0.6)
+                raise DataError(
+                    "no caption says this word",
+                    where=f"caption {self.text!r}",
+                    given=word,
+                    hint=f"did you mean '{near[0]}'?" if near else None,
+                )
         opened = any(self._take(opening) for opening in _OPENINGS)
         phrases = [self._phrase()]
         relation = self._relation(opened)
@@ -427,15 +415,6 @@ class _Reader:
             return False
         self.at += len(words)
         return True
-
-    def _unknown(self, word: str) -> NoReturn:
-        near = get_close_matches(word, sorted(VOCABULARY), n=1, cutoff=0.6)
-        raise DataError(
-            "no caption says this word",
-            where=f"caption {self.text!r}",
-            given=word,
-            hint=f"did you mean '{near[0]}'?" if near else None,
-        )
 
     def _stop(self, expected: str) -> NoReturn:
         before = " ".join(self.words[: self.at])

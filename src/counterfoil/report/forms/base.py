@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from jaxtyping import Int
@@ -13,7 +14,7 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.report import comparison_tables, drawing
 from counterfoil.report import labels as label_of
-from counterfoil.report.html import Drawing, Panels
+from counterfoil.report.html import Drawing, Panels, wide_and_narrow
 from counterfoil.report.labels import amount, measure_label, measure_meaning
 from counterfoil.report.notes import Note, lead
 from counterfoil.report.tables import Column, Table, number, text_table
@@ -272,9 +273,8 @@ def dots(
     """Dots and whiskers of some measures, side by side where there is room."""
     from counterfoil.report import figures
 
-    wide = drawing.svg(figures.measures(comparison, measures, columns=columns), name=name, title=title)
-    narrow = drawing.svg(figures.measures(comparison, measures, columns=1), name=f"{name}-n", title=title)
-    return Drawing(title, caption, wide, narrow)
+    draw = partial(figures.measures, comparison, measures)
+    return wide_and_narrow(title, caption, name, draw, {"columns": columns}, {"columns": 1})
 
 
 def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
@@ -359,6 +359,5 @@ def versus(comparison: Comparison, name: str, pair: tuple[str, str], title: str,
     """One direction against the other, by two measures."""
     from counterfoil.report import figures
 
-    wide = drawing.svg(figures.directions(comparison, pair), name=name, title=title)
-    narrow = drawing.svg(figures.directions(comparison, pair, size=3.9), name=f"{name}-n", title=title)
-    return Drawing(title, caption, wide, narrow)
+    draw = partial(figures.directions, comparison, pair)
+    return wide_and_narrow(title, caption, name, draw, {}, {"size": 3.9})

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
@@ -234,18 +234,14 @@ def below_one(run: Run) -> Int[ndarray, "questions"]:
 
 def failures(run: Run) -> tuple[list[int], dict[int, str]]:
     """Questions by how far the wrong one is ahead; without scores, by how many choices are wrong."""
-    margin = _margin(run)
-    if margin is not None:
+    if run.answers.has_scores:
+        # The smallest gap between a right and a wrong score per question.
+        margins_of = of(run.benchmark).margins(run.benchmark, run.answers.scores)
+        margin = np.min(
+            [margins_of[name] for name in ("i2t", "t2i", "accuracy") if name in margins_of], axis=0
+        )
         order = [q for q in np.argsort(margin, kind="stable").tolist() if margin[q] <= 0]
         return order, {q: f"the wrong one is ahead by {-margin[q]:.4g}" for q in order[:WORST]}
     wrong = np.stack([run.items[name] < 1 for name in (*_DIRECTIONS, "accuracy") if name in run.items])
     order = [q for q in np.argsort(-wrong.sum(axis=0), kind="stable").tolist() if wrong[:, q].any()]
     return order, {q: f"wrong in {wrong[:, q].sum()} of {len(wrong)} choices" for q in order[:WORST]}
-
-
-def _margin(run: Run) -> Float[ndarray, "questions"] | None:
-    """The smallest gap between a right and a wrong score per question; None where there are no scores."""
-    if not run.answers.has_scores:
-        return None
-    margins = of(run.benchmark).margins(run.benchmark, run.answers.scores)
-    return np.min([margins[name] for name in ("i2t", "t2i", "accuracy") if name in margins], axis=0)

@@ -200,7 +200,10 @@ def queries_data(
                 "kinds": "".join(map(str, a.kinds.tolist())),
                 "top": _numbers(a.top[:split], used_captions) + _numbers(a.top[split:], used_images),
                 "marks": ["".join(map(str, row)) for row in a.marks.tolist()],
-                "scores": _scores(a.scores),
+                # Six digits of each, for showing; None where only an order is known.
+                "scores": [[float(f"{v:.6g}") for v in row if np.isfinite(v)] for row in a.scores.tolist()]
+                if np.isfinite(a.scores).any()
+                else None,
                 "missed": _missed(a, split, used_captions, used_images),
                 "first": a.first.tolist(),
             }
@@ -265,13 +268,6 @@ def _used(*positions: ndarray) -> Int[ndarray, "used"]:
 def _numbers(positions: ndarray, used: Int[ndarray, "used"]) -> list[Any]:
     """Where each position stands among the used ones; -1 stays what it is."""
     return np.where(positions < 0, -1, np.searchsorted(used, positions)).tolist()
-
-
-def _scores(scores: Float[ndarray, "queries first"]) -> list[list[float]] | None:
-    """Six digits of each, for showing; None where only an order is known."""
-    if not np.isfinite(scores).any():
-        return None
-    return [[float(f"{value:.6g}") for value in row if np.isfinite(value)] for row in scores.tolist()]
 
 
 def _missed(

@@ -1,6 +1,7 @@
 """Reports on galleries: directions side by side, recall curves, and how many answers are right."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,12 +13,12 @@ from counterfoil.data.forms import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.report import comparison_tables, drawing
+from counterfoil.report import comparison_tables
 from counterfoil.report.comparison_tables import main_measures
 from counterfoil.report.forms import first_items, recall_curves
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, versus
 from counterfoil.report.forms.recall_curves import right_answers
-from counterfoil.report.html import Drawing
+from counterfoil.report.html import Drawing, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
 from counterfoil.report.tables import Column, Table, least_width, text_table
@@ -54,10 +55,9 @@ class GalleryReport(FormReport):
     def remarks(self, comparison: Comparison) -> list[Note]:
         return [
             *_ties(comparison),
-            *_outside(comparison),
+            *_unfindable(comparison),
             *_cut(comparison),
             *below_chance(comparison),
-            *_undefined(comparison),
             *intervals(comparison, _INTERVALS),
         ]
 
@@ -122,22 +122,25 @@ class GalleryReport(FormReport):
         return [_dots(comparison, anchor, base, "") for base in _bases(comparison) if base not in main]
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
-        questions = comparison.runs[0].benchmark.questions
-        curves = _curves(comparison, f"{anchor}-curves")
-        multiplicity = _multiplicity(comparison, f"{anchor}-multiplicity")
-        groups = tuple(
-            comparison_tables.by_group(comparison, grouping=name)
-            for name in comparison_tables.groupings(questions)
-        )
-        return [
-            *([Section("curves", "How far down to look", drawings=(curves,))] if curves else []),
-            *(
-                [Section("multiplicity", "How many answers are right", drawings=(multiplicity,))]
-                if multiplicity
-                else []
-            ),
-            *([Section("groups", "By group", tables=groups)] if groups else []),
-        ]
+        questions = comparison.runs[0].benchmark.gallery
+        sections = []
+        if curves := recall_curves.curves(comparison):
+            caption = "The share of queries with a right answer among the first K, and what chance gives."
+            if len(comparison.runs) > recall_curves.NAMED:
+                caption += f" The best {recall_curves.NAMED} scorers are named; the others are thin and grey."
+            draw = partial(recall_curves.recall_curves, curves)
+            figure = wide_and_narrow("R@K against K", caption, f"{anchor}-curves", draw, {}, {"columns": 1})
+            sections.append(Section("curves", "How far down to look", drawings=(figure,)))
+        # Unless all queries of a direction have as many.
+        if recall_curves.varied(questions):
+            title, name = "How many right answers queries have", f"{anchor}-multiplicity"
+            draw = partial(recall_curves.multiplicity, questions)
+            figure = wide_and_narrow(title, "", name, draw, {}, {"columns": 1})
+            sections.append(Section("multiplicity", "How many answers are right", drawings=(figure,)))
+        names = comparison_tables.groupings(questions)
+        if groups := tuple(comparison_tables.by_group(comparison, grouping=name) for name in names):
+            sections.append(Section("groups", "By group", tables=groups))
+        return sections
 
     def result_table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
         """Main measures first, all directions side by side, with as many digits and chances as have room."""
@@ -152,7 +155,40 @@ class GalleryReport(FormReport):
 
     def result_lines(self, result: Result) -> list[str]:
         """What was asked, what has no right answer or one outside the gallery, what could not be measured."""
-        return _result_lines(result.provenance.get("gallery", {}))
+        facts = result.provenance.get("gallery", {})
+        if not facts:
+            return []
+        i2t, t2i = facts["i2t"], facts["t2i"]
+        parts = f", the mean over {facts['parts']} parts" if facts["parts"] > 1 else ""
+        lines = [
+            f"{i2t['queries']:,} of {facts['images']:,} images and {t2i['queries']:,} of "
+            f"{facts['captions']:,} captions are queries{parts}"
+        ]
+        for kind, side in (("images", i2t), ("captions", t2i)):
+            if side["undefined"]:
+                some = kind if side["undefined"] > 1 else kind.removesuffix("s")
+                lines.append(f"without a right answer, left out: {side['undefined']:,} {some}")
+        for what, side in (("captions", i2t), ("images", t2i)):
+            if side["outside_gallery"]:
+                lines.append(
+                    f"right answers outside the gallery, never found: {side['outside_gallery']:,} of "
+                    f"{side['positives']:,} {what}"
+                )
+        if facts["cut"]:
+            depths = [
+                f"{DIRECTIONS[side].arrow} {depth:,}"
+                for side, depth in facts["cut"].items()
+                if depth is not None
+            ]
+            lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
+        unsupported = (facts.get("unsupported") or {}).items()
+        reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
+        if reasons:
+            # They are much alike, and all are in the result.
+            first, reason = next(iter(reasons.items()))
+            names = dict.fromkeys(split_direction(name)[1] for name in reasons)
+            lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
+        return lines
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
         by_side = {split_direction(measure)[0]: measure for measure in main_measures(comparison)}
@@ -224,40 +260,6 @@ def _per_cent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.2f}"
 
 
-def _result_lines(facts: Mapping[str, Any]) -> list[str]:
-    if not facts:
-        return []
-    i2t, t2i = facts["i2t"], facts["t2i"]
-    parts = f", the mean over {facts['parts']} parts" if facts["parts"] > 1 else ""
-    lines = [
-        f"{i2t['queries']:,} of {facts['images']:,} images and {t2i['queries']:,} of "
-        f"{facts['captions']:,} captions are queries{parts}"
-    ]
-    for kind, side in (("images", i2t), ("captions", t2i)):
-        if side["undefined"]:
-            some = kind if side["undefined"] > 1 else kind.removesuffix("s")
-            lines.append(f"without a right answer, left out: {side['undefined']:,} {some}")
-    for what, side in (("captions", i2t), ("images", t2i)):
-        if side["outside_gallery"]:
-            lines.append(
-                f"right answers outside the gallery, never found: {side['outside_gallery']:,} of "
-                f"{side['positives']:,} {what}"
-            )
-    if facts["cut"]:
-        depths = [
-            f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in facts["cut"].items() if depth is not None
-        ]
-        lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
-    unsupported = (facts.get("unsupported") or {}).items()
-    reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
-    if reasons:
-        # They are much alike, and all are in the result.
-        first, reason = next(iter(reasons.items()))
-        names = dict.fromkeys(split_direction(name)[1] for name in reasons)
-        lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
-    return lines
-
-
 def _names(comparison: Comparison) -> list[str]:
     """All measures that a run has."""
     return list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
@@ -283,30 +285,6 @@ def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawi
     known = _names(comparison)
     shown = [measure for side in DIRECTIONS if (measure := f"{side}_{base}") in known]
     return dots(comparison, f"{anchor}-{base}", measure_label(base), caption, shown)
-
-
-def _curves(comparison: Comparison, name: str) -> Drawing | None:
-    curves = recall_curves.curves(comparison)
-    if not curves:
-        return None
-    title = "R@K against K"
-    caption = "The share of queries with a right answer among the first K, and what chance gives."
-    if len(comparison.runs) > recall_curves.NAMED:
-        caption += f" The best {recall_curves.NAMED} scorers are named; the others are thin and grey."
-    wide = drawing.svg(recall_curves.recall_curves(curves), name=name, title=title)
-    narrow = drawing.svg(recall_curves.recall_curves(curves, columns=1), name=f"{name}-n", title=title)
-    return Drawing(title, caption, wide, narrow)
-
-
-def _multiplicity(comparison: Comparison, name: str) -> Drawing | None:
-    """How many right answers queries have, unless all of a direction have as many."""
-    questions = comparison.runs[0].benchmark.gallery
-    if not recall_curves.varied(questions):
-        return None
-    title = "How many right answers queries have"
-    wide = drawing.svg(recall_curves.multiplicity(questions), name=name, title=title)
-    narrow = drawing.svg(recall_curves.multiplicity(questions, columns=1), name=f"{name}-n", title=title)
-    return Drawing(title, "", wide, narrow)
 
 
 def about(questions: Gallery) -> str:
@@ -371,32 +349,22 @@ def _ties(comparison: Comparison) -> list[Note]:
     return notes
 
 
-def _outside(comparison: Comparison) -> list[Note]:
-    """Right answers that the gallery does not hold: they count and cannot be found."""
+def _unfindable(comparison: Comparison) -> list[Note]:
+    """Right answers that the gallery does not hold, which count and cannot be found; queries without any."""
     gallery = _provenance(comparison.runs[0])
-    counts = []
+    outside, undefined, notes = [], [], []
     for name, (query, item) in _SIDES.items():
         facts = gallery.get(name, {})
-        if outside := int(facts.get("outside_gallery", 0)):
-            counts.append(f"{outside:,} of {int(facts['positives']):,} right {item}s of {query} queries")
-    if not counts:
-        return []
-    return [
-        Note(
-            f"Outside the gallery are {listed(counts)}: they count as right answers and can never be found.",
-            "warning",
-        )
-    ]
-
-
-def _undefined(comparison: Comparison) -> list[Note]:
-    gallery = _provenance(comparison.runs[0])
-    counts = [
-        f"{int(facts['undefined']):,} of {amount(int(facts['queries']), asks)}"
-        for name, (asks, _) in _SIDES.items()
-        if (facts := gallery.get(name, {})).get("undefined")
-    ]
-    return [Note(f"Without a right answer, and so left out: {listed(counts)}.")] if counts else []
+        if many := int(facts.get("outside_gallery", 0)):
+            outside.append(f"{many:,} of {int(facts['positives']):,} right {item}s of {query} queries")
+        if facts.get("undefined"):
+            undefined.append(f"{int(facts['undefined']):,} of {amount(int(facts['queries']), query)}")
+    if outside:
+        text = f"Outside the gallery are {listed(outside)}: they count as right answers and can never be "
+        notes.append(Note(f"{text}found.", "warning"))
+    if undefined:
+        notes.append(Note(f"Without a right answer, and so left out: {listed(undefined)}."))
+    return notes
 
 
 def _cut(comparison: Comparison) -> list[Note]:

@@ -67,7 +67,12 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
             curve = _curve(run, of_side, side)
             if curve.ks:
                 curves_by_side[side].append(curve)
-    return {side: [*of, _chance(comparison, side)] for side, of in curves_by_side.items() if of}
+    for at, (side, of_scorers) in enumerate(curves_by_side.items()):
+        if of_scorers:
+            ks = _reach(int(questions.sizes[at].max()))
+            random = chance(comparison.runs[0].benchmark, [f"{side}_recall_at_{k}" for k in ks])
+            of_scorers.append(Curve(CHANCE, tuple(ks), np.asarray(list(random.values()))))
+    return {side: of_scorers for side, of_scorers in curves_by_side.items() if of_scorers}
 
 
 def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
@@ -186,15 +191,6 @@ def _curve(run: Run, of_side: Ranks, side: str) -> Curve:
         values.append(mean(benchmark, table))
     whole = bool(np.isfinite(values).all())
     return Curve(run.name, tuple(known) if whole else (), np.asarray(values) if whole else np.empty(0))
-
-
-def _chance(comparison: Comparison, side: str) -> Curve:
-    """R@K of a random order."""
-    benchmark = comparison.runs[0].benchmark
-    sizes = benchmark.gallery.sizes[_SIDES.index(side)]
-    ks = _reach(int(sizes.max()))
-    value = chance(benchmark, [f"{side}_recall_at_{k}" for k in ks])
-    return Curve(CHANCE, tuple(ks), np.asarray(list(value.values())))
 
 
 def _reach(gallery: int) -> list[int]:

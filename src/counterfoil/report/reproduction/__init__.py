@@ -92,7 +92,9 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
             reason = f"{reason}. {spec.reason}" if spec.reason else reason
         else:
             verdict = judge(cell.printed, finding.value)
-            reason = _known(spec, finding) if verdict is Verdict.DIFFERS else ""
+            # A reason is about one number; any other differs for no known reason.
+            other = spec.instead is not None and judge(spec.instead, finding.value) is not Verdict.SAME
+            reason = spec.reason or "" if verdict is Verdict.DIFFERS and not other else ""
         value, digits = parse(cell.printed)
         entries.append(
             Entry(
@@ -113,13 +115,6 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
             )
         )
     return entries
-
-
-def _known(spec: Spec, finding: Recomputed) -> str:
-    """Why a number differs, if it is the number that the reason is about."""
-    if spec.instead is not None and judge(spec.instead, finding.value) is not Verdict.SAME:
-        return ""
-    return spec.reason or ""
 
 
 def _attempt(case: Case) -> tuple[Recomputed | None, str]:

@@ -129,7 +129,12 @@ def detector(case: Case) -> Recomputed:
     """
     benchmark, measure = case.need("benchmark"), case.need("measure")
     if case.model is not None and case.model.chance:
-        return _coin() if measure in ("text", "image") else chance(card(benchmark).form, measure)
+        if measure not in ("text", "image"):
+            return chance(card(benchmark).form, measure)
+        # A detector that answers without looking is right so often, over all answers to a pair.
+        answers = np.array(list(product((0.0, 1.0), repeat=2)))
+        value = 100 * float(detection.accuracy(answers).mean())
+        return Recomputed(value, f"all {len(answers)} answers to a pair", Basis.DERIVED)
     file = case.file()
     captions = case.evidence.detector_outputs(file, "text_pred")
     if measure == "text":
@@ -141,13 +146,6 @@ def detector(case: Case) -> Recomputed:
         return Recomputed(100 * float(detection.accuracy(images).mean()), file)
     values = contrast.from_directions(detection.two_steps(captions, images))[measure]
     return Recomputed(100 * float(values.mean()), file)
-
-
-def _coin() -> Recomputed:
-    """How often a detector is right that answers without looking: over all answers to a pair, in per cent."""
-    answers = np.array(list(product((0.0, 1.0), repeat=2)))
-    value = 100 * float(detection.accuracy(answers).mean())
-    return Recomputed(value, f"all {len(answers)} answers to a pair", Basis.DERIVED)
 
 
 def judged(case: Case) -> Recomputed:
