@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from counterfoil.errors import InputError
 from counterfoil.world.captions import matches
 from counterfoil.world.people import Annotator
 from counterfoil.world.ratings import LEVELS, PAIRS, REFERENCES, claims, judged, level, preferences, rated
@@ -139,13 +138,3 @@ def test_same_seed_same_bytes_drawn_now_or_later(make):
 
     assert kept(1, False) == kept(1, True)
     assert kept(1, True)[0] != kept(2, True)[0]
-
-
-@pytest.mark.parametrize("make", [rated, preferences])
-def test_what_cannot_be_drawn_is_refused(make):
-    with pytest.raises(InputError, match="must be positive"):
-        make(0)
-    with pytest.raises(InputError, match="too small"):
-        make(3, size=8)
-    with pytest.raises(InputError, match="told apart by name"):
-        make(3, people=[Annotator("a"), Annotator("a")])

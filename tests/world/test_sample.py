@@ -8,10 +8,13 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.contrast import QUAD
 from counterfoil.metrics.ties import Ties
+from counterfoil.world.benchmarks import clips, gallery
 from counterfoil.world.captions import OPENINGS, matches, text
 from counterfoil.world.edits import SUBSETS
 from counterfoil.world.painting import draw_many, encode
-from counterfoil.world.sample import STREAMS, benchmark, choices, contrasts, quads, stream
+from counterfoil.world.people import Annotator
+from counterfoil.world.ratings import preferences, rated
+from counterfoil.world.sample import STREAMS, benchmark, choices, contrasts, quads, statements, stream
 
 MEASURES = {name: measure for name, measure in QUAD.items() if not measure.macro_of}
 
@@ -176,15 +179,20 @@ def test_streams_share_no_scene_at_any_two_seeds():
     assert len(first) == len(STREAMS) * 5 * 3
 
 
-def test_what_cannot_be_drawn():
-    for make in (quads, choices):
-        with pytest.raises(InputError, match="must be positive; given: 0"):
-            make(0)
-        with pytest.raises(InputError, match="too small to see anything; given: 31 x 31 pixels; allowed: 32"):
-            make(7, size=31)
-        with pytest.raises(InputError, match="seed: out of range; given: -1"):
-            make(7, seed=-1, size=32)
-    with pytest.raises(UnknownNameError, match="did you mean 'synthetic'"):
-        choices(7, style="syntetic", size=32)
-    with pytest.raises(UnknownNameError, match="unknown style; given: cubist"):
-        quads(7, styles=("natural", "cubist"), size=32)
+@pytest.mark.parametrize("make", [quads, choices, statements, gallery, rated, preferences, clips])
+def test_what_cannot_be_drawn_is_refused(make):
+    with pytest.raises(InputError, match="must be positive; given: 0"):
+        make(0)
+    with pytest.raises(InputError, match="too small to see anything; given: 31 x 31 pixels; allowed: 32"):
+        make(7, size=31)
+    with pytest.raises(InputError, match="seed: out of range; given: -1"):
+        make(7, seed=-1, size=32)
+    style = {"styles": ("natural", "syntetic")} if make is quads else {"style": "syntetic"}
+    with pytest.raises(UnknownNameError, match=r"unknown style; given: syntetic.*did you mean 'synthetic'"):
+        make(7, size=32, **style)
+
+
+def test_people_are_told_apart_by_name():
+    for make in (rated, preferences):
+        with pytest.raises(InputError, match="told apart by name"):
+            make(3, people=[Annotator("a"), Annotator("a")])

@@ -132,11 +132,6 @@ def test_where_right_is_a_rule_there_is_no_curve_but_a_number_of_right_answers()
         assert right_answers(search).tolist() == expected
 
 
-def test_right_answers_count_those_outside_the_gallery() -> None:
-    counts = right_answers(gallery_benchmark().gallery.i2t)
-    assert counts[:3].tolist() == [4, 0, 3]
-
-
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=60))
 def test_every_query_is_in_one_bin(counts: list[int]) -> None:
     labels, share = binned(np.array(counts))
