@@ -11,7 +11,7 @@ from counterfoil.evaluation.annotators import AnnotatorBias
 from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.preferences import Preferences
 from counterfoil.report import drawing, html
-from counterfoil.report.drawing import INK, RIGHT, RULE, WRONG, canvas, extent, short, style
+from counterfoil.report.drawing import INK, RIGHT, RULE, WRONG, canvas, extent, name_ends, short, style
 from counterfoil.report.html import Drawing
 from counterfoil.report.labels import measure_label
 from counterfoil.report.tables import Cell, Column, Row, Table
@@ -201,9 +201,9 @@ def bias_curves(
                     continue
                 colour, marker, line = looks[name]
                 axes.plot(sizes, values, marker=marker, ms=4.5, color=colour, ls=line, lw=1.4, clip_on=False)
-                ends.append((values[-1], sizes[-1], name, colour))
+                ends.append((sizes[-1], values[-1], name, colour))
             axes.set_ylim(bottom=0)
-            _label_ends(axes, ends)
+            name_ends(axes, ends)
             axes.set_title(title, loc="left", fontsize=9, fontweight="bold", pad=6)
             most = max((n for curve in curves.values() for n in curve), default=1)
             axes.set_xlim(0.85, most + 0.15)
@@ -234,10 +234,10 @@ def yield_curves(curve: NDArray[np.float64], *, unit: str = "pairs") -> Any:
                 alpha=0.35 + 0.65 * share,
                 clip_on=False,
             )
-            ends.append((float(curve[m, -1]), k, f"{m + 1} model{'s' if m else ''}", INK))
+            ends.append((k, float(curve[m, -1]), f"{m + 1} model{'s' if m else ''}", INK))
         axes.set_xlim(0.8, k + 0.2)
         axes.set_ylim(0, 1.03 * float(curve.max()))
-        _label_ends(axes, ends)
+        name_ends(axes, ends)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_xlabel("k: items that each model hands in per query")
@@ -295,26 +295,6 @@ def _plain(axes: Any, *, both: bool = False) -> None:
     axes.grid(True, axis="both" if both else "x", color=RULE, lw=0.5)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def _label_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Names at the ends of lines, moved apart where they would stand on one another."""
-    from matplotlib.transforms import ScaledTranslation
-
-    if not ends:
-        return
-    aside = ScaledTranslation(8 / 72, 0, axes.figure.dpi_scale_trans)
-    low, high = axes.get_ylim()
-    high = max(high, max(value for value, *_ in ends))
-    room = 0.075 * (high - min(low, 0))
-    # Not on the axis itself.
-    place = low - 0.4 * room
-    for value, x, name, colour in sorted(ends):
-        place = max(value, place + room)
-        axes.text(
-            x, place, name, transform=axes.transData + aside, ha="left", va="center", fontsize=8, color=colour
-        )
-    axes.set_ylim(low, high)
 
 
 @dataclass(frozen=True)

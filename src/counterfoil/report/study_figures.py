@@ -1,7 +1,7 @@
 """Figures of a study: differences and levels with intervals, curves of trainings, and sweeps."""
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import cycle, pairwise
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from counterfoil.report.drawing import (
     canvas,
     check,
     extent,
+    name_ends,
     plain,
     short,
     style,
@@ -229,20 +230,8 @@ def curves(
         for (name, points), (colour, dashes) in zip(points_by_name.items(), cycle(_LINES), strict=False):
             x, y = np.array(points).T
             axes.plot(x, y, color=colour, ls=dashes, lw=1.4, marker="o" if len(x) < 8 else None, ms=3)
-            ends.append((float(y[-1]), name, colour, float(x[-1])))
-        low, high = axes.get_ylim()
-        for spot, (_, name, colour, _) in zip(_spread([e[0] for e in ends], low, high), ends, strict=True):
-            axes.annotate(
-                short(name, 20),
-                (1, spot),
-                xycoords=("axes fraction", "data"),
-                xytext=(5, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                color=colour,
-            )
-        axes.set_ylim(low, high)
+            ends.append((float(x[-1]), float(y[-1]), short(name, 20), colour))
+        name_ends(axes, ends)
         plain(axes, f"{column(measure)}{'' if scale == 1 else ' (%)'}")
         axes.set_xlabel("step", fontsize=8, color=MUTED)
         axes.grid(True, axis="y", color=RULE, lw=0.5)
@@ -326,16 +315,3 @@ def column(name: str) -> str:
 def has(row: Mapping[str, float], name: str) -> bool:
     """Whether a row of a journal has a finite number of that name."""
     return name in row and bool(np.isfinite(row[name]))
-
-
-def _spread(values: Sequence[float], low: float, high: float) -> list[float]:
-    """Places for labels at `values`, moved apart so that they do not lie over one another."""
-    room = 0.11 * (high - low)
-    order = np.argsort(values, kind="stable")
-    places = np.array(values, dtype=float)
-    for before, after in pairwise(order):
-        places[after] = max(places[after], places[before] + room)
-    over = places.max() - (high + 0.02 * (high - low)) if len(places) else 0.0
-    if over > 0:
-        places -= over / 2
-    return [float(place) for place in places]

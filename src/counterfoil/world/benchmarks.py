@@ -31,6 +31,7 @@ from counterfoil.world.sample import (
     Items,
     Progress,
     card_of,
+    check_drawing,
     check_number,
     check_size,
     check_styles,
@@ -206,9 +207,7 @@ def clips(
     >>> made.questions.ratings[:, 0].tolist(), len(made.images), len(made.questions.references.row(0))
     ([1.0, 0.5, 0.0, 1.0, 0.5, 0.0], 2, 5)
     """
-    check_number(n, "questions")
-    check_size(size)
-    check_styles([style])
+    check_drawing(n, "questions", size, [style])
     rng = stream("clips", seed)
     ranks = np.asarray(list(permutations(range(len(GRADES)))))
     generated: list[ClipCaptions] = []

@@ -5,7 +5,7 @@ claim of a caption judged by itself; preferences are always votes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, permutations
 
 import numpy as np
@@ -14,7 +14,6 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
-from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.world import truth
 from counterfoil.world.captions import OPENINGS, Meaning, Phrase, describe, matches, text
@@ -24,11 +23,7 @@ from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.sample import (
     Items,
     Progress,
-    card_of,
-    check_number,
-    check_size,
-    check_styles,
-    drawn_with,
+    check_drawing,
     silent,
     stream,
 )
@@ -245,31 +240,26 @@ def rated(
     >>> made.questions.ratings[:, 0].tolist(), len(made.images), len(made.questions.references.row(0))
     ([4.0, 3.0, 2.0, 1.0, 4.0, 3.0, 2.0, 1.0], 2, 5)
     """
-    _check(n, size, style)
+    check_drawing(n, "questions", size, [style])
     generated = generate_captions(-(-n // len(LEVELS)), stream("rated", seed), progress)
     rows = [(i, at) for i in range(len(generated)) for at in range(len(LEVELS), 0, -1)][:n]
     ratings = np.asarray([[at] for _, at in rows], dtype=np.float64)
     if people:
         pairs = [(generated[i].candidates[at - 1], generated[i].scene) for i, at in rows]
         ratings = judged(pairs, people, stream("rated", seed, 1))
-    items = Items()
+    items = Items(drawing=GradedDrawing)
     images = [items.image(generated[i].scene, style) for i, _ in rows]
     captions = [items.caption(generated[i].sentences[at - 1]) for i, at in rows]
     references = [[items.caption(sentence) for sentence in one.references] for one in generated]
-    return Benchmark(
-        card=card_of("world-rated", n),
-        images=_weighed(items, size, lazy, progress),
-        captions=items.captions(),
-        questions=Rated(
-            tuple(f"scene-{i:05d}-{LEVELS[at - 1]}" for i, at in rows),
-            captions=np.asarray(captions, dtype=np.int64),
-            images=np.asarray(images, dtype=np.int64),
-            ratings=ratings,
-            references=References.of([references[i] for i, _ in rows]),
-            groupings={"things": tuple(f"{len(generated[i].scene.things)} things" for i, _ in rows)},
-        ),
-        source=drawn_with(seed, size, style),
+    questions = Rated(
+        tuple(f"scene-{i:05d}-{LEVELS[at - 1]}" for i, at in rows),
+        captions=np.asarray(captions, dtype=np.int64),
+        images=np.asarray(images, dtype=np.int64),
+        ratings=ratings,
+        references=References.of([references[i] for i, _ in rows]),
+        groupings={"things": tuple(f"{len(generated[i].scene.things)} things" for i, _ in rows)},
     )
+    return items.benchmark("world-rated", questions, seed, size, [style], lazy, progress)
 
 
 def preferences(
@@ -295,7 +285,7 @@ def preferences(
     >>> made.questions.groupings["kind"][:3], len(made.images)
     (('right-nearly', 'right-partly', 'nearly-partly'), 2)
     """
-    _check(n, size, style)
+    check_drawing(n, "questions", size, [style])
     generated = generate_captions(-(-n // _PER_IMAGE), stream("preferences", seed), progress)
     rng = stream("preferences", seed, 1)
     rows = [(k // _PER_IMAGE, PAIRS[k % len(PAIRS)]) for k in range(n)]
@@ -304,7 +294,7 @@ def preferences(
     votes = np.stack([yes, len(people) - yes], axis=1).astype(np.float64)
     coin = rng.random(n) < 0.5
     label = np.where(votes[:, 0] == votes[:, 1], coin, votes[:, 1] > votes[:, 0]).astype(np.int64)
-    items = Items()
+    items = Items(drawing=GradedDrawing)
     images = [items.image(generated[i].scene, style) for i, _ in rows]
     captions = [
         [items.caption(generated[i].sentences[at - 1]) for at in (pair if front else pair[::-1])]
@@ -312,21 +302,16 @@ def preferences(
     ]
     references = [[items.caption(sentence) for sentence in one.references] for one in generated]
     kinds = tuple("-".join(LEVELS[at - 1] for at in pair) for _, pair in rows)
-    return Benchmark(
-        card=card_of("world-preferences", n),
-        images=_weighed(items, size, lazy, progress),
-        captions=items.captions(),
-        questions=Preference.between(
-            tuple(f"{kind}-{k:05d}" for k, kind in enumerate(kinds)),
-            np.asarray(captions, dtype=np.int64),
-            np.asarray(images, dtype=np.int64),
-            votes,
-            label,
-            references=References.of([references[i] for i, _ in rows]),
-            groupings={"kind": kinds},
-        ),
-        source=drawn_with(seed, size, style),
+    questions = Preference.between(
+        tuple(f"{kind}-{k:05d}" for k, kind in enumerate(kinds)),
+        np.asarray(captions, dtype=np.int64),
+        np.asarray(images, dtype=np.int64),
+        votes,
+        label,
+        references=References.of([references[i] for i, _ in rows]),
+        groupings={"kind": kinds},
     )
+    return items.benchmark("world-preferences", questions, seed, size, [style], lazy, progress)
 
 
 def judged(
@@ -350,20 +335,3 @@ def judged(
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     true = np.add.reduceat(answers.astype(np.int64), starts, axis=1).T
     return levels(true, np.repeat(counts[:, None], len(people), axis=1)).astype(np.float64)
-
-
-def _weighed(items: Items, size: int, lazy: bool, progress: Progress) -> tuple[Image, ...]:
-    """The pictures; those that are drawn when read know that captions are right by degrees."""
-    images = items.images(size, lazy=lazy, progress=progress)
-    return tuple(
-        replace(image, source=GradedDrawing(**vars(image.source)))
-        if isinstance(image.source, LazyDrawing)
-        else image
-        for image in images
-    )
-
-
-def _check(n: int, size: int, style: str) -> None:
-    check_number(n, "questions")
-    check_size(size)
-    check_styles([style])

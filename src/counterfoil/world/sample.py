@@ -8,7 +8,7 @@ import numpy as np
 import PIL.Image
 
 from counterfoil.data.benchmark import Benchmark, Card, cards_of
-from counterfoil.data.forms import Choice, Quad, Statement
+from counterfoil.data.forms import Choice, Preference, Quad, Rated, Statement
 from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.limits import check_amount, most
@@ -145,18 +145,13 @@ def benchmark(
         [items.image(scene, style) for scene, style in zip(contrast.scenes, styles, strict=True)]
         for contrast in contrasts
     ]
-    return Benchmark(
-        card=card_of("world-quads", len(contrasts)),
-        images=items.images(size, lazy=lazy, progress=progress),
-        captions=items.captions(),
-        questions=Quad(
-            _ids(contrasts),
-            captions=np.asarray(captions, dtype=np.int64),
-            images=np.asarray(images, dtype=np.int64),
-            groupings=groupings(contrasts),
-        ),
-        source=drawn_with(seed, size, *styles),
+    questions = Quad(
+        _ids(contrasts),
+        captions=np.asarray(captions, dtype=np.int64),
+        images=np.asarray(images, dtype=np.int64),
+        groupings=groupings(contrasts),
     )
+    return items.benchmark("world-quads", questions, seed, size, styles, lazy, progress)
 
 
 def choices(
@@ -185,18 +180,13 @@ def choices(
     rng = stream("choices", seed, 1)
     captions = [items.spoken(contrast, rng) for contrast in pairs]
     images = [items.image(contrast.scenes[0], style) for contrast in pairs]
-    return Benchmark(
-        card=card_of("world-choices", n),
-        images=items.images(size, lazy=lazy, progress=progress),
-        captions=items.captions(),
-        questions=Choice(
-            _ids(pairs),
-            query=np.asarray(images, dtype=np.int64),
-            candidates=np.asarray(captions, dtype=np.int64),
-            groupings=groupings(pairs),
-        ),
-        source=drawn_with(seed, size, style),
+    questions = Choice(
+        _ids(pairs),
+        query=np.asarray(images, dtype=np.int64),
+        candidates=np.asarray(captions, dtype=np.int64),
+        groupings=groupings(pairs),
     )
+    return items.benchmark("world-choices", questions, seed, size, [style], lazy, progress)
 
 
 def statements(
@@ -219,31 +209,23 @@ def statements(
     >>> made.statements.truth.tolist(), len(made.images)
     ([True, False, True, False, True, False, True], 3)
     """
-    check_number(n, "questions")
-    check_size(size)
-    check_styles([style])
+    check_drawing(n, "questions", size, [style])
     pairs = contrasts((n + 1) // 2, seed=seed, of="statements")
     items = Items()
     rng = stream("statements", seed, 1)
     captions = [items.spoken(contrast, rng) for contrast in pairs]
     images = [items.image(contrast.scenes[0], style) for contrast in pairs]
     words = ("true", "false")
-    return Benchmark(
-        card=card_of("world-statements", n),
-        images=items.images(size, lazy=lazy, progress=progress),
-        captions=items.captions(),
-        questions=Statement(
-            tuple(f"{name}-{word}" for name in _ids(pairs) for word in words),
-            captions=np.asarray(captions, dtype=np.int64).reshape(-1),
-            images=np.repeat(np.asarray(images, dtype=np.int64), 2),
-            truth=np.tile([True, False], len(pairs)),
-            groupings={
-                name: tuple(label for label in labels for _ in words)
-                for name, labels in groupings(pairs).items()
-            },
-        ).select(np.arange(n)),
-        source=drawn_with(seed, size, style),
-    )
+    questions = Statement(
+        tuple(f"{name}-{word}" for name in _ids(pairs) for word in words),
+        captions=np.asarray(captions, dtype=np.int64).reshape(-1),
+        images=np.repeat(np.asarray(images, dtype=np.int64), 2),
+        truth=np.tile([True, False], len(pairs)),
+        groupings={
+            name: tuple(label for label in labels for _ in words) for name, labels in groupings(pairs).items()
+        },
+    ).select(np.arange(n))
+    return items.benchmark("world-statements", questions, seed, size, [style], lazy, progress)
 
 
 @dataclass
@@ -252,6 +234,8 @@ class Items:
 
     scenes: dict[tuple[Scene, str], int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
+    #: What a picture is that is drawn when it is read.
+    drawing: type[LazyDrawing] = LazyDrawing
 
     def image(self, scene: Scene, style: str) -> int:
         """The position of the picture of a scene."""
@@ -269,7 +253,7 @@ class Items:
     def images(self, size: int, *, lazy: bool = False, progress: Progress = silent) -> tuple[Image, ...]:
         """All pictures, drawn now, or each when it is read."""
         drawn = [
-            LazyDrawing(scene, size, style, f"scene {i} of the world")
+            self.drawing(scene, size, style, f"scene {i} of the world")
             for i, (scene, style) in enumerate(self.scenes)
         ]
         sources = drawn if lazy else _painted(drawn, progress)
@@ -278,6 +262,25 @@ class Items:
     def captions(self) -> tuple[Caption, ...]:
         """All sentences."""
         return tuple(Caption(f"caption-{i:05d}", sentence) for sentence, i in self.texts.items())
+
+    def benchmark(
+        self,
+        name: str,
+        questions: Quad | Choice | Statement | Rated | Preference,
+        seed: int,
+        size: int,
+        styles: Sequence[str],
+        lazy: bool,
+        progress: Progress,
+    ) -> Benchmark:
+        """The benchmark of these questions about the items."""
+        return Benchmark(
+            card=card_of(name, len(questions)),
+            images=self.images(size, lazy=lazy, progress=progress),
+            captions=self.captions(),
+            questions=questions,
+            source=drawn_with(seed, size, *styles),
+        )
 
 
 def painted(benchmark: Benchmark) -> Benchmark:
@@ -326,6 +329,13 @@ def groupings(contrasts: Sequence[Contrast]) -> dict[str, tuple[str, ...]]:
 def drawn_with(seed: int, size: int, *styles: str) -> str:
     """Where a benchmark of the world is from, for provenance."""
     return f"drawn with seed {seed}, {size} x {size} pixels, {' and '.join(dict.fromkeys(styles))}"
+
+
+def check_drawing(n: int, what: str, size: int, styles: Sequence[str]) -> None:
+    """All three: how many, how large, and in which styles."""
+    check_number(n, what)
+    check_size(size)
+    check_styles(styles)
 
 
 def check_number(n: int, what: str) -> None:

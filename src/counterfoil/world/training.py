@@ -32,9 +32,7 @@ from counterfoil.world.generator import imagine
 from counterfoil.world.sample import (
     Items,
     Progress,
-    check_number,
-    check_size,
-    check_styles,
+    check_drawing,
     contrasts,
     drawn_with,
     groupings,
@@ -128,9 +126,7 @@ def training(
     """
     if kind not in KINDS:
         raise UnknownNameError("kind of training set", kind, KINDS)
-    check_number(n, "rows")
-    check_size(size)
-    check_styles(styles)
+    check_drawing(n, "rows", size, styles)
     if not 0 <= failure <= 1:
         raise InputError("a failure rate is a chance", given=failure, allowed="0 to 1")
     if kind != "trohn-img" and (failure or keep is not None):

@@ -14,6 +14,7 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import drawing, figures
+from counterfoil.report.drawing import spaced
 from counterfoil.report.forms import recall_curves as gallery_figures
 from counterfoil.report.forms.recall_curves import (
     CHANCE,
@@ -23,7 +24,6 @@ from counterfoil.report.forms.recall_curves import (
     multiplicity,
     recall_curves,
     right_answers,
-    spaced,
     varied,
 )
 

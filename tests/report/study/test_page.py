@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from contracts import forms
 from counterfoil.data.answers import Outcomes, Scores
@@ -223,7 +224,7 @@ def test_names_at_the_ends_of_lines_do_not_lie_over_one_another(n: int) -> None:
     }
     figure = study_figures.curves(histories, "loss", width=study_figures.NARROW)
     figure.canvas.draw()
-    boxes = sorted((text.get_window_extent() for text in figure.axes[0].texts), key=lambda box: box.y0)
+    boxes = sorted((Text.get_window_extent(text) for text in figure.axes[0].texts), key=lambda box: box.y0)
     assert len(boxes) == n
     for below, above in pairwise(boxes):
         assert above.y0 >= below.y1 - 1

@@ -24,7 +24,18 @@ from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Ranks
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.comparison_tables import ranking
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, short, style
+from counterfoil.report.drawing import (
+    INK,
+    MUTED,
+    RIGHT,
+    RULE,
+    WRONG,
+    canvas,
+    extent,
+    name_ends,
+    short,
+    style,
+)
 
 #: How far down the curves look.
 KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
@@ -218,39 +229,10 @@ def _draw(axes: Any, curves: Sequence[Curve]) -> None:
     for curve, (colour, dash) in reversed(named):
         thin = curve.name == CHANCE
         axes.plot(curve.ks, 100 * curve.values, color=colour, ls=dash, lw=1 if thin else 1.6, clip_on=False)
-    ends = np.asarray([100 * curve.values[-1] for curve, _ in named])
-    for (curve, (colour, _)), end, y in zip(named, ends, spaced(ends, 5.2, 0.0, 101.0), strict=True):
-        x = curve.ks[-1]
-        aside = {"textcoords": axes.get_yaxis_transform(), "annotation_clip": False}
-        axes.annotate(
-            short(curve.name, 24), (x, end), xytext=(1.04, y), va="center", fontsize=8, color=colour, **aside
-        )
-        # From the end of the line to its name.
-        lead = {"arrowstyle": "-", "lw": 0.5, "color": MUTED, "shrinkA": 0, "shrinkB": 2}
-        axes.annotate("", (x, end), xytext=(1.035, y), arrowprops=lead, **aside)
-
-
-def spaced(wanted: Float[ndarray, "n"], gap: float, low: float, high: float) -> Float[ndarray, "n"]:
-    """Where labels at these heights go so that neighbours are `gap` apart, near their place, within bounds.
-
-    >>> spaced(np.array([50.0, 50.0, 10.0]), 4.0, 0.0, 100.0).tolist()
-    [52.0, 48.0, 10.0]
-    """
-
-    # Labels that touch form a block, which stands where its members want to be on average, within bounds.
-    def middle(block: list[int]) -> float:
-        reach = gap * (len(block) - 1) / 2
-        return max(min(float(np.mean(wanted[block])), high - reach), low + reach)
-
-    blocks: list[list[int]] = []
-    for i in np.argsort(-wanted, kind="stable").tolist():
-        blocks.append([i])
-        while len(blocks) > 1:
-            upper, lower = blocks[-2], blocks[-1]
-            if middle(upper) - middle(lower) >= gap * (len(upper) + len(lower)) / 2:
-                break
-            blocks[-2:] = [upper + lower]
-    placed = np.empty(len(wanted))
-    for block in blocks:
-        placed[block] = middle(block) + gap * ((len(block) - 1) / 2 - np.arange(len(block)))
-    return placed
+    name_ends(
+        axes,
+        [
+            (curve.ks[-1], 100 * float(curve.values[-1]), short(curve.name, 24), colour)
+            for curve, (colour, _) in named
+        ],
+    )
