@@ -22,6 +22,7 @@ from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
+from counterfoil.report import drawing, figures
 from counterfoil.report.page import page
 
 #: A caption that would end the data island, or run, if anything on the page forgot to escape it.
@@ -322,6 +323,14 @@ def real_winoground(shared_data: Path) -> Comparison:
             values[int(question), int(caption[1]), int(image[1])] = fields["score"]
         runs.append(run_of(benchmark, path.stem, Scores(values)))
     return compare(runs)[0]
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without their figures, which take most of the time."""
+    monkeypatch.setattr(drawing, "svg", lambda figure, **names: "")
+    for name in ("measures", "groups", "heat", "directions", "margins", "significance"):
+        monkeypatch.setattr(figures, name, lambda *values, **options: None)
 
 
 @contextmanager

@@ -50,6 +50,7 @@ def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: C
     assert numbers[-1] > 1
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
     from dataclasses import replace
 

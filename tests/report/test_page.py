@@ -92,6 +92,7 @@ def test_the_same_comparisons_give_the_same_page(plain: str) -> None:
     assert page([small()]) == plain
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_pictures_and_captions_stay_out_where_the_licence_forbids() -> None:
     comparison = small(redistributable=False, licence="research only")
     closed = page([comparison])
@@ -103,6 +104,7 @@ def test_pictures_and_captions_stay_out_where_the_licence_forbids() -> None:
     assert "caption number" in always
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_pictures_can_be_left_out_and_are_bounded_by_the_budget(plain: str) -> None:
     never = page([small()], pictures="never")
     assert island(never)["pictures"] == []
@@ -121,6 +123,7 @@ def test_one_scorer_alone_makes_a_page_too(plain: str) -> None:
     assert "alone has Accuracy" in plain
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_two_benchmarks_of_like_names_have_their_own_anchors() -> None:
     one, two = small(name="Böld!"), small(name="bold ")
     text = page([one, two])
