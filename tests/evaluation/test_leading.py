@@ -13,10 +13,10 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.evaluation.evaluate import evaluate, leading, main_measures
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import measured_run
+from counterfoil.report.comparison_tables import main_measures as shown_measures
+from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.notes import lead
 from counterfoil.report.page import page
-from counterfoil.report.tables import main_measures as shown_measures
-from counterfoil.report.tables import ranking
 from counterfoil.stats.tests import holm
 from counterfoil.train.validation import leading as of_training
 

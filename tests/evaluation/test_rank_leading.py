@@ -16,8 +16,8 @@ from counterfoil.evaluation.intervals import macro_groups
 from counterfoil.evaluation.rank_correlation import rank_correlation
 from counterfoil.evaluation.result import Run
 from counterfoil.evaluation.run import measured_run
+from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.rankings_page import ranks_table
-from counterfoil.report.tables import ranking
 from counterfoil.stats.estimates import macro_weights
 from counterfoil.stats.resampling import cluster_draws
 

@@ -10,7 +10,7 @@ from counterfoil import __version__
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report.tables import signature_of
+from counterfoil.report.comparison_tables import signature_of
 
 
 def made(benchmark: Benchmark, *, draws: int = 100, **how: object) -> Result:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from counterfoil.evaluation.evaluate import evaluate, per_item
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Positives
 from counterfoil.metrics.ties import Ties
+from counterfoil.report import drawing, figures
 from counterfoil.report.page import page
 
 #: A caption that would end the data island, or run, if anything on the page forgot to escape it.
@@ -201,12 +203,6 @@ def galleries() -> Comparison:
 
 
 @pytest.fixture(scope="session")
-def gallery_report(galleries: Comparison, choices: Comparison) -> str:
-    """The page over the drawn gallery, and over choices beside it."""
-    return page([galleries, choices], title="A <test> of galleries")
-
-
-@pytest.fixture(scope="session")
 def quads() -> Comparison:
     """Three scorers on the drawn quads."""
     benchmark = quad_benchmark()
@@ -231,12 +227,6 @@ def choices() -> Comparison:
 
 
 @pytest.fixture(scope="session")
-def report(quads: Comparison, choices: Comparison) -> str:
-    """The page over both drawn benchmarks."""
-    return page([quads, choices], title="A <test> & report")
-
-
-@pytest.fixture(scope="session")
 def rated() -> Comparison:
     """Four scorers of rated captions: an oracle, a good one, one against people, one that says nothing."""
     from .judgements import rated_benchmark, rated_scores
@@ -257,9 +247,17 @@ def preferred() -> Comparison:
 
 
 @pytest.fixture(scope="session")
-def judged_report(rated: Comparison, preferred: Comparison) -> str:
-    """The page over both forms that people judged."""
-    return page([rated, preferred], title="Judged <captions>")
+def everything(
+    quads: Comparison, choices: Comparison, galleries: Comparison, rated: Comparison, preferred: Comparison
+) -> list[Comparison]:
+    """A comparison of every form that has a browser of its own."""
+    return [quads, choices, galleries, rated, preferred]
+
+
+@pytest.fixture(scope="session")
+def report(everything: list[Comparison]) -> str:
+    """One page over all of them."""
+    return page(everything, title="A <test> & report")
 
 
 @pytest.fixture(scope="session")
@@ -328,30 +326,60 @@ def real_winoground(shared_data: Path) -> Comparison:
 
 
 @pytest.fixture
-def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without their figures, which take most of the time."""
+    monkeypatch.setattr(drawing, "svg", lambda figure, **names: "")
+    for name in ("measures", "groups", "heat", "directions", "margins", "significance"):
+        monkeypatch.setattr(figures, name, lambda *values, **options: None)
+
+
+@contextmanager
+def opening(chromium: Any, folder: Path) -> Iterator[Callable[..., Any]]:
     """Opens HTML text from a file; at the end, the page must have asked for and complained of nothing."""
     contexts, troubles = [], []
 
-    def open_page(html: str, *, place: str = "", width: int = 1280, dark: bool = False) -> Any:
-        path = tmp_path / "report.html"
-        path.write_text(html, encoding="utf-8")
-        context = chromium.new_context(
-            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
-        )
+    def open_page(text: str, *, place: str = "", width: int = 1280) -> Any:
+        path = folder / "report.html"
+        path.write_text(text, encoding="utf-8")
+        context = chromium.new_context(viewport={"width": width, "height": 900})
         contexts.append(context)
-        page = context.new_page()
+        view = context.new_page()
 
-        def asked(request: Any) -> None:
+        def note_request(request: Any) -> None:
             if not request.url.startswith(("data:", path.as_uri())):
                 troubles.append(f"request: {request.url}")
 
-        page.on("request", asked)
-        page.on("console", lambda message: troubles.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-        page.goto(path.as_uri() + place)
-        return page
+        view.on("request", note_request)
+        view.on("console", lambda message: troubles.append(f"console: {message.text}"))
+        view.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        view.goto(path.as_uri() + place)
+        return view
 
     yield open_page
     for context in contexts:
         context.close()
     assert troubles == []
+
+
+@pytest.fixture
+def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """`opening`, for one test."""
+    with opening(chromium, tmp_path) as open_page:
+        yield open_page
+
+
+@pytest.fixture
+def fits(opened: Callable[..., Any], violations: Callable[[Any], list[str]]) -> Callable[[str], Any]:
+    """Opens a page: on a telephone and on a desk nothing spills over the side, and axe finds nothing."""
+
+    def look(text: str) -> Any:
+        view = opened(text)
+        for width in (1440, 360):
+            view.set_viewport_size({"width": width, "height": 900})
+            assert view.evaluate("document.documentElement.scrollWidth") <= width
+            assert violations(view) == []
+            # With all details open.
+            assert view.evaluate("document.documentElement.scrollWidth") <= width
+        return view
+
+    return look

@@ -12,12 +12,11 @@ from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, JudgedPairs, M
 from counterfoil.evaluation.preferences import preferences
 from counterfoil.report import annotators as figures
 from counterfoil.report import annotators as tables
-from counterfoil.report import drawing, page_frame
+from counterfoil.report import html
 from counterfoil.report.annotators import bias_page, curves, lead
 from counterfoil.stats.dependence import Sharing
 
 from .outlines import own_script
-from .test_accessible import WIDTHS
 
 
 def alone(n: int) -> Sharing:
@@ -159,44 +158,12 @@ def test_the_page_says_it_all(
     assert f"{100 * studies[0].bias.total[0]:.2f}" in page
     assert lead(studies[1]) in page
     assert page.count("<svg") == 3
-    assert own_script(page) == page_frame.static("page.js")
+    assert own_script(page) == html.static("page.js")
     assert f"off by {100 * studies[0].curves()['bias'][1]:.1f} points" in lead(studies[0])
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)])
-def test_the_page_in_a_browser(
-    studies: tuple[AnnotatorBias, ...],
-    sets: tuple[list[Coverage], list[Multiplicity]],
-    opened: Callable[..., Any],
-    width: int,
-    dark: bool,
+def test_it_fits_every_screen_and_axe_finds_nothing(
+    studies: tuple[AnnotatorBias, ...], sets: Any, fits: Callable[[str], Any]
 ) -> None:
-    view = opened(bias_page(studies, *sets, notes=[]), width=width, dark=dark)
-    assert view.locator("h2").all_text_contents() == [
-        "Text to image, graded R@1",
-        "Text to image, graded R-Precision",
-        "Right answers",
-    ]
-    # Nothing is wider than the screen: what has no room scrolls in a frame of its own.
-    assert view.evaluate("document.documentElement.scrollWidth") <= width
-    assert view.locator("table.numbers").count() == 3 * 2 + 2
-
-
-def test_figures_are_written(tmp_path, studies: tuple[AnnotatorBias, ...]) -> None:
-    for suffix in drawing.FORMATS:
-        path = tmp_path / f"curves.{suffix}"
-        drawing.save(curves(studies), path)
-        assert path.stat().st_size > 2000
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing(
-    studies: tuple[AnnotatorBias, ...],
-    sets: Any,
-    opened: Callable[..., Any],
-    violations: Callable[..., list[str]],
-    width: int,
-) -> None:
-    assert violations(opened(bias_page(studies, *sets, notes=[]), width=width)) == []
+    fits(bias_page(studies, *sets, notes=[]))

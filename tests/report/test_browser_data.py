@@ -10,7 +10,7 @@ from counterfoil.data.answers import Scores
 from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms import FORMS
-from counterfoil.report.pictures import Album, richest, spread, to_json
+from counterfoil.report.thumbnails import Thumbnails, richest, spread, to_json
 
 from .conftest import NASTY, quad_answers, quad_benchmark, run_of
 
@@ -53,13 +53,13 @@ def test_every_beginning_of_the_spread_holds_every_kind_and_group(quads: Compari
 
 
 def test_the_data_hold_questions_answers_and_pictures(quads: Comparison) -> None:
-    album = Album()
-    data = json.loads(to_json(QUADS.data(quads, album, pictures=True, captions=True)))
+    thumbnails = Thumbnails()
+    data = json.loads(to_json(QUADS.data(quads, thumbnails, pictures=True, captions=True)))
     assert data["ids"] == [f"q{i}" for i in range(40)]
     assert data["captions"][4] == [NASTY, "caption-4"]
     assert data["pictured"] == 40
     # 60 images of different colours, one of them broken, each once.
-    assert len(album.uris) == 60
+    assert len(thumbnails.uris) == 60
     assert data["groupings"][1]["codes"][:2] == [-1, 0]
     good = data["models"][0]
     np.testing.assert_allclose(good["scores"], quads.runs[0].answers.values.reshape(40, 4), rtol=1e-5)
@@ -75,9 +75,9 @@ def test_the_data_hold_questions_answers_and_pictures(quads: Comparison) -> None
 
 
 def test_left_out_pictures_and_captions_are_not_in_the_data(quads: Comparison) -> None:
-    album = Album()
-    text = to_json(QUADS.data(quads, album, pictures=False, captions=False))
-    assert album.uris == []
+    thumbnails = Thumbnails()
+    text = to_json(QUADS.data(quads, thumbnails, pictures=False, captions=False))
+    assert thumbnails.uris == []
     assert "of a box" not in text
     assert json.loads(text)["pictured"] == 0
 

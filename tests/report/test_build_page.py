@@ -30,8 +30,8 @@ STEP = StepSection(
     {"too long": 3, "too short": 1},
     {"bins": "50"},
     FACTS,
-    kept=(RowExample("a", {"caption": "a cat & a dog"}, {}),),
-    dropped=(RowExample("b", {"caption": "a bird"}, {}, "too long"),),
+    kept_rows=(RowExample("a", {"caption": "a cat & a dog"}, {}),),
+    dropped_rows=(RowExample("b", {"caption": "a bird"}, {}, "too long"),),
 )
 
 

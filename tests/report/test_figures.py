@@ -12,8 +12,8 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report import drawing, figures
+from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.drawing import RIGHT, WRONG, short
-from counterfoil.report.tables import ranking
 
 
 def every(comparison: Comparison) -> dict[str, Any]:

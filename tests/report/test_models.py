@@ -1,6 +1,5 @@
 """Each scorer by itself: its groups are those of its result, and its worst questions those of its arrays."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,8 +7,8 @@ import pytest
 
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.forms.base import WORST
+from counterfoil.report.html import shareable
 from counterfoil.report.page import page, scorer_sections
-from counterfoil.report.page_frame import shareable
 
 
 def test_groups_are_those_of_the_result(quads: Comparison) -> None:
@@ -51,21 +50,7 @@ def test_worst_questions_are_the_most_wrong_ones(quads: Comparison, galleries: C
     assert numbers[-1] > 1
 
 
-@pytest.mark.browser
-def test_a_name_in_the_table_unfolds_its_scorer_and_a_question_leads_to_its_card(
-    report: str, opened: Callable[..., Any]
-) -> None:
-    view = opened(report)
-    assert not view.locator("#b-drawn-model-0 ol.worst").is_visible()
-    view.locator("#b-drawn table.numbers").first.locator("tbody th a").first.click()
-    # The browser says that the address has changed after the click, not within it.
-    view.locator("#b-drawn-model-0 ol.worst").wait_for(state="visible")
-    link = view.locator("#b-drawn-model-0 ol.worst a").first
-    name = link.inner_text()
-    link.click()
-    view.wait_for_selector(f".card[data-question={name}]")
-
-
+@pytest.mark.usefixtures("undrawn")
 def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
     from dataclasses import replace
 
@@ -98,7 +83,7 @@ def test_nothing_private_is_anywhere_on_the_page(quads: Comparison) -> None:
 def test_scorers_that_only_differ_in_what_is_left_out_are_numbered(quads: Comparison) -> None:
     from dataclasses import replace
 
-    from counterfoil.report.page_frame import shared
+    from counterfoil.report.html import shared
 
     places = ("/a/b/clip", "/a/c/clip", "other")
     names = dict(zip((run.name for run in quads.runs), places, strict=True))

@@ -15,8 +15,8 @@ from counterfoil.metrics.measure import Measure, MeasureAtK
 from counterfoil.metrics.measures import MEASURES
 from counterfoil.metrics.ranks import Ranks
 from counterfoil.metrics.ties import Ties
+from counterfoil.report.comparison_tables import overview
 from counterfoil.report.page import page
-from counterfoil.report.tables import overview
 
 from .conftest import gallery_benchmark, gallery_scores, quad_answers, quad_benchmark, rankings_of, run_of
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankColumn, RankCorrelation
 from counterfoil.report import drawing, ranking_figures
-from counterfoil.report.ranking_figures import bump, first_choice, heatmap, list_tau, written
+from counterfoil.report.ranking_figures import bump, first_choice, heatmap, list_tau
 
 LONG = "open-clip:ViT-L-14-quickgelu/laion400m_e32, fine-tuned on COCO for ten epochs"
 
@@ -63,18 +63,6 @@ def lists(n: int) -> Diversity:
 def texts(figure: Any) -> list[str]:
     svg = drawing.svg(figure, name="f", title="f")
     return [node.text or "" for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
-
-
-def test_correlations_are_written_without_a_zero_and_with_a_true_minus() -> None:
-    assert [written(x) for x in (0.123, -0.5, 1, -1, 0.996, 0.0, -0.004)] == [
-        ".12",
-        "−.50",
-        "1",
-        "−1",
-        "1",
-        "0",
-        "0",
-    ]
 
 
 def test_the_heatmap_has_tau_below_and_rho_above_and_frames_what_is_sure() -> None:
@@ -172,9 +160,3 @@ def test_small_matrices_say_what_they_hold() -> None:
     assert said.count("4.50") == 6
     assert said.count("12 % out") == 6
     assert not any("out" in text for text in texts(first_choice(lists(13))))
-
-
-def test_the_same_numbers_give_the_same_bytes() -> None:
-    for draw in (heatmap, bump):
-        first, again = (drawing.svg(draw(many(6, 4)), name="a", title="a") for _ in range(2))
-        assert first == again

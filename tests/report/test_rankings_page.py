@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterfoil.report import page_frame
+from counterfoil.report import html
 from counterfoil.report.rankings_page import lead, page, to_csv
 
 from .outlines import Outline, own_script
-from .test_accessible import WIDTHS
 from .test_ranking_figures import correlation, lists, many
 
 TAUS = {(0, 1): (0.5, 0.1, 0.8), (0, 2): (-0.25, -0.6, 0.3), (1, 2): (0.9, 0.7, 1.0)}
@@ -30,7 +29,7 @@ def test_it_is_whole_runs_its_own_script_and_fetches_nothing(report: str) -> Non
         for name in ("src", "href", "xlink:href"):
             value = attributes.get(name)
             assert value is None or value.startswith(("#", "data:")), (tag, value)
-    assert own_script(report) == page_frame.static("page.js")
+    assert own_script(report) == html.static("page.js")
     assert "<title>Rank &amp; &lt;file&gt;</title>" in report
 
 
@@ -77,19 +76,6 @@ def test_csv_has_a_line_per_number() -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("width", [1280, 400])
-def test_nothing_scrolls_sideways_but_figures(opened: Callable[..., Any], width: int) -> None:
-    shown = opened(page(many(12, 9), [lists(12)]), width=width)
-    assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    for summary in shown.query_selector_all("summary"):
-        summary.click()
-    assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    assert shown.locator("figure svg:visible").count() == 4
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_nothing(
-    opened: Callable[..., Any], violations: Callable[..., list[str]], width: int
-) -> None:
-    assert violations(opened(page(many(5, 4), [lists(5)]), width=width)) == []
+def test_it_fits_every_screen_and_axe_finds_nothing(fits: Callable[[str], Any]) -> None:
+    view = fits(page(many(12, 9), [lists(12)]))
+    assert view.locator("figure svg:visible").count() == 4

@@ -1,169 +1,143 @@
-"""The tables' layout and numbers, on drawn benchmarks and against the papers' own tables."""
+"""Tables in writing: what is escaped, what is bold, and that LaTeX compiles."""
 
-import numpy as np
+import csv
+import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from counterfoil.data.forms import Quad
-from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.report.markup import written
-from counterfoil.report.tables import (
-    Row,
-    Table,
-    by_group,
-    differences,
-    group_rows,
-    groupings,
-    main_measures,
-    overview,
-    ranking,
+from counterfoil.report.comparison_tables import by_group, differences, overview
+from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown, written
+
+NAMES = st.text(
+    st.characters(min_codepoint=32, max_codepoint=0x24F, exclude_categories=["Cc", "Cf"]), min_size=1
 )
 
 
-def printed(table: Table, name: str) -> list[str]:
-    row = next(row for row in table.rows if row.name == name)
-    return [written(cell, column) for cell, column in zip(row.cells, table.columns, strict=True)]
-
-
-def test_overview_has_chance_first_and_a_column_per_measure(quads: Comparison) -> None:
-    table = overview(quads)
-    labels = [column.label for column in table.columns]
-    assert labels == ["I2T", "T2I", "Group", "Ipos2T", "Ineg2T", "Tpos2I", "Tneg2I", "Group match"]
-    assert table.blocks == (("Drawn & written", 3), ("finer measures", 5))
-    assert [row.name for row in table.rows] == ["Random chance", "good", "poor & <tied>", "outcomes"]
-    assert printed(table, "Random chance") == ["25.00"] * 2 + ["16.67"] + ["50.00"] * 5
-    for run in quads.runs:
-        # Averages of the per-question values, computed here.
-        assert printed(table, run.name)[:3] == [
-            f"{100 * run.items[name].mean():.2f}" for name in ("i2t", "t2i", "group")
-        ]
-    # Outcomes alone decide no group match.
-    assert printed(table, "outcomes")[-1] == "–"
-
-
-def test_benchmarks_stand_side_by_side_and_share_rows_by_name(quads: Comparison, choices: Comparison) -> None:
-    table = overview(choices, quads, finer=False)
-    assert table.blocks == (("Choices", 1), ("Drawn & written", 3))
-    assert [row.name for row in table.rows][1:] == [
-        "scored",
-        "only right",
-        "good",
-        "poor & <tied>",
-        "outcomes",
+def table(*names: str) -> Table:
+    """Two columns under one heading, and one row per name; the first is best."""
+    columns = (Column("I2T", "BiVLC", measure="i2t"), Column("Ipos2T", "BiVLC", measure="ipos2t"))
+    rows = [Row("Random chance", (Cell(0.25), Cell(0.5)), "chance")]
+    rows += [
+        Row(name, (Cell(0.9 - 0.1 * i, 0.8 - 0.1 * i, 0.95 - 0.1 * i, 40, min(i + 1, 3) % 3), Cell()))
+        for i, name in enumerate(names)
     ]
-    assert printed(table, "scored")[1:] == ["–"] * 3
-    assert printed(table, "good")[0] == "–"
-    # One right caption of three.
-    assert printed(table, "Random chance")[0] == "33.33"
+    return Table("Results on A & B.", columns, tuple(rows))
 
 
-def test_best_and_second_best_are_marked_by_what_is_printed(quads: Comparison) -> None:
-    table = overview(quads)
-    for j, column in enumerate(table.columns):
-        cells = [
-            row.cells[j] for row in table.rows if row.kind == "scorer" and row.cells[j].value is not None
-        ]
-        values = [written(cell, column) for cell in cells]
-        order = sorted({float(value) for value in values}, reverse=True)
-        for cell, value in zip(cells, values, strict=True):
-            expected = order.index(float(value)) + 1 if float(value) in order[:2] else 0
-            assert cell.rank == expected
-    assert all(cell.rank == 0 for cell in table.rows[0].cells)
-
-
-def test_by_group_takes_the_official_grouping_and_the_groups_own_numbers(quads: Comparison) -> None:
-    table = by_group(quads)
-    assert table.blocks == (("swap", 3), ("add", 3), ("replace", 3))
-    labels = np.array(quads.runs[0].benchmark.questions.groupings["type"])
-    for run in quads.runs:
-        expected = [
-            f"{100 * run.items[name][labels == group].mean():.2f}"
-            for group in ("swap", "add", "replace")
-            for name in ("i2t", "t2i", "group")
-        ]
-        assert printed(table, run.name) == expected
-    assert [column.size for column in table.columns[::3]] == [14, 13, 13]
-    assert by_group(quads, ["group"], grouping="tag").blocks[0] == ("tag <1>", 1)
-    with pytest.raises(UnknownNameError, match=r"unknown grouping; given: typ; .* did you mean 'type'"):
-        by_group(quads, grouping="typ")
-    with pytest.raises(UnknownNameError, match="unknown measure; given: grp"):
-        by_group(quads, ["grp"])
-
-
-def test_many_groups_stand_in_rows(quads: Comparison) -> None:
-    table = group_rows(quads, "group", grouping="tag")
-    labels = np.array(quads.runs[0].benchmark.questions.groupings["tag"])
-    assert len(table.rows) == len(set(labels) - {""})
-    assert [column.label for column in table.columns] == [run.name for run in quads.runs]
-    first: Row = table.rows[0]
-    mask = labels == "tag <1>"
-    assert first.name == f"tag <1> ({mask.sum()})"
-    assert [cell.value for cell in first.cells] == [
-        pytest.approx(run.items["group"][mask].mean()) for run in quads.runs
-    ]
-    with pytest.raises(UnknownNameError):
-        group_rows(quads, "group", grouping="kind")
-
-
-def test_differences_say_who_is_ahead(quads: Comparison) -> None:
-    table = differences(quads, "group")
-    value = {run.name: run.items["group"].mean() for run in quads.runs}
-    assert len(table.rows) == 3
-    for row in table.rows:
-        a, b = row.name.split(" − ")
-        assert row.cells[0].value == pytest.approx(value[a] - value[b])
-        assert row.cells[0].low <= row.cells[0].value <= row.cells[0].high
-        assert 0 < row.cells[1].value <= row.cells[2].value <= 1
-
-
-def test_ranking_and_main_measures(quads: Comparison, choices: Comparison) -> None:
-    assert main_measures(quads) == ("i2t", "t2i", "group")
-    assert main_measures(choices) == ("accuracy",)
-    value = {run.name: run.items["t2i"].mean() for run in quads.runs}
-    assert ranking(quads, "t2i") == sorted(value, key=lambda name: -value[name])
-
-
-def test_a_label_of_two_groupings_is_told_apart() -> None:
-    pairs = np.arange(6).reshape(3, 2)
-    questions = Quad(
-        ("a", "b", "c"),
-        captions=pairs,
-        images=pairs,
-        groupings={"first": ("x", "y", ""), "second": ("", "x", "z"), "third": ("x", "", "")},
+def test_a_cell_is_per_cent_with_two_decimals() -> None:
+    # 2,224 of 2,933 is 75.8268 %.
+    assert written(Cell(2224 / 2933), Column("I2T")) == "75.83"
+    assert (
+        written(Cell(-0.0412, -0.06, -0.0201), Column("d", style="points"), interval=True)
+        == "−4.12 [−6.00, −2.01]"
     )
-    # "third" calls the same question "x" as "first" does, so it needs no name of its own.
-    assert groupings(questions) == {"first": ("x", "y"), "second": ("second:x", "z"), "third": ("x",)}
-    keys = {key for labels in groupings(questions).values() for key in labels}
-    assert keys == set(questions.groups())
+    assert written(Cell(0.0412), Column("d", style="points")) == "+4.12"
+    assert written(Cell(0.0316), Column("p", style="p")) == "0.032"
+    assert written(Cell("plain"), Column("x", style="text")) == "plain"
 
 
-def test_table_3_of_the_bivlc_paper(real_bivlc: Comparison) -> None:
-    table = overview(real_bivlc)
-    assert printed(table, "ViT-B-32") == ["75.83", "52.40", "49.06", "84.32", "89.50", "69.21", "82.82"]
-    assert printed(table, "CLIP_COCO") == ["82.75", "63.89", "60.96", "89.06", "91.75", "72.79", "90.86"]
-    assert printed(table, "CLIP_TROHN-Text") == [
-        "78.18",
-        "62.19",
-        "57.48",
-        "93.25",
-        "83.87",
-        "71.05",
-        "90.59",
-    ]
+def test_markdown_has_one_line_per_row_and_marks_the_best() -> None:
+    lines = to_markdown(table("first", "second", "third")).splitlines()
+    assert lines[0] == "| Model | BiVLC I2T | BiVLC Ipos2T |"
+    assert lines[1] == "| :--- | ---: | ---: |"
+    assert lines[2] == "| Random chance | 25.00 | 50.00 |"
+    assert lines[3:] == ["| first | **90.00** | – |", "| second | *80.00* | – |", "| third | 70.00 | – |"]
+    assert "**90.00 [80.00, 95.00]**" in to_markdown(table("first", "second"), intervals=True)
 
 
-def test_table_4_of_the_bivlc_paper(real_bivlc: Comparison) -> None:
-    table = by_group(real_bivlc)
-    by_type = {name: i for i, (name, _) in enumerate(table.blocks)}
-    row = printed(table, "CLIP_COCO")
-    found = [row[3 * by_type[name] : 3 * by_type[name] + 3] for name in ("replace", "swap", "add")]
-    assert found == [["87.99", "72.42", "69.94"], ["51.53", "25.07", "20.89"], ["83.16", "55.58", "51.58"]]
+@given(NAMES)
+def test_no_name_breaks_a_markdown_row(name: str) -> None:
+    row = to_markdown(table(name)).splitlines()[3]
+    assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) == 4
 
 
-def test_table_3_of_the_winoground_paper(real_winoground: Comparison) -> None:
-    table = overview(real_winoground, finer=False)
-    # Text, image and group score of Winoground Table 3.
-    assert printed(table, "human") == ["89.50", "88.50", "85.50"]
-    assert printed(table, "vinvl") == ["37.75", "17.75", "14.50"]
-    assert printed(table, "clip") == ["30.75", "10.50", "8.00"]
-    assert printed(table, "visualbert") == ["15.50", "2.50", "1.50"]
+def test_latex_is_laid_out_as_the_papers_do() -> None:
+    text = to_latex(table("CLIP_COCO", "50% & more"), label="tab:x")
+    assert r"\multirow{2}{*}{Model} & \multicolumn{2}{c}{BiVLC} \\" in text
+    assert r"\cmidrule(lr){2-3}" in text
+    assert r" & I2T & I\textsubscript{pos}2T \\" in text
+    assert "Random chance & 25.00 & 50.00 \\\\\n\\midrule" in text
+    assert r"CLIP\_COCO & \textbf{90.00} & -- \\" in text
+    assert r"50\% \& more & \underline{80.00} & -- \\" in text
+    assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
+    assert r"\caption{Results on A \& B. Bold for best, underline for second best.}" in text
+    assert r"\label{tab:x}" in text
+
+
+@given(NAMES)
+def test_every_special_character_of_a_name_is_escaped_in_latex(name: str) -> None:
+    row = to_latex(table(name)).split("\\midrule\n")[2]
+    # Braces keep a bracket or a star from being an option of the row before.
+    cell = re.sub(r"^\{\}(?=[\[*])", "", row.split(r" & \textbf")[0].split(" & 90.00")[0])
+    for command in (
+        r"\textbackslash{}",
+        r"\textasciitilde{}",
+        r"\textasciicircum{}",
+        r"\textless{}",
+        r"\textgreater{}",
+    ):
+        cell = cell.replace(command, "")
+    cell = cell.replace(r"\textbar{}", "").replace("$-$", "")
+    assert not re.search(r"(?<!\\)[&%$#_{}~^<>|]", cell)
+
+
+def test_csv_holds_full_precision_between_0_and_1(quads: Comparison) -> None:
+    rows = list(csv.DictReader(io.StringIO(to_csv(overview(quads)))))
+    found = {(row["model"], row["measure"]): row for row in rows}
+    for run in quads.runs:
+        for name, estimate in run.result.measures.items():
+            row = found[run.name, name]
+            assert (float(row["value"]), float(row["low"]), float(row["high"])) == (
+                estimate.value,
+                estimate.low,
+                estimate.high,
+            )
+            assert int(row["n"]) == estimate.n
+    assert float(found["Random chance", "group"]["value"]) == pytest.approx(1 / 6)
+    assert ("outcomes", "group_match") not in found
+
+
+def test_latex_compiles(quads: Comparison, choices: Comparison, tmp_path: Path) -> None:
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex: install it (Debian: texlive-latex-extra)")
+    hostile = table('a_b & 50% {x} ~ $y$ #1 ^2 \\emph <é> |"–"', "second")
+    tables = [overview(quads, choices), by_group(quads), differences(quads, "group"), hostile]
+    body = "\n".join(to_latex(one, intervals=bool(i % 2)) for i, one in enumerate(tables))
+    (tmp_path / "t.tex").write_text(
+        "\\documentclass{article}\\usepackage{booktabs,multirow}\\begin{document}\n"
+        + body
+        + "\\end{document}\n",
+        encoding="utf-8",
+    )
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout.decode("utf-8", "replace")[-2000:]
+    assert (tmp_path / "t.pdf").stat().st_size > 10_000
+
+
+HOSTILE = (r"\input{/etc/passwd}", "[9cm]", "*x", "a|b", "$x^2$", "</script>", "&lt;", "~~y~~", "a\x1b[31m")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_are_text_in_latex_and_markdown(name: str) -> None:
+    latex = to_latex(table(name)).splitlines()
+    row = next(line for line in latex if "90.00" in line)
+    assert not re.search(r"\\input|^[\[*]|\x1b|(?<!\\)\$|<|>", row)
+    markdown = to_markdown(table(name)).splitlines()[3]
+    assert not re.search(r"(?<!\\)[$~&<`]|\x1b", markdown)
+
+
+def test_csv_holds_no_formula_and_numbers_stay_numbers() -> None:
+    names = ["=HYPERLINK(1)", "+1", "-x", "@SUM", "\tx", "'-x", "plain"]
+    rows = list(csv.DictReader(io.StringIO(to_csv(table(*names)))))
+    found = {row["model"] for row in rows} - {"Random chance"}
+    assert found == {"'=HYPERLINK(1)", "'+1", "'-x", "'@SUM", "'\tx", "''-x", "plain"}
+    below = Table("d", (Column("d", style="points"),), (Row("a", (Cell(-0.25),)),))
+    assert next(csv.DictReader(io.StringIO(to_csv(below))))["value"] == "-0.25"

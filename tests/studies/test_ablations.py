@@ -13,6 +13,7 @@ from counterfoil.world.benchmarks import as_collected
 from tiny_study import TINY, facts
 
 
+@pytest.mark.slow
 def test_noise_begins_at_the_clean_runs_and_ends_with_a_filter(fuller: Study) -> None:
     noise = next(each for each in fuller.sweeps if each.key == "noise")
     assert [(each.x, each.series) for each in noise.settings] == [
@@ -33,6 +34,7 @@ def test_noise_begins_at_the_clean_runs_and_ends_with_a_filter(fuller: Study) ->
     assert control.question.startswith("Where the second picture is synthetic, what do wrong")
 
 
+@pytest.mark.slow
 def test_mining_takes_one_measure_from_own_pairs_and_one_from_all(fuller: Study) -> None:
     mining = next(each for each in fuller.sweeps if each.key == "mining")
     assert [each.label for each in mining.settings] == ["none", "hardest"]

@@ -1,7 +1,5 @@
 """Plans: the same steps for all trainings, the papers' losses, and numbers that do not depend on results."""
 
-import json
-
 import pytest
 
 from counterfoil.studies.plan import FULL, SHORT
@@ -41,7 +39,3 @@ def test_dials_are_turned_on_seeds_that_are_trained() -> None:
     assert set(FULL.dialled) <= set(FULL.seeds)
     assert not SHORT.noise
     assert not SHORT.mining
-
-
-def test_a_plan_is_plain_values() -> None:
-    assert json.loads(json.dumps(FULL.to_json()))["noise"] == list(FULL.noise)

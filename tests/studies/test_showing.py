@@ -15,7 +15,7 @@ def _shown(made: Study, width: int) -> str:
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("width", [60, 80, 160])
+@pytest.mark.parametrize("width", [60, 160])
 def test_the_end_of_a_demo(made: Study, width: int) -> None:
     lines = [line.rstrip() for line in _shown(made, width).splitlines()]
     assert max(map(len, lines)) <= width

@@ -102,6 +102,7 @@ def test_the_trainings_begin_at_the_same_weights_and_part(place: Path, made: Stu
             assert not np.array_equal(flat[i], flat[j])
 
 
+@pytest.mark.slow
 def test_seconds_add_up_over_seeds_and_curves_are_the_first_s(fuller: Study) -> None:
     assert all(each.seeds == 2 for each in fuller.trained)
     first = {each.name: each for each in fuller.trained}

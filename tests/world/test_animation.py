@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from counterfoil.data.decoding import Sampling
-from counterfoil.data.records import FileSource
 from counterfoil.data.videos import FrameStack, Video
 from counterfoil.engine.content import image_keys
 from counterfoil.engine.plan import silent
@@ -132,42 +131,3 @@ def test_a_key_costs_no_drawing_and_tells_clips_apart(made, monkeypatch):
     assert len(set(keys)) == len(videos)
     again = [Video(f"{i}", pickle.loads(pickle.dumps(video.source))) for i, video in enumerate(videos[:5])]
     assert image_keys(again, cache=None, progress=silent) == keys[:5]
-
-
-def test_a_clip_written_to_a_file_is_read_as_it_was(made, tmp_path):
-    av = pytest.importorskip("av", reason="the extra 'video' is not installed")
-    reel = Animation(made["right"][3], 96, "natural")
-    path = tmp_path / "clip.mp4"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=int(RATE), options={"crf": "8"})
-        stream.width = stream.height = 96
-        stream.pix_fmt = "yuv420p"
-        for number in range(len(reel)):
-            frame = av.VideoFrame.from_ndarray(np.asarray(reel.frame(number)), format="rgb24")
-            for packet in stream.encode(frame):
-                container.mux(packet)
-        for packet in stream.encode():
-            container.mux(packet)
-    asked = [
-        {},
-        {"sampling": Sampling(count=5)},
-        {"sampling": Sampling(rate=4)},
-        {"start": 0.5, "end": 1.3},
-        {"start": 0.3, "sampling": Sampling(rate=3)},
-    ]
-    for more in asked:
-        drawn, read = (list(Video("a", source, **more).frames()) for source in (reel, FileSource(path)))
-        assert len(drawn) == len(read)
-        for one, two in zip(drawn, read, strict=True):
-            assert one.size == two.size
-            near = [
-                np.abs(np.asarray(two, dtype=float) - np.asarray(reel.frame(i), dtype=float)).mean()
-                for i in range(FRAMES)
-            ]
-            # The frame that was drawn is the nearest of all, or shows the same.
-            number = int(np.argmin(near))
-            assert reel.scenes[number] == reel.scenes[_number(reel, one)]
-
-
-def _number(reel, picture):
-    return next(i for i in range(len(reel)) if (np.asarray(reel.frame(i)) == np.asarray(picture)).all())

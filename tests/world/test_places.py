@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from counterfoil.world.painting import PALETTE, draw
-from counterfoil.world.places import SAYS, masks, spoken_of
+from counterfoil.world.painting import PALETTE, draw, masks
 from counterfoil.world.sample import quads
 from counterfoil.world.scenes import Scene, sample_scene
-from counterfoil.world.truth import read
+from counterfoil.world.truth import SAYS, read, spoken_of
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -39,6 +38,9 @@ def test_a_word_speaks_of_what_a_caption_says_by_it() -> None:
             own = [k for k, thing in enumerate(scene.things) if name and getattr(thing, name) == value]
             assert spoken_of(word.strip(",;."), scene) == own, image.id
     said = {
-        value for caption in benchmark.captions for p in read(caption.text or "").phrases for value in p.said
+        value
+        for caption in benchmark.captions
+        for p in read(caption.text or "").phrases
+        for value in p.attributes
     }
     assert said <= set(SAYS.values())

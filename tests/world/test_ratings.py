@@ -1,16 +1,11 @@
 """`world-rated` and `world-preferences`: levels, votes, references, and people who err."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 
-from counterfoil.errors import InputError
-from counterfoil.world.benchmarks import clips
 from counterfoil.world.captions import matches
 from counterfoil.world.people import Annotator
 from counterfoil.world.ratings import LEVELS, PAIRS, REFERENCES, claims, judged, level, preferences, rated
-from counterfoil.world.sample import contrasts
 from counterfoil.world.truth import read
 
 SEED = 6
@@ -143,22 +138,3 @@ def test_same_seed_same_bytes_drawn_now_or_later(make):
 
     assert kept(1, False) == kept(1, True)
     assert kept(1, True)[0] != kept(2, True)[0]
-
-
-@pytest.mark.parametrize("make", [rated, preferences])
-def test_what_cannot_be_drawn_is_refused(make):
-    with pytest.raises(InputError, match="must be positive"):
-        make(0)
-    with pytest.raises(InputError, match="too small"):
-        make(3, size=8)
-    with pytest.raises(InputError, match="told apart by name"):
-        make(3, people=[Annotator("a"), Annotator("a")])
-
-
-def test_scenes_are_shared_with_no_other_benchmark():
-    made = [rated(200, lazy=True), preferences(150, lazy=True)]
-    shown = [{image.source.scene for image in each.images} for each in made]
-    moving = {scene for image in clips(150).images for scene in image.source.scenes}
-    asked = {scene for contrast in contrasts(300) for scene in contrast.scenes}
-    for one, two in combinations([*shown, moving, asked], 2):
-        assert not one & two

@@ -8,12 +8,11 @@ import pytest
 from counterfoil.data.training_files import read
 from counterfoil.data.training_rows import TrainingSet
 from counterfoil.errors import InputError, StorageError, UnknownNameError
-from counterfoil.world.benchmarks import described
 from counterfoil.world.captions import OPENINGS, describe, matches, text
 from counterfoil.world.edits import SUBSETS
 from counterfoil.world.generator import imagine
 from counterfoil.world.painting import STYLES, draw_many
-from counterfoil.world.sample import STREAMS, contrasts, stream
+from counterfoil.world.sample import contrasts, stream
 from counterfoil.world.scenes import one_of, sample_scene
 from counterfoil.world.training import KINDS, TRAIN, VALIDATION, Filter, save_training, training
 from counterfoil.world.truth import matches as matches_said
@@ -119,33 +118,24 @@ def test_generated_positives_are_true_of_the_row_s_scene():
     assert np.mean(made.rows["caption"] != made.rows["generated_caption"]) > 0.8
 
 
-@pytest.fixture(scope="module")
-def perfect():
-    return training(400, kind="trohn-img", seed=1, size=32)
-
-
-@pytest.mark.parametrize("failure", [0.3, 0.61, 1.0])
-def test_the_generator_fails_as_often_as_chosen(failure, perfect):
-    made = training(400, kind="trohn-img", seed=1, size=32, failure=failure)
+@pytest.mark.parametrize("failure", [0.61, 1.0])
+def test_the_generator_fails_as_often_as_chosen_and_labels_say_where(failure):
+    perfect, made = (training(200, kind="trohn-img", seed=1, size=32, failure=f) for f in (0.0, failure))
     wrong = made.groupings["faithful"].count("no") / len(made)
-    assert abs(wrong - failure) < 4 * sqrt(0.25 / 400) + 1e-9
+    assert abs(wrong - failure) < 4 * sqrt(0.25 / 200) + 1e-9
+    for row, contrast in enumerate(contrasts(200, seed=1, of="contrasts", distinct=False)):
+        scene, _ = imagine(contrast, stream("contrasts", 1, 2, 1 + row), failure=failure)
+        right = matches(contrast.captions[1], scene) and not matches(contrast.captions[0], scene)
+        assert made.groupings["faithful"][row] == ("yes" if right else "no")
     for role in ("image", "caption", "negative_caption"):
         assert shown(made, role) == shown(perfect, role)
 
 
-def test_labels_say_whether_the_image_shows_its_caption():
-    made = training(300, kind="trohn-img", seed=6, size=32, failure=0.5)
-    for row, contrast in enumerate(contrasts(300, seed=6, of="contrasts", distinct=False)):
-        scene, _ = imagine(contrast, stream("contrasts", 6, 2, 1 + row), failure=0.5)
-        right = matches(contrast.captions[1], scene) and not matches(contrast.captions[0], scene)
-        assert made.groupings["faithful"][row] == ("yes" if right else "no")
-
-
 def test_a_perfect_filter_keeps_what_is_right_and_all_of_it():
-    noisy = training(300, kind="trohn-img", seed=6, size=32, failure=0.5)
-    kept = training(300, kind="trohn-img", seed=6, size=32, failure=0.5, keep="faithful")
+    noisy = training(120, kind="trohn-img", seed=6, size=32, failure=0.5)
+    kept = training(120, kind="trohn-img", seed=6, size=32, failure=0.5, keep="faithful")
     right = [i for i, label in enumerate(noisy.groupings["faithful"]) if label == "yes"]
-    assert 100 < len(right) < 200
+    assert 40 < len(right) < 80
     assert set(kept.groupings["faithful"]) == {"yes"}
     for role in noisy.rows:
         whole = shown(noisy, role)
@@ -154,7 +144,7 @@ def test_a_perfect_filter_keeps_what_is_right_and_all_of_it():
     assert {i for role in ("image", "negative_image") for i in kept.rows[role]} == set(
         range(len(kept.images))
     )
-    same = training(300, kind="trohn-img", seed=6, size=32, failure=0.5, keep=Filter())
+    same = training(120, kind="trohn-img", seed=6, size=32, failure=0.5, keep=Filter())
     assert everything(same) == everything(kept)
 
 
@@ -181,15 +171,6 @@ def test_filters_that_cannot_be():
         Filter(precision=0.5).keep(np.arange(8) < 6, np.random.default_rng(0))
 
 
-def test_training_and_benchmarks_share_no_scene():
-    train = {s for c in contrasts(700, of="contrasts", distinct=False) for s in c.scenes}
-    loose = training(500, kind="loose", size=32)
-    assert len(loose.images) == 500
-    for of in STREAMS[:2]:
-        assert not train & {s for c in contrasts(300, of=of) for s in c.scenes}
-    assert not train & set(described(300, 1, stream("gallery", 0), "natural")[0])
-
-
 def test_what_cannot_be_made():
     with pytest.raises(UnknownNameError, match="did you mean 'trohn-img'"):
         training(7, kind="trohn-imag")
@@ -211,8 +192,7 @@ def test_what_cannot_be_made():
         training(7, kind="trohn-img", failure=1.0, keep="faithful")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", [32, 100])
+@pytest.mark.parametrize(("kind", "size"), [*((kind, 32) for kind in KINDS), ("trohn-img", 100)])
 def test_saved_and_read_again(kind, size, tmp_path):
     made = training(40, kind=kind, seed=3, size=size)
     counts = save_training(made, tmp_path / "set")

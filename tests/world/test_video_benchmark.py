@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from counterfoil.data.videos import Video
-from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.world.benchmarks import REFERENCES, clips
 from counterfoil.world.captions import matches
 from counterfoil.world.drawings import MOTIONS
@@ -65,16 +64,3 @@ def test_same_seed_same_clips(made):
     assert again.digest == made.digest
     assert [image.source.read() for image in again.images] == [image.source.read() for image in made.images]
     assert clips(9, seed=SEED + 1, size=32).digest != clips(9, seed=SEED, size=32).digest
-
-
-def test_clusters_are_clips(made):
-    assert len(np.unique(made.clusters)) == len(made.images) == 35
-
-
-def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(InputError, match="must be positive"):
-        clips(0)
-    with pytest.raises(InputError, match="too small"):
-        clips(3, size=8)
-    with pytest.raises(UnknownNameError, match="natural"):
-        clips(3, style="natral")

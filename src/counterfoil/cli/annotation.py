@@ -104,7 +104,7 @@ def _pooled(found: "Summary", width: int) -> list[Any]:
     from rich.text import Text
 
     from counterfoil.cli.tables import printed
-    from counterfoil.report.markup import Column, text_table
+    from counterfoil.report.tables import Column, text_table
 
     by_model = text_table(
         found.heading,
@@ -299,7 +299,7 @@ def _strengths(found: "Preferences", title: str, width: int) -> list[Any]:
     from rich.text import Text
 
     from counterfoil.cli.tables import printed
-    from counterfoil.report.markup import Cell, Column, text_table
+    from counterfoil.report.tables import Cell, Column, text_table
 
     # Each chance is about as wide as its name or "100 %".
     against = [i for i in found.order if max(len(found.names[j]) for j in found.order) <= 16]

@@ -131,7 +131,7 @@ def _show(
     from rich.text import Text
 
     from counterfoil.cli.tables import printed
-    from counterfoil.report.markup import Column, text_table
+    from counterfoil.report.tables import Column, text_table
 
     intervals = any(each.low is not None for each in found.values())
     means = any(not each.is_mean for each in found.values())

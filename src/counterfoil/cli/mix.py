@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from counterfoil.data.benchmark import Benchmark
     from counterfoil.evaluation.result import Estimate
-    from counterfoil.report.markup import Table
+    from counterfoil.report.tables import Table
     from counterfoil.scorers.networks import Backbone
     from counterfoil.train.validation import Mixture
 
@@ -188,7 +188,7 @@ def _to_json(each: "Mixture") -> dict[str, Any]:
 
 def _table(measured: "Sequence[Mixture]", task: str, held_out: str) -> "Table":
     """A row per mixture, every value with its interval; the best mean has rank 1."""
-    from counterfoil.report.markup import Cell, Column, Row, Table
+    from counterfoil.report.tables import Cell, Column, Row, Table
 
     best = max(_mean(each)[0] for each in measured)
     rows = []

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from counterfoil.report.ledger import Entry
+    from counterfoil.report.reproduction import Entry
 
 #: Stands after the column of a number that follows from others printed in the same paper, or from arithmetic.
 DERIVED_MARK = "†"
@@ -85,7 +85,7 @@ def command(
 def _list_files(folder: Path | None, papers: "Sequence[str] | None", json: str | None) -> None:
     from counterfoil.cli import terminal
     from counterfoil.cli.tables import word_table
-    from counterfoil.report.ledger import files
+    from counterfoil.report.reproduction import files
 
     rows = files(data=folder, papers=papers)
     if json is not None:
@@ -107,7 +107,7 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
     from rich.text import Text
 
     from counterfoil.cli import terminal
-    from counterfoil.report.ledger import Basis, Verdict, by_basis
+    from counterfoil.report.reproduction import Basis, Verdict, by_basis
     from counterfoil.tasks.reproduce import BASES
 
     console = terminal.out()
@@ -150,7 +150,7 @@ def _show(shown: "Sequence[Entry]", entries: "Sequence[Entry]") -> None:
 def _cell(entry: "Entry") -> "Text":
     from rich.text import Text
 
-    from counterfoil.report.ledger import Basis, Verdict
+    from counterfoil.report.reproduction import Basis, Verdict
 
     same = entry.verdict is Verdict.SAME
     mark = DERIVED_MARK if entry.basis is Basis.DERIVED else ""

@@ -81,7 +81,7 @@ def compare(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import comparison_table, differences_table, resting_lines, signature_lines
-    from counterfoil.report.tables import signature_of
+    from counterfoil.report.comparison_tables import signature_of
     from counterfoil.tasks.compare import compare
 
     paths.check(html=html, **vars(tables), json=json)
@@ -230,7 +230,7 @@ def lengths(
 def _show_lengths(found: "Sequence[LengthCorrelation]") -> None:
     from counterfoil.cli import terminal
     from counterfoil.cli.tables import printed
-    from counterfoil.report.markup import Column, text_table
+    from counterfoil.report.tables import Column, text_table
 
     console = terminal.out()
     columns = [Column("measure", align="left"), Column("r"), Column("95 % interval"), Column("p")]

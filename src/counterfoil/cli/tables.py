@@ -14,12 +14,12 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
 from counterfoil.metrics.measure import DIRECTIONS
+from counterfoil.report.comparison_tables import compact, reported_groups, style_of
 from counterfoil.report.drawing import short
 from counterfoil.report.forms import report_of
 from counterfoil.report.labels import measure_label
-from counterfoil.report.markup import Cell, Column, Table, number, text_table, written
 from counterfoil.report.notes import rests_on
-from counterfoil.report.tables import compact, reported_groups, style_of
+from counterfoil.report.tables import Cell, Column, Table, number, text_table, written
 
 if TYPE_CHECKING:
     from counterfoil.evaluation.list_overlap import Diversity

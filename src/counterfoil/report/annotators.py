@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from counterfoil.evaluation.annotators import AnnotatorBias
 from counterfoil.evaluation.judged_pairs import JUDGED, Coverage, Multiplicity
 from counterfoil.evaluation.preferences import Preferences
-from counterfoil.report import drawing, page_frame
-from counterfoil.report.drawing import INK, RIGHT, RULE, WRONG, canvas, extent, short, style
+from counterfoil.report import drawing, html
+from counterfoil.report.drawing import INK, RIGHT, RULE, WRONG, canvas, extent, name_ends, short, style
+from counterfoil.report.html import Drawing
 from counterfoil.report.labels import measure_label
-from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.report.page_frame import Drawing
+from counterfoil.report.tables import Cell, Column, Row, Table
 
 #: A direction's heading over a table.
 WAYS = {"i2t": "image to text", "t2i": "text to image"}
@@ -84,11 +84,11 @@ def by_number(study: AnnotatorBias) -> Table:
     return Table(caption, tuple(Column(kind) for kind in curves), tuple(rows), corner="annotators")
 
 
-def coverages(found: Sequence[Coverage]) -> Table:
+def coverages(sets: Sequence[Coverage]) -> Table:
     """Precision and recall of sets of right answers against judgements (ECCV Caption Table 2)."""
-    names = list(dict.fromkeys(each.name for each in found))
-    ways = [way for way in WAYS if any(each.direction == way for each in found)]
-    at = {(each.name, each.direction): each for each in found}
+    names = list(dict.fromkeys(coverage.name for coverage in sets))
+    ways = [way for way in WAYS if any(coverage.direction == way for coverage in sets)]
+    at = {(coverage.name, coverage.direction): coverage for coverage in sets}
     columns, rows = [], []
     for way in ways:
         columns += [Column("precision", WAYS[way]), Column("recall", WAYS[way])]
@@ -96,20 +96,20 @@ def coverages(found: Sequence[Coverage]) -> Table:
     for name in names:
         cells = []
         for way in ways:
-            each = at.get((name, way))
-            both = (each.precision, each.recall) if each else ((np.nan,) * 3,) * 2
+            coverage = at.get((name, way))
+            both = (coverage.precision, coverage.recall) if coverage else ((np.nan,) * 3,) * 2
             cells += [Cell() if np.isnan(ends[0]) else Cell(*ends) for ends in both]
-            cells.append(Cell(f"{each.queries:,}" if each else None))
+            cells.append(Cell(f"{coverage.queries:,}" if coverage else None))
         rows.append(Row(name, tuple(cells)))
     caption = "Right answers of benchmarks against the judgements, over judged pairs."
     return Table(caption, tuple(columns), tuple(rows), corner="benchmark")
 
 
-def multiplicities(found: Sequence[Multiplicity]) -> Table:
+def multiplicities(counts: Sequence[Multiplicity]) -> Table:
     """Right answers per query (ECCV Caption Table 3), as many times those of the first benchmark named."""
-    names = list(dict.fromkeys(each.name for each in found))
-    ways = [way for way in WAYS if any(each.direction == way for each in found)]
-    at = {(each.name, each.direction): each for each in found}
+    names = list(dict.fromkeys(count.name for count in counts))
+    ways = [way for way in WAYS if any(count.direction == way for count in counts)]
+    at = {(count.name, count.direction): count for count in counts}
     original = next((name for name in names if name != JUDGED), None)
     heads = ("in all", "mean", "median", "most", *(("times",) if original else ()))
     columns = tuple(Column(head, WAYS[way], style="text") for way in ways for head in heads)
@@ -117,34 +117,34 @@ def multiplicities(found: Sequence[Multiplicity]) -> Table:
     for name in names:
         cells: list[Cell] = []
         for way in ways:
-            each, first = at.get((name, way)), at.get((original or "", way))
-            if each is None:
+            count, first = at.get((name, way)), at.get((original or "", way))
+            if count is None:
                 cells += [Cell()] * len(heads)
                 continue
-            fold = f"×{each.total / first.total:.2f}" if first and first.total else None
-            most = max(each.histogram, default=0)
-            numbers = f"{each.total:,}", f"{each.mean:.2f}", f"{each.median:g}", f"{most:,}"
+            fold = f"×{count.total / first.total:.2f}" if first and first.total else None
+            most = max(count.histogram, default=0)
+            numbers = f"{count.total:,}", f"{count.mean:.2f}", f"{count.median:g}", f"{most:,}"
             cells += [*map(Cell, numbers), *((Cell(fold),) if original else ())]
         rows.append(Row(name, tuple(cells)))
     return Table("Right answers per query.", columns, tuple(rows), corner="right according to")
 
 
-def strengths(found: Preferences) -> Any:
+def strengths(preferences: Preferences) -> Any:
     """A dot and a whisker (the interval) per thing, strongest on top, on a logarithmic axis."""
-    names = [short(found.names[i], 34) for i in found.order]
-    at = list(found.order)
+    names = [short(preferences.names[i], 34) for i in preferences.order]
+    at = list(preferences.order)
     left = max(extent(name) for name in names) + 0.12
     with style():
         figure, (axes,) = canvas(
             1, 1, (5.6, 0.28 * len(names) + 0.1), left=left, right=0.55, bottom=0.5, top=0.1
         )
         rows = np.arange(len(names))
-        axes.hlines(rows, found.low[at], found.high[at], color=RIGHT, lw=1.4, alpha=0.6)
-        axes.plot(found.strength[at], rows, "o", ms=5, color=RIGHT, mec="none")
+        axes.hlines(rows, preferences.low[at], preferences.high[at], color=RIGHT, lw=1.4, alpha=0.6)
+        axes.plot(preferences.strength[at], rows, "o", ms=5, color=RIGHT, mec="none")
         for row, i in enumerate(at):
             axes.annotate(
-                f"{found.strength[i]:.2f}",
-                (max(found.high[i], found.strength[i]), row),
+                f"{preferences.strength[i]:.2f}",
+                (max(preferences.high[i], preferences.strength[i]), row),
                 xytext=(6, 0),
                 textcoords="offset points",
                 va="center",
@@ -152,7 +152,9 @@ def strengths(found: Preferences) -> Any:
                 color=INK,
             )
         axes.set_xscale("log")
-        axes.set_xlim(found.low.min() / 1.3, max(found.high.max(), found.strength.max()) * 1.1)
+        axes.set_xlim(
+            preferences.low.min() / 1.3, max(preferences.high.max(), preferences.strength.max()) * 1.1
+        )
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.xaxis.set_minor_formatter(lambda value, _: "")
         axes.set_ylim(len(names) - 0.4, -0.6)
@@ -199,9 +201,9 @@ def bias_curves(
                     continue
                 colour, marker, line = looks[name]
                 axes.plot(sizes, values, marker=marker, ms=4.5, color=colour, ls=line, lw=1.4, clip_on=False)
-                ends.append((values[-1], sizes[-1], name, colour))
+                ends.append((sizes[-1], values[-1], name, colour))
             axes.set_ylim(bottom=0)
-            _label_ends(axes, ends)
+            name_ends(axes, ends)
             axes.set_title(title, loc="left", fontsize=9, fontweight="bold", pad=6)
             most = max((n for curve in curves.values() for n in curve), default=1)
             axes.set_xlim(0.85, most + 0.15)
@@ -232,10 +234,10 @@ def yield_curves(curve: NDArray[np.float64], *, unit: str = "pairs") -> Any:
                 alpha=0.35 + 0.65 * share,
                 clip_on=False,
             )
-            ends.append((float(curve[m, -1]), k, f"{m + 1} model{'s' if m else ''}", INK))
+            ends.append((k, float(curve[m, -1]), f"{m + 1} model{'s' if m else ''}", INK))
         axes.set_xlim(0.8, k + 0.2)
         axes.set_ylim(0, 1.03 * float(curve.max()))
-        _label_ends(axes, ends)
+        name_ends(axes, ends)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.set_xlabel("k: items that each model hands in per query")
@@ -295,26 +297,6 @@ def _plain(axes: Any, *, both: bool = False) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _label_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Names at the ends of lines, moved apart where they would stand on one another."""
-    from matplotlib.transforms import ScaledTranslation
-
-    if not ends:
-        return
-    aside = ScaledTranslation(8 / 72, 0, axes.figure.dpi_scale_trans)
-    low, high = axes.get_ylim()
-    high = max(high, max(value for value, *_ in ends))
-    room = 0.075 * (high - min(low, 0))
-    # Not on the axis itself.
-    place = low - 0.4 * room
-    for value, x, name, colour in sorted(ends):
-        place = max(value, place + room)
-        axes.text(
-            x, place, name, transform=axes.transData + aside, ha="left", va="center", fontsize=8, color=colour
-        )
-    axes.set_ylim(low, high)
-
-
 @dataclass(frozen=True)
 class DirectionSection:
     """The page's section on one direction and measure."""
@@ -338,7 +320,7 @@ def bias_page(
 ) -> str:
     """The page as HTML, the same for the same studies."""
     models = studies[0].models
-    return page_frame.render(
+    return html.render(
         "bias.html",
         title=title,
         standfirst=f"{len(models)} models: {', '.join(models)}.",
@@ -357,15 +339,15 @@ def curves(studies: Sequence[AnnotatorBias]) -> Any:
 
 def lead(study: AnnotatorBias) -> str:
     """The study in a sentence: which model a single annotator favours, and the bias of all others."""
-    found = study.curves()
-    own, rest = found["self-bias"][1], found["non-self-bias"][1]
-    last = max(found["bias"])
+    curves = study.curves()
+    own, rest = curves["self-bias"][1], curves["non-self-bias"][1]
+    last = max(curves["bias"])
     text = (
-        f"A benchmark that one model alone proposed for is off by {100 * found['bias'][1]:.1f} points: "
+        f"A benchmark that one model alone proposed for is off by {100 * curves['bias'][1]:.1f} points: "
         f"by {100 * own:.1f} for the model itself, by {100 * rest:.1f} for the others."
     )
     if last > 1:
-        text += f" With {last} of {len(study.models)} models it is off by {100 * found['bias'][last]:.1f}."
+        text += f" With {last} of {len(study.models)} models it is off by {100 * curves['bias'][last]:.1f}."
     return text
 
 
@@ -391,11 +373,11 @@ def _part(study: AnnotatorBias) -> DirectionSection:
 
 def _histograms(counts: Sequence[Multiplicity]) -> Drawing:
     panels = []
-    for each in counts:
-        if each.name != JUDGED:
+    for count in counts:
+        if count.name != JUDGED:
             continue
-        first = next((c.mean for c in counts if c.direction == each.direction and c.name != JUDGED), None)
-        panels.append((WAYS[each.direction], each.histogram, first))
+        first = next((c.mean for c in counts if c.direction == count.direction and c.name != JUDGED), None)
+        panels.append((WAYS[count.direction], count.histogram, first))
     known = any(first is not None for _, _, first in panels)
     caption = "How many queries have how many right answers according to the judgements."
     if known:

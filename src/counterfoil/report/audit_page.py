@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit, Opinions
+from counterfoil.evaluation.audit import SAME_WORDS, BenchmarkAudit
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate
-from counterfoil.report import page_frame
+from counterfoil.report import html
+from counterfoil.report.comparison_tables import style_of
+from counterfoil.report.html import shareable
 from counterfoil.report.labels import amount, measure_label
-from counterfoil.report.markup import Cell, Column, Row, Table, text_table
-from counterfoil.report.page_frame import shareable
-from counterfoil.report.tables import style_of
+from counterfoil.report.tables import Cell, Column, Row, Table, text_table
 
 #: Words that are shown; files have all of them.
 MOST_WORDS = 25
@@ -43,19 +42,30 @@ def blind_table(audit: BenchmarkAudit) -> Table:
     names = [
         name
         for name in of(audit.benchmark).main_measures(audit.benchmark)
-        if any(name in each for each in audit.blind)
+        if any(name in scores for scores in audit.blind)
     ]
     columns = tuple(Column(measure_label(name), style=style_of(name), measure=name) for name in names)
-    rows = [Row(each.scorer, tuple(_cell(each.measures.get(name)) for name in names)) for each in audit.blind]
+    rows = [
+        Row(scores.scorer, tuple(_cell(scores.measures.get(name)) for name in names))
+        for scores in audit.blind
+    ]
     if audit.blind:
-        chance = [next((each[name].chance for each in audit.blind if name in each), None) for name in names]
+        chance = [
+            next((scores[name].chance for scores in audit.blind if name in scores), None) for name in names
+        ]
         rows.append(Row("chance", tuple(map(Cell, chance)), "chance"))
     return Table(f"{title(audit)}: scorers that see no image", columns, tuple(rows), "scorer")
 
 
 def groups_table(audit: BenchmarkAudit) -> Table | None:
     """The first main measure by group, a column per scorer; None where there are no groups."""
-    shown = [name for name in _groups(audit.benchmark) if any(name in each.groups for each in audit.blind)]
+    groupings = audit.benchmark.questions.groupings
+    # Those that the benchmark's authors report by, and the questions of the same words.
+    named = [name for name in audit.benchmark.card.groupings if name in groupings] or list(groupings)[:2]
+    groups = list(dict.fromkeys(label for name in named for label in groupings[name] if label))[:_MOST_GROUPS]
+    if SAME_WORDS not in groups and any(SAME_WORDS in labels for labels in groupings.values()):
+        groups.append(SAME_WORDS)
+    shown = [name for name in groups if any(name in scores.groups for scores in audit.blind)]
     main = (
         next(
             (name for name in of(audit.benchmark).main_measures(audit.benchmark) if name in audit.blind[0]),
@@ -66,33 +76,20 @@ def groups_table(audit: BenchmarkAudit) -> Table | None:
     )
     if not shown or main is None:
         return None
-    columns = tuple(Column(each.scorer.removeprefix("blind:"), measure=main) for each in audit.blind)
+    columns = tuple(Column(scores.scorer.removeprefix("blind:"), measure=main) for scores in audit.blind)
     rows = []
     for name in shown:
-        found = [each.groups.get(name, {}).get(main) for each in audit.blind]
-        n = next((each.n for each in found if each is not None), 0)
-        rows.append(Row(f"{name} ({n:,})", tuple(map(_cell, found))))
+        estimates = [scores.groups.get(name, {}).get(main) for scores in audit.blind]
+        n = next((scores.n for scores in estimates if scores is not None), 0)
+        rows.append(Row(f"{name} ({n:,})", tuple(map(_cell, estimates))))
     return Table(f"{title(audit)}: {measure_label(main)} by group", columns, tuple(rows), "group")
-
-
-def _groups(benchmark: Benchmark) -> list[str]:
-    groupings = benchmark.questions.groupings
-    named = [name for name in benchmark.card.groupings if name in groupings] or list(groupings)[:2]
-    found = dict.fromkeys(label for name in named for label in groupings[name] if label)
-    kept = list(found)[:_MOST_GROUPS]
-    return kept if SAME_WORDS in kept or not audit_same(benchmark) else [*kept, SAME_WORDS]
-
-
-def audit_same(benchmark: Benchmark) -> bool:
-    """Whether a group of the benchmark holds the questions of the same words."""
-    return any(SAME_WORDS in labels for labels in benchmark.questions.groupings.values())
 
 
 def apart_table(audit: BenchmarkAudit) -> Table | None:
     """How often each scorer puts caption 0 first, where each caption is right of an image of its own."""
     if not audit.apart:
         return None
-    rows = [Row(name, (_cell(each),)) for name, each in audit.apart.items()]
+    rows = [Row(name, (_cell(estimate),)) for name, estimate in audit.apart.items()]
     rows.append(Row("chance", (Cell(0.5),), "chance"))
     caption = f"{title(audit)}: caption 0 told from caption 1"
     return Table(caption, (Column("caption 0 first"),), tuple(rows), "scorer")
@@ -105,11 +102,11 @@ def words_table(audit: BenchmarkAudit) -> Table | None:
         return None
     heads = ("says", "right only", "wrong only", "correct", "p (adjusted)")
     rows = []
-    for each in named:
-        p = "<0.0001" if each.p_adjusted < 1e-4 else f"{each.p_adjusted:.4f}"
-        side = "right" if each.right > each.wrong else "wrong"
+    for word in named:
+        p = "<0.0001" if word.p_adjusted < 1e-4 else f"{word.p_adjusted:.4f}"
+        side = "right" if word.right > word.wrong else "wrong"
         rows.append(
-            [each.word, side, f"{each.right:,}", f"{each.wrong:,}", f"{100 * each.precision:.1f} %", p]
+            [word.word, side, f"{word.right:,}", f"{word.wrong:,}", f"{100 * word.precision:.1f} %", p]
         )
     more = len(audit.named) - len(named)
     caption = f"{title(audit)}: words that give answers away" + (f" ({more} more in files)" if more else "")
@@ -118,21 +115,21 @@ def words_table(audit: BenchmarkAudit) -> Table | None:
 
 def _word_examples(audit: BenchmarkAudit) -> list[tuple[str, str]]:
     """A question for each of the first words: its right and its wrong caption, or its id."""
-    found = audit.benchmark.questions.caption_candidates()
-    if found is None:
+    candidates = audit.benchmark.questions.caption_candidates()
+    if candidates is None:
         return []
     rows = []
-    for each in audit.named[:_EXAMPLES]:
-        at = each.examples[0]
+    for word in audit.named[:_EXAMPLES]:
+        at = word.examples[0]
         if not audit.benchmark.card.redistributable:
-            rows.append((each.word, audit.benchmark.questions.ids[at]))
+            rows.append((word.word, audit.benchmark.questions.ids[at]))
             continue
         # One right and one wrong caption, of which one alone has the word.
         chosen: dict[bool, str] = {}
-        for row in (found.question == at).nonzero()[0].tolist():
-            text = audit.benchmark.captions[int(found.caption[row])].text or ""
-            chosen.setdefault(bool(found.truth[row] > 0.5), text)
-        rows.append((each.word, f"right: {chosen[True]} – wrong: {chosen[False]}"))
+        for row in (candidates.question == at).nonzero()[0].tolist():
+            text = audit.benchmark.captions[int(candidates.caption[row])].text or ""
+            chosen.setdefault(bool(candidates.truth[row] > 0.5), text)
+        rows.append((word.word, f"right: {chosen[True]} – wrong: {chosen[False]}"))
     return rows
 
 
@@ -140,17 +137,17 @@ def duplicates_table(audit: BenchmarkAudit) -> Table | None:
     """How often questions, captions and images repeat."""
     if not audit.repeated:
         return None
-    rows = [(each.kind, f"{each.count:,}") for each in audit.repeated]
+    rows = [(repetition.kind, f"{repetition.count:,}") for repetition in audit.repeated]
     return text_table(f"{title(audit)}: duplicates", "what", [Column("count")], rows)
 
 
 def _duplicate_examples(audit: BenchmarkAudit) -> list[tuple[str, str]]:
     """What each kind of repetition is, with an example where there is one."""
     rows = []
-    for each in audit.repeated:
-        shown = each.examples[:1] if audit.benchmark.card.redistributable else ()
+    for repetition in audit.repeated:
+        shown = repetition.examples[:1] if audit.benchmark.card.redistributable else ()
         example = f"; such as {' – '.join(shown[0])}" if shown else ""
-        rows.append((each.kind, each.meaning + example))
+        rows.append((repetition.kind, repetition.meaning + example))
     return rows
 
 
@@ -161,44 +158,40 @@ def leakage_table(audit: BenchmarkAudit) -> Table | None:
     heads = ["questions", "caption in both", "nearly", "share", "images in both"]
     rows = [
         [
-            shareable(each.with_),
-            f"{each.total:,}",
-            f"{each.questions:,}",
-            f"{each.near:,}",
-            f"{100 * each.share:.1f} %",
-            f"{each.images:,}",
+            shareable(overlap.with_),
+            f"{overlap.total:,}",
+            f"{overlap.questions:,}",
+            f"{overlap.near:,}",
+            f"{100 * overlap.share:.1f} %",
+            f"{overlap.images:,}",
         ]
-        for each in audit.leakage
+        for overlap in audit.leakage
     ]
     return text_table(f"{title(audit)}: shared with", "with", [Column(head) for head in heads], rows)
 
 
 def opinions_table(audit: BenchmarkAudit) -> Table | None:
     """How far the people agree who judged the questions."""
-    found = audit.opinions
-    if found is None:
+    opinions = audit.opinions
+    if opinions is None:
         return None
-    rows = [(name, written) for name, written in _agreement(found)]
-    caption = (
-        f"{title(audit)}: {found.kind} of {found.people:.1f} people a question, {found.questions:,} questions"
-    )
-    return text_table(caption, "agreement", [Column("value")], rows)
-
-
-def _agreement(found: Opinions) -> list[tuple[str, str]]:
     values = [
-        ("two people agree", found.agreement),
-        ("all agree", found.unanimous),
-        ("as many votes for each", found.undecided),
-        ("votes with the majority", found.ceiling),
+        ("two people agree", opinions.agreement),
+        ("all agree", opinions.unanimous),
+        ("as many votes for each", opinions.undecided),
+        ("votes with the majority", opinions.ceiling),
     ]
     rows = [(name, f"{100 * value:.1f} %") for name, value in values if value is not None]
-    return rows if found.alpha is None else [*rows, ("Krippendorff's alpha", f"{found.alpha:.3f}")]
+    if opinions.alpha is not None:
+        rows.append(("Krippendorff's alpha", f"{opinions.alpha:.3f}"))
+    people = f"{opinions.kind} of {opinions.people:.1f} people a question"
+    caption = f"{title(audit)}: {people}, {opinions.questions:,} questions"
+    return text_table(caption, "agreement", [Column("value")], rows)
 
 
 def tables(audit: BenchmarkAudit) -> list[Table]:
     """All tables of one benchmark, in the order of the page."""
-    found = (
+    all_tables = (
         blind_table(audit) if audit.blind else None,
         apart_table(audit),
         groups_table(audit),
@@ -207,7 +200,7 @@ def tables(audit: BenchmarkAudit) -> list[Table]:
         leakage_table(audit),
         opinions_table(audit),
     )
-    return [table for table in found if table is not None]
+    return [table for table in all_tables if table is not None]
 
 
 def title(audit: BenchmarkAudit) -> str:
@@ -219,14 +212,14 @@ def lead(audit: BenchmarkAudit) -> str:
     """What matters most, in a sentence or two."""
     parts = []
     for best, measure in audit.above_chance[:1]:
-        value = next(each[measure] for each in audit.blind if each.scorer == best)
+        value = next(scores[measure] for scores in audit.blind if scores.scorer == best)
         scale = "" if style_of(measure) == "correlation" else " %"
         parts.append(
             f"Without looking, {best} gets {measure_label(measure)} {100 * value.value:.1f}{scale} "
             f"({100 * value.low:.1f} to {100 * value.high:.1f}; chance {100 * (value.chance or 0):.1f})."
         )
     if audit.blind and not audit.above_chance:
-        tried = [each.scorer for each in audit.blind]
+        tried = [scores.scorer for scores in audit.blind]
         parts.append(
             f"Of the scorers tried ({', '.join(tried)}) none is above chance (p ≥ 0.05 after Holm); "
             + (
@@ -236,7 +229,7 @@ def lead(audit: BenchmarkAudit) -> str:
             )
         )
     if audit.artefacts:
-        words = [f"“{each.word}”" for each in audit.named[:5]]
+        words = [f"“{word.word}”" for word in audit.named[:5]]
         tested = f"of {amount(len(audit.artefacts), 'word')} tested"
         if words:
             parts.append(
@@ -290,19 +283,19 @@ def sections(audit: BenchmarkAudit) -> list[AuditSection]:
             key,
             head,
             about,
-            tuple(table for table in found if table is not None),
+            tuple(table for table in section_tables if table is not None),
             tuple(examples.get(key, ())),
         )
-        for key, head, about, found in parts
-        if any(table is not None for table in found)
+        for key, head, about, section_tables in parts
+        if any(table is not None for table in section_tables)
     ]
 
 
 def chapters(audits: Sequence[BenchmarkAudit]) -> list[tuple[Any, ...]]:
     """What templates show of each audit, without local paths."""
     return [
-        (f"benchmark-{number}", title(each), len(each.benchmark), lead(each), sections(each), each.notes)
-        for number, each in enumerate(map(_shared, audits))
+        (f"benchmark-{number}", title(audit), len(audit.benchmark), lead(audit), sections(audit), audit.notes)
+        for number, audit in enumerate(map(_shared, audits))
     ]
 
 
@@ -310,7 +303,7 @@ def audit_page(
     audits: Sequence[BenchmarkAudit], notes: Sequence[str], *, title_: str = "What captions give away"
 ) -> str:
     """The page as HTML, the same for the same numbers."""
-    return page_frame.render(
+    return html.render(
         "audit.html",
         title=title_,
         chapters=chapters(audits),
@@ -322,7 +315,7 @@ def _shared(audit: BenchmarkAudit) -> BenchmarkAudit:
     """The audit without local paths in the names of scorers and in notes."""
     return replace(
         audit,
-        blind=tuple(replace(each, scorer=shareable(each.scorer)) for each in audit.blind),
+        blind=tuple(replace(scores, scorer=shareable(scores.scorer)) for scores in audit.blind),
         apart={shareable(name): value for name, value in audit.apart.items()},
         notes=tuple(map(shareable, audit.notes)),
     )

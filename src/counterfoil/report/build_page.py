@@ -8,11 +8,11 @@ import numpy as np
 
 from counterfoil.data.records import Image
 from counterfoil.evaluation.audit import BenchmarkAudit
-from counterfoil.report import audit_page, page_frame
+from counterfoil.report import audit_page, html
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, plain, style, svg
-from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.report.page_frame import Drawing, shareable
-from counterfoil.report.pictures import Album
+from counterfoil.report.html import Drawing, shareable
+from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.thumbnails import Thumbnails
 
 #: Room for the pictures of a page, in bytes of base64 text.
 _ROOM = 3_000_000
@@ -41,8 +41,8 @@ class StepSection:
     reasons: Mapping[str, int]
     settings: Mapping[str, str]
     facts: Mapping[str, Any]
-    kept: tuple[RowExample, ...] = ()
-    dropped: tuple[RowExample, ...] = ()
+    kept_rows: tuple[RowExample, ...] = ()
+    dropped_rows: tuple[RowExample, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any
     """A bar per step: the rows that came out, and beside it the rows that were dropped.
 
     All bars are `width` inches wide.
-
-    The axis is logarithmic where the steps differ by more than a factor of a hundred.
     """
+    from matplotlib.ticker import MaxNLocator
+
     names = [step.label for step in steps]
     left = max(extent(name) for name in names) + 0.15
     height = _BAR * len(steps)
@@ -71,13 +71,13 @@ def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any
         axes.barh(at, out, height=0.62, color=RIGHT)
         axes.barh(at, gone, left=out, height=0.62, color=WRONG, alpha=0.55, hatch="///", edgecolor="white")
         largest = float((out + gone).max(initial=1))
-        for row, (kept, dropped) in enumerate(zip(out, gone, strict=True)):
-            said = f"{kept:,.0f}" + (f"  (−{dropped:,.0f})" if dropped else "")
-            axes.text(kept + dropped + largest * 0.015, row, said, va="center", fontsize=8, color=INK)
+        for row, (rows_out, dropped) in enumerate(zip(out, gone, strict=True)):
+            label = f"{rows_out:,.0f}" + (f"  (−{dropped:,.0f})" if dropped else "")
+            axes.text(rows_out + dropped + largest * 0.015, row, label, va="center", fontsize=8, color=INK)
         axes.set_yticks(at, names)
         axes.invert_yaxis()
         axes.set_xlim(0, largest * 1.02)
-        axes.xaxis.set_major_locator(_locator())
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.grid(axis="x", color=RULE, lw=0.5)
         axes.set_axisbelow(True)
         plain(axes, "")
@@ -87,7 +87,7 @@ def funnel_figure(steps: Sequence[StepSection], *, width: float = _WIDTH) -> Any
 def lengths_figure(right: Sequence[str], wrong: Sequence[str]) -> Any:
     """Lengths in words of right and of wrong captions, as two lines over one axis."""
     both = [np.array([len(text.split()) for text in texts]) for texts in (right, wrong)]
-    most = int(max(each.max(initial=1) for each in both))
+    most = int(max(lengths.max(initial=1) for lengths in both))
     with style():
         figure, (axes,) = canvas(1, 1, (_WIDTH, 1.5), left=0.5, bottom=0.45, right=0.8)
         for counts, colour, name, dash in zip(
@@ -136,7 +136,7 @@ def build_page(
     `right` and `wrong` are the captions of what was built, `tables` count it, and `audits` say what blind
     scorers make of it, before and after.
     """
-    album = Album(left=_ROOM)
+    thumbnails = Thumbnails(left=_ROOM)
     figures = [
         Drawing(
             "Rows out of every step",
@@ -156,20 +156,22 @@ def build_page(
         {
             "key": f"step-{number}",
             "step": step,
-            "reasons": _reasons(step) if step.reasons else None,
+            "reasons": counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")
+            if step.reasons
+            else None,
             "changes": _changes(step),
             "settings": [(name, shareable(value)) for name, value in step.settings.items() if value != ""],
-            "facts": [(name, shareable(said)) for name, said in _said(step.facts)],
+            "facts": [(name, shareable(text)) for name, text in _said(step.facts)],
             "curves": [
                 Drawing(name, "", svg(curve_figure(curve), name=f"curve-{number}-{at}", title=name))
                 for at, (name, curve) in enumerate(_curves(step.facts))
             ],
-            "kept": _pictured(step.kept, album),
-            "dropped": _pictured(step.dropped, album),
+            "kept": _pictured(step.kept_rows, thumbnails),
+            "dropped": _pictured(step.dropped_rows, thumbnails),
         }
         for number, step in enumerate(steps, start=1)
     ]
-    return page_frame.render(
+    return html.render(
         "build.html",
         styles=("page.css", "build.css"),
         title=title,
@@ -179,7 +181,7 @@ def build_page(
         sections=sections,
         tables=tables,
         chapters=audit_page.chapters(audits),
-        uris=album.uris,
+        uris=thumbnails.uris,
     )
 
 
@@ -195,19 +197,23 @@ def counts_table(caption: str, counts: Mapping[str, int], *, corner: str) -> Tab
     )
 
 
-def _reasons(step: StepSection) -> Table:
-    return counts_table(f"Rows that {step.label} dropped", step.reasons, corner="reason")
-
-
 def _changes(step: StepSection) -> Table | None:
     """Shares that a step measured before and after: facts with a value and an interval for both."""
     rows = []
-    for each in step.facts.values():
-        for name, its in each.items() if isinstance(each, Mapping) else ():
+    for fact in step.facts.values():
+        for name, its in fact.items() if isinstance(fact, Mapping) else ():
             if isinstance(its, Mapping) and {"before", "after"} <= set(its):
                 cells = (its["before"], its["after"])
                 if all(isinstance(cell, Mapping) and "value" in cell for cell in cells):
-                    rows.append(Row(name, tuple(_estimate(cell) for cell in cells)))
+                    rows.append(
+                        Row(
+                            name,
+                            tuple(
+                                Cell(cell["value"], cell.get("low"), cell.get("high"), cell.get("n"))
+                                for cell in cells
+                            ),
+                        )
+                    )
     if not rows:
         return None
     return Table(
@@ -218,25 +224,21 @@ def _changes(step: StepSection) -> Table | None:
     )
 
 
-def _estimate(given: Mapping[str, Any]) -> Cell:
-    return Cell(given["value"], given.get("low"), given.get("high"), given.get("n"))
-
-
-def _pictured(examples: Sequence[RowExample], album: Album) -> list[_Shown]:
+def _pictured(examples: Sequence[RowExample], thumbnails: Thumbnails) -> list[_Shown]:
     shown = []
-    for each in examples:
-        images = list(each.images.values())
-        numbers = album.add(images, [list(range(len(images)))]) if images else {}
+    for example in examples:
+        images = list(example.images.values())
+        numbers = thumbnails.add(images, [list(range(len(images)))]) if images else {}
         shown.append(
             _Shown(
-                each.name,
-                tuple(each.texts.items()),
+                example.name,
+                tuple(example.texts.items()),
                 tuple(
-                    (column, album.uris[numbers[at]])
-                    for at, column in enumerate(each.images)
+                    (column, thumbnails.uris[numbers[at]])
+                    for at, column in enumerate(example.images)
                     if at in numbers
                 ),
-                each.reason,
+                example.reason,
             )
         )
     return shown
@@ -244,17 +246,17 @@ def _pictured(examples: Sequence[RowExample], album: Album) -> list[_Shown]:
 
 def _curves(facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Facts that are curves: values under `x` and `y`, and points of a calibration, also one level down."""
-    found = []
+    curves = []
     for name, value in facts.items():
         inside = {name: value}
         if isinstance(value, Mapping) and not {"x", "y"} <= set(value):
             inside = {f"{name}: {key}": its for key, its in value.items()}
         for key, its in inside.items():
             if isinstance(its, Mapping) and {"x", "y"} <= set(its):
-                found.append((key.replace("_", " "), its))
+                curves.append((key.replace("_", " "), its))
             elif isinstance(its, list) and its and isinstance(its[0], Mapping):
-                found += [(key, one) for one in (_calibrated(its),) if one is not None]
-    return found
+                curves += [(key, one) for one in (_calibrated(its),) if one is not None]
+    return curves
 
 
 def _calibrated(points: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -262,11 +264,11 @@ def _calibrated(points: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None
     if not {"kept", "precision"} <= set(points[0]):
         return None
     known = sorted(
-        (each for each in points if None not in each["precision"]), key=lambda each: each["kept"][0]
+        (point for point in points if None not in point["precision"]), key=lambda point: point["kept"][0]
     )
-    value, low, high = zip(*(each["precision"] for each in known), strict=True)
+    value, low, high = zip(*(point["precision"] for point in known), strict=True)
     return {
-        "x": [each["kept"][0] for each in known],
+        "x": [point["kept"][0] for point in known],
         "y": value,
         "low": low,
         "high": high,
@@ -278,22 +280,24 @@ def _calibrated(points: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None
 
 def _said(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Facts that are numbers, texts, or few of those by name."""
-    found: list[tuple[str, str]] = []
+    rows: list[tuple[str, str]] = []
     for name, value in facts.items():
         label = name.replace("_", " ")
         if name == "refusals":
-            for reason, each in value.items():
-                found.append((f"{reason}: {each['rows']:,} answers, such as", " · ".join(each["examples"])))
+            for reason, refusal in value.items():
+                rows.append(
+                    (f"{reason}: {refusal['rows']:,} answers, such as", " · ".join(refusal["examples"]))
+                )
         elif isinstance(value, Mapping):
             plain_ = {key: its for key, its in value.items() if isinstance(its, int | float | str)}
             if plain_ and len(plain_) == len(value):
-                found.append((label, ", ".join(f"{key} {_number(its)}" for key, its in plain_.items())))
+                rows.append((label, ", ".join(f"{key} {_number(its)}" for key, its in plain_.items())))
         elif isinstance(value, list):
             if value and len(value) <= 4 and all(isinstance(its, int | float | str) for its in value):
-                found.append((label, ", ".join(_number(its) for its in value)))
+                rows.append((label, ", ".join(_number(its) for its in value)))
         elif value is not None:
-            found.append((label, _number(value)))
-    return found
+            rows.append((label, _number(value)))
+    return rows
 
 
 def _number(value: Any) -> str:
@@ -302,9 +306,3 @@ def _number(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _locator() -> Any:
-    from matplotlib.ticker import MaxNLocator
-
-    return MaxNLocator(5, integer=True)

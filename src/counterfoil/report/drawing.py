@@ -243,8 +243,8 @@ def _written(figure: Any) -> str:
 
 def width(drawn: str) -> float:
     """How wide an `<svg>` that `svg` made wants to be, in CSS pixels."""
-    found = re.search(r'style="width: (\d+)px', drawn)
-    return float(found[1]) if found else 0.0
+    match = re.search(r'style="width: (\d+)px', drawn)
+    return float(match[1]) if match else 0.0
 
 
 def tip(axes: Any, x: float, y: float, text: str) -> None:
@@ -352,3 +352,49 @@ def _covered(boxes: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray
     near = np.maximum(boxes[:, None, :2], others[None, :, :2])
     away = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
     return np.maximum(away - near, 0).prod(axis=2).sum(axis=1)
+
+
+def spaced(wanted: NDArray[np.float64], gap: float, low: float, high: float) -> NDArray[np.float64]:
+    """Where labels at these heights go so that neighbours are `gap` apart, near their place, within bounds.
+
+    >>> spaced(np.array([50.0, 50.0, 10.0]), 4.0, 0.0, 100.0).tolist()
+    [52.0, 48.0, 10.0]
+    """
+
+    # Labels that touch form a block, which stands where its members want to be on average, within bounds.
+    def middle(block: list[int]) -> float:
+        reach = gap * (len(block) - 1) / 2
+        return max(min(float(np.mean(wanted[block])), high - reach), low + reach)
+
+    blocks: list[list[int]] = []
+    for i in np.argsort(-wanted, kind="stable").tolist():
+        blocks.append([i])
+        while len(blocks) > 1:
+            upper, lower = blocks[-2], blocks[-1]
+            if middle(upper) - middle(lower) >= gap * (len(upper) + len(lower)) / 2:
+                break
+            blocks[-2:] = [upper + lower]
+    placed = np.empty(len(wanted))
+    for block in blocks:
+        placed[block] = middle(block) + gap * ((len(block) - 1) / 2 - np.arange(len(block)))
+    return placed
+
+
+def name_ends(axes: Any, ends: Sequence[tuple[float, float, str, str]]) -> None:
+    """Names on the right of the axes for lines that end at (x, y), each in a colour; none over another.
+
+    A thin line leads from the end of each to its name.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    low, high = axes.get_ylim()
+    inches = axes.get_position().height * axes.figure.get_figheight()
+    gap = 0.16 * (high - low) / inches
+    heights = spaced(np.asarray([y for _, y, *_ in ends]), gap, low + gap / 2, high)
+    aside = axes.get_yaxis_transform() + ScaledTranslation(10 / 72, 0, axes.figure.dpi_scale_trans)
+    lead = {"arrowstyle": "-", "lw": 0.5, "color": MUTED, "shrinkA": 1, "shrinkB": 2, "relpos": (0, 0.5)}
+    for (x, y, name, colour), height in zip(ends, heights.tolist(), strict=True):
+        axes.annotate(
+            name, (x, y), xytext=(1, height), textcoords=aside, annotation_clip=False, va="center",
+            fontsize=8, color=colour, arrowprops=lead,
+        )  # fmt: skip

@@ -15,6 +15,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Estimate, Run, tenths
+from counterfoil.report.comparison_tables import groupings, main_measures, ranking, style_of
 from counterfoil.report.drawing import (
     INK,
     MUTED,
@@ -32,8 +33,7 @@ from counterfoil.report.drawing import (
     tip,
 )
 from counterfoil.report.labels import group, measure_label
-from counterfoil.report.markup import number
-from counterfoil.report.tables import groupings, main_measures, ranking, style_of
+from counterfoil.report.tables import number
 
 #: The height of one scorer's row, in inches.
 _ROW = 0.23
@@ -98,20 +98,20 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
     `pair` names the measures of the two directions. Raises `InputError` where no run has both.
     """
     across, up = pair
-    found = [
+    scorers = [
         (run.name, run.result.measures[across], run.result.measures[up])
         for run in comparison.runs
         if across in run.result.measures and up in run.result.measures
     ]
-    if not found:
+    if not scorers:
         raise InputError(
             f"no run has both {measure_label(across)} and {measure_label(up)}",
             where=comparison.benchmark,
             hint="choose a benchmark that asks in both directions",
         )
-    points = np.asarray([[100 * x.value, 100 * y.value] for _, x, y in found])
-    at_chance = (100 * (found[0][1].chance or 0), 100 * (found[0][2].chance or 0))
-    ends = [100 * end for _, x, y in found for e in (x, y) for end in (e.low, e.high)]
+    points = np.asarray([[100 * x.value, 100 * y.value] for _, x, y in scorers])
+    at_chance = (100 * (scorers[0][1].chance or 0), 100 * (scorers[0][2].chance or 0))
+    ends = [100 * end for _, x, y in scorers for e in (x, y) for end in (e.low, e.high)]
     low, high = _limits([*ends, *at_chance])
     with style():
         side = size - 0.75
@@ -121,8 +121,8 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         axes.errorbar(
             points[:, 0],
             points[:, 1],
-            xerr=_whiskers([x for _, x, _ in found]),
-            yerr=_whiskers([y for _, _, y in found]),
+            xerr=_whiskers([x for _, x, _ in scorers]),
+            yerr=_whiskers([y for _, _, y in scorers]),
             fmt="none",
             ecolor=RIGHT,
             elinewidth=0.7,
@@ -130,7 +130,7 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
             zorder=2,
         )
         axes.plot(points[:, 0], points[:, 1], "o", ms=5, color=RIGHT, mec="none", zorder=3, clip_on=False)
-        for name, x, y in found:
+        for name, x, y in scorers:
             both = f"{measure_label(across)} {said(x)}, {measure_label(up)} {said(y)}"
             tip(axes, 100 * x.value, 100 * y.value, f"{name}: {both}")
         axes.plot(*at_chance, marker="x", ms=6.5, mew=1.6, color=WRONG, ls="none", zorder=3)
@@ -139,7 +139,10 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
         axes.grid(True, color=RULE, lw=0.5)
         axes.spines[["top", "right"]].set_visible(False)
         everything = np.vstack([points, at_chance])
-        along = _free_spot(everything, low, high)
+        # Where on the diagonal there is most room for a word.
+        spots = low + (high - low) * np.asarray([0.5, 0.8, 0.65, 0.35, 0.2])
+        room = np.abs(everything[None] - spots[:, None, None]).max(axis=2).min(axis=1)
+        along = float(spots[int(room.argmax())])
         axes.annotate(
             "both directions equal",
             (along, along),
@@ -152,8 +155,8 @@ def directions(comparison: Comparison, pair: tuple[str, str] = ("i2t", "t2i"), *
             fontsize=7.5,
             color=MUTED,
         )
-        whiskers = [(100 * x.low, 100 * x.high, 100 * y.low, 100 * y.high) for _, x, y in found]
-        _label_points(figure, axes, [*(name for name, _, _ in found), "chance"], everything, whiskers)
+        whiskers = [(100 * x.low, 100 * x.high, 100 * y.low, 100 * y.high) for _, x, y in scorers]
+        _label_points(figure, axes, [*(name for name, _, _ in scorers), "chance"], everything, whiskers)
     return figure
 
 
@@ -190,7 +193,9 @@ def significance(comparison: Comparison, measure: str) -> Any:
     for d in comparison.differences:
         if d.measure != measure:
             continue
-        p = _p(d.p_holm)
+        # In a cell's few letters.
+        p = f"p={d.p_holm:.3f}".replace("0.", ".") if d.p_holm < 0.9995 else "p=1"
+        p = p if d.p_holm >= 0.001 else "p<.001"
         for row, column, value in ((d.a, d.b, d.value), (d.b, d.a, -d.value)):
             strength = (
                 0.0 if d.p_holm >= 0.05 or not value else np.sign(value) * (0.25 + 0.75 * abs(value) / most)
@@ -202,7 +207,7 @@ def significance(comparison: Comparison, measure: str) -> Any:
 
 
 def training_curves(
-    curves: Mapping[str, Mapping[int, float]], *, kept: int, unit: str = "steps", columns: int = 2
+    curves: Mapping[str, Mapping[int, float]], *, kept_step: int, unit: str = "steps", columns: int = 2
 ) -> Any:
     """What was measured during a training over its steps, a panel per measure.
 
@@ -215,7 +220,7 @@ def training_curves(
         )
         for axes, (name, curve) in zip(panels, curves.items(), strict=False):
             axes.plot(list(curve), list(curve.values()), color=INK, marker="o", ms=3, lw=1.2)
-            axes.axvline(kept, color=MUTED, lw=0.8, ls=(0, (4, 3)))
+            axes.axvline(kept_step, color=MUTED, lw=0.8, ls=(0, (4, 3)))
             axes.set_xlabel(unit)
             plain(axes, name)
         for axes in panels[len(curves) :]:
@@ -249,8 +254,10 @@ def _dots(
 ) -> Any:
     columns = max(1, min(columns, len(panels)))
     rows = ceil(len(panels) / columns)
-    found = [e for _, values in panels for e in values.values() if e is not None]
-    low, high = _limits([100 * v for e in found for v in (e.low, e.high, e.value, e.chance) if v is not None])
+    estimates = [e for _, values in panels for e in values.values() if e is not None]
+    low, high = _limits(
+        [100 * v for e in estimates for v in (e.low, e.high, e.value, e.chance) if v is not None]
+    )
     names = [short(name, 26) for name in order]
     left = max(extent(name) for name in names) + 0.08
     # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
@@ -327,13 +334,6 @@ def _histogram(axes: Any, name: str, values: NDArray[np.float64]) -> None:
             axes.text(x, 0.99, share, ha=align, color=colour, **says)
 
 
-def _free_spot(points: NDArray[np.float64], low: float, high: float) -> float:
-    """Where on the diagonal there is most room for a word."""
-    spots = low + (high - low) * np.asarray([0.5, 0.8, 0.65, 0.35, 0.2])
-    room = np.abs(points[None] - spots[:, None, None]).max(axis=2).min(axis=1)
-    return float(spots[int(room.argmax())])
-
-
 def _label_points(
     figure: Any,
     axes: Any,
@@ -379,13 +379,6 @@ def _limits(values: Sequence[float]) -> tuple[float, float]:
     """A little more than the values span, on whole tens, within 0 (-100 where some are negative) and 100."""
     low, high = 10 * np.floor((min(values) - 1) / 10), 10 * np.ceil((max(values) + 1) / 10)
     return float(max(low, -101 if min(values) < 0 else -1)), float(min(high, 101))
-
-
-def _p(value: float) -> str:
-    """A p-value in a cell's few letters."""
-    if value < 0.001:
-        return "p<.001"
-    return "p=1" if value >= 0.9995 else f"p={value:.3f}".replace("0.", ".")
 
 
 def _whiskers(estimates: Sequence[Estimate]) -> NDArray[np.float64]:

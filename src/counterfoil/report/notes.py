@@ -12,12 +12,12 @@ from counterfoil.evaluation.evaluate import leading as leading_of
 from counterfoil.evaluation.evaluate import main_measures as main_of
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.intervals import LEVEL, one_sided
-from counterfoil.evaluation.result import Estimate, Result
+from counterfoil.evaluation.result import Result
 from counterfoil.metrics.measure import split_direction
 from counterfoil.metrics.measures import find, signed
+from counterfoil.report.comparison_tables import leading, main_measures, style_of
 from counterfoil.report.labels import amount, listed, measure_label
-from counterfoil.report.markup import number
-from counterfoil.report.tables import leading, main_measures, style_of
+from counterfoil.report.tables import number
 from counterfoil.stats.tests import holm
 
 #: Intervals from fewer images, captions or effective questions than these cover less than they say where most
@@ -53,7 +53,7 @@ def lead(comparison: Comparison) -> str:
         return f"No scorer has a value of {label}."
     best = max(runs, key=lambda run: run.result.measures[measure].value)
     e = best.result.measures[measure]
-    value, low, high = (said(measure, each) for each in (e.value, e.low, e.high))
+    value, low, high = (said(measure, bound) for bound in (e.value, e.low, e.high))
     text = f"{best.name} has {label} {value} ({low} to {high})"
     if e.chance is not None:
         text += f", where chance is {said(measure, e.chance)}"
@@ -67,9 +67,9 @@ def lead(comparison: Comparison) -> str:
     baseline = comparison.baseline
     if baseline not in (None, best.name) and any(run.name == baseline for run in runs):
         # Other pairs are a family of their own, which one sentence must not mix with this one.
-        told = "not told apart (p ≥ 0.05 after Holm) from" if rivals else "ahead of"
+        verdict = "not told apart (p ≥ 0.05 after Holm) from" if rivals else "ahead of"
         luck = "" if rivals else " by more than luck (p < 0.05 after Holm)"
-        return f"{text}: the highest of {len(runs)}, {told} the baseline {baseline}{luck}."
+        return f"{text}: the highest of {len(runs)}, {verdict} the baseline {baseline}{luck}."
     if not rivals:
         others = "other" if len(runs) == 2 else f"{len(runs) - 1} others"
         return f"{text}: ahead of the {others} by more than luck (p < 0.05 after Holm)."
@@ -80,7 +80,7 @@ def tied(comparison: Comparison) -> list[Note]:
     """By how much ties move the leading measure, scorer by scorer, or that they hardly do."""
     measure = leading(comparison)
     label = measure_label(measure)
-    found = []
+    notes = []
     scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
     for run in scored:
         count, rate = int(run.result.ties["questions"]), float(run.result.ties["rate"])
@@ -91,7 +91,7 @@ def tied(comparison: Comparison) -> list[Note]:
         if rate < NOTABLE and moved < NOTABLE:
             continue
         under = ", ".join(f"{percent(value)} under {policy}" for policy, value in values.items())
-        found.append(
+        notes.append(
             Note(
                 f"{run.name} ties a right and a wrong pair in {count:,} of {len(run.benchmark):,} questions "
                 f"({percent(rate)}): {label} is {under}.",
@@ -99,14 +99,14 @@ def tied(comparison: Comparison) -> list[Note]:
             )
         )
     few = [run for run in scored if 0 < float(run.result.ties["rate"]) < NOTABLE]
-    if scored and not found:
+    if scored and not notes:
         policy = scored[0].result.ties["policy"]
         most = max((int(run.result.ties["questions"]) for run in few), default=0)
         text = (
             "No scorer has a tie" if not few else f"Ties are rare (at most {most} questions for any scorer)"
         )
-        found.append(Note(f"{text}; they count by the policy {policy}."))
-    return found
+        notes.append(Note(f"{text}; they count by the policy {policy}."))
+    return notes
 
 
 def below_chance(comparison: Comparison) -> list[Note]:
@@ -115,19 +115,21 @@ def below_chance(comparison: Comparison) -> list[Note]:
     By the whole interval and by one-sided tests, with Holm's correction over all scorers and main measures.
     """
     together: dict[tuple[str, ...], list[str]] = {}
-    asked = {
+    estimates = {
         (run.name, name): run.result.measures[name]
         for run in comparison.runs
         for name in main_measures(comparison)
         if name in run.result.measures
     }
-    p = [one_sided(e, above=False, correlation=signed(name)) for (_, name), e in asked.items()]
-    sure = {key for key, adjusted in zip(asked, holm(np.array(p)), strict=True) if adjusted < LEVEL}
+    p = [one_sided(e, above=False, correlation=signed(name)) for (_, name), e in estimates.items()]
+    sure = {key for key, adjusted in zip(estimates, holm(np.array(p)), strict=True) if adjusted < LEVEL}
     for run in comparison.runs:
         below = tuple(
             name
             for name in main_measures(comparison)
-            if (run.name, name) in sure and _below_chance(run.result.measures[name])
+            if (run.name, name) in sure
+            and (e := run.result.measures[name]).chance is not None
+            and e.high < e.chance
         )
         if below:
             together.setdefault(below, []).append(run.name)
@@ -139,10 +141,6 @@ def below_chance(comparison: Comparison) -> list[Note]:
         )
         for measures, who in together.items()
     ]
-
-
-def _below_chance(estimate: Estimate) -> bool:
-    return estimate.chance is not None and bool(estimate.high < estimate.chance)
 
 
 def outcomes(comparison: Comparison) -> list[Note]:
@@ -159,13 +157,13 @@ def intervals(comparison: Comparison, words: Mapping[str, str] = _INTERVALS) -> 
     methods = dict.fromkeys(
         str(run.result.provenance.get("interval", {}).get("method", "")) for run in comparison.runs
     )
-    said = listed([words.get(method, _INTERVALS.get(method, method)) for method in methods if method])
-    if not said:
+    described = listed([words.get(method, _INTERVALS.get(method, method)) for method in methods if method])
+    if not described:
         return []
     benchmark, results = comparison.runs[0].benchmark, [run.result for run in comparison.runs]
     return [
         *(Note(f"{_sentence(text)}.", "warning") for text in warnings(benchmark, results)),
-        Note(f"Intervals hold 95\N{NO-BREAK SPACE}%: {said}. {_sentence(resting(benchmark, results))}."),
+        Note(f"Intervals hold 95\N{NO-BREAK SPACE}%: {described}. {_sentence(resting(benchmark, results))}."),
     ]
 
 
@@ -221,7 +219,7 @@ def resting(benchmark: Benchmark, results: Sequence[Result]) -> str:
     measure, effective = _effective(benchmark, results)
     if not effective:
         return text
-    low, high = (f"{round(each):,}" for each in (min(effective), max(effective)))
+    low, high = (f"{round(bound):,}" for bound in (min(effective), max(effective)))
     what = benchmark.questions.units
     many = low if low == high else f"{low} to {high}"
     return f"{text}; {measure_label(measure)}: {many} effective {what}"
@@ -241,24 +239,24 @@ def warnings(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
     """
     sharing = benchmark.measured_sharing
     methods = {str(result.provenance.get("interval", {}).get("method", "")) for result in results}
-    found = []
+    texts = []
     given = int(sharing.given_images.sum()), int(sharing.given_captions.sum())
     if methods <= {"wilson", "crossed"}:
         for many, kind in zip(given, ("image", "caption"), strict=True):
             if many:
                 those, them = (f"1 {kind} is", "it") if many == 1 else (f"{many} {kind}s are", "them")
-                found.append(
+                texts.append(
                     f"{those} in so many questions that intervals take {them} as given: they say nothing of "
                     f"other {kind}s"
                 )
-    asked = np.flatnonzero(benchmark.questions.measured)
+    measured = np.flatnonzero(benchmark.questions.measured)
     for kind, of_kind, (row, column, share) in zip(
         ("image", "caption"), benchmark.questions.about(), sharing.fullest, strict=True
     ):
-        if share > MOST and share * len(asked) >= 5:
-            item = int(of_kind[asked[row], column])
+        if share > MOST and share * len(measured) >= 5:
+            item = int(of_kind[measured[row], column])
             named = benchmark.images[item].id if kind == "image" else benchmark.captions[item].id
-            found.append(
+            texts.append(
                 f"{kind} '{named}' is in {100 * share:.0f} % of the questions: intervals rest on few others, "
                 "and are wide"
             )
@@ -271,8 +269,8 @@ def warnings(benchmark: Benchmark, results: Sequence[Result]) -> list[str]:
     if effective and min(effective) < FEW:
         few.append(f"effective questions ({min(effective):.0f})")
     if few:
-        found.append(f"few {listed(few)}: intervals are rough, and may be too narrow")
-    return found
+        texts.append(f"few {listed(few)}: intervals are rough, and may be too narrow")
+    return texts
 
 
 def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, list[float]]:
@@ -280,10 +278,12 @@ def _effective(benchmark: Benchmark, results: Sequence[Result]) -> tuple[str, li
 
     Never more than there are: values between right and wrong spread less than those of as many questions.
     """
-    found: dict[str, list[float]] = {}
+    numbers: dict[str, list[float]] = {}
     for name in main_of(benchmark):
         of_all = [result.measures[name] for result in results if name in result.measures]
-        if known := [min(each.effective, each.n) for each in of_all if each.effective is not None]:
-            found[name] = known
-    measure = of(benchmark).leading(benchmark, found) if found else ""
-    return measure, found.get(measure, [])
+        if known := [
+            min(estimate.effective, estimate.n) for estimate in of_all if estimate.effective is not None
+        ]:
+            numbers[name] = known
+    measure = of(benchmark).leading(benchmark, numbers) if numbers else ""
+    return measure, numbers.get(measure, [])

@@ -10,18 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import FORMS as QUESTIONS
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
-from counterfoil.report import labels, page_frame, tables
+from counterfoil.report import comparison_tables, html, labels
+from counterfoil.report.comparison_tables import ranking
 from counterfoil.report.forms import FORMS, report_of
 from counterfoil.report.forms.base import WORST, Chapter
-from counterfoil.report.markup import Cell, Column, Row, Table
-from counterfoil.report.page_frame import shareable, shared
-from counterfoil.report.pictures import BUDGET, Album, richest, to_json
-from counterfoil.report.tables import ranking
+from counterfoil.report.html import shareable, shared
+from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.report.thumbnails import BUDGET, Thumbnails, richest, to_json
 
 #: Whose images and captions a page carries along.
 PICTURES = ("auto", "always", "never")
@@ -80,44 +79,46 @@ def page(
         raise InputError("nothing to report", hint="give at least one run")
     if pictures not in PICTURES:
         raise UnknownNameError("choice of pictures", pictures, PICTURES)
-    album = Album(budget)
+    thumbnails = Thumbnails(budget)
     data: dict[str, list[dict[str, Any]]] = {}
     chapters: list[Chapter] = []
     scorers: dict[str, tuple[ScorerSection, ...]] = {}
-    comparisons = [_in_order(each if private else shared(each)) for each in comparisons]
+    comparisons = [_in_order(comparison if private else shared(comparison)) for comparison in comparisons]
     for comparison, anchor in zip(comparisons, _anchors(comparisons), strict=True):
         benchmark = comparison.runs[0].benchmark
         report = report_of(benchmark)
         may = benchmark.card.redistributable or pictures == "always"
-        known = report.data(comparison, album, pictures=may and pictures != "never", captions=may)
+        known = report.data(comparison, thumbnails, pictures=may and pictures != "never", captions=may)
         data.setdefault(report.key, []).append({**known, "anchor": anchor})
-        said = _about_pictures(known, may, pictures, benchmark.card.licence)
-        chapters.append(report.chapter(comparison, anchor, said))
+        pictures_note = _about_pictures(known, may, pictures, benchmark.card.licence)
+        chapters.append(report.chapter(comparison, anchor, pictures_note))
         scorers[anchor] = scorer_sections(comparison, anchor, captions=may)
     # One browser for all forms whose questions stand in one place.
-    asked = {each.runs[0].benchmark.questions.form for each in comparisons}
-    shown = list({each.place: each for each in (FORMS[name] for name in FORMS if name in asked)}.values())
-    return page_frame.render(
+    forms = {comparison.runs[0].benchmark.questions.form for comparison in comparisons}
+    shown = list(
+        {report.place: report for report in (FORMS[name] for name in FORMS if name in forms)}.values()
+    )
+    return html.render(
         "page.html",
         title=title,
-        styles=("page.css", *(each.style for each in shown if each.style)),
-        scripts=("browser.js", *(each.script for each in shown)),
+        styles=("page.css", *(report.style for report in shown if report.style)),
+        scripts=("browser.js", *(report.script for report in shown)),
         chapters=chapters,
         models=scorers,
         links={anchor: {model.name: model.anchor for model in of} for anchor, of in scorers.items()},
         browsers=[
             Browser(
-                each.place,
-                each.place.capitalize(),
-                tuple(chapter for chapter in chapters if chapter.report.place == each.place),
+                report.place,
+                report.place.capitalize(),
+                tuple(chapter for chapter in chapters if chapter.report.place == report.place),
             )
-            for each in shown
+            for report in shown
         ],
         provenance=_provenance(comparisons),
-        broken=album.broken
+        broken=thumbnails.broken
         if private
-        else {shareable(name): shareable(why) for name, why in album.broken.items()},
-        data=to_json({**data, "pictures": album.uris}),
+        else {shareable(name): shareable(why) for name, why in thumbnails.broken.items()},
+        data=to_json({**data, "pictures": thumbnails.uris}),
     )
 
 
@@ -131,11 +132,11 @@ def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> t
     """The scorers of `comparison`, in its order; captions are written out where `captions` allows it."""
     benchmark = richest(comparison)
     report = report_of(benchmark)
-    found = []
+    sections = []
     for number, run in enumerate(comparison.runs):
         order, how = report.failures(run)
-        asked = {"b": anchor, "model": run.name}
-        found.append(
+        address = {"b": anchor, "model": run.name}
+        sections.append(
             ScorerSection(
                 anchor=f"{anchor}-model-{number}",
                 name=run.name,
@@ -144,50 +145,51 @@ def scorer_sections(comparison: Comparison, anchor: str, *, captions: bool) -> t
                     Failure(
                         benchmark.questions.ids[q],
                         how[q],
-                        _captions(benchmark, q) if captions else (),
-                        f"#{report.place}?{urlencode({**asked, 'text': benchmark.questions.ids[q]})}",
+                        tuple(
+                            text
+                            for row in benchmark.questions.captions_of(q)[:4]
+                            if captions and (text := benchmark.captions[row].text)
+                        ),
+                        f"#{report.place}?{urlencode({**address, 'text': benchmark.questions.ids[q]})}",
                     )
                     for q in order[:WORST]
                 ),
-                address=f"#{report.place}?{urlencode(asked)}",
+                address=f"#{report.place}?{urlencode(address)}",
             )
         )
-    return tuple(found)
+    return tuple(sections)
 
 
 def group_table(run: Run) -> Table:
     """A row per group of every grouping, all questions first; a column per main measure, with intervals."""
     comparison = Comparison(run.benchmark.name, (run,), None, ())
-    main = tables.main_measures(comparison)
+    main = comparison_tables.main_measures(comparison)
     columns = tuple(
         Column(
             labels.measure_label(name),
-            style=tables.style_of(name),
+            style=comparison_tables.style_of(name),
             measure=name,
-            signature=tables.signature_of([run], name),
+            signature=comparison_tables.signature_of([run], name),
         )
         for name in main
     )
-    asked = run.benchmark.questions.units
-    rows = [_row(f"all {asked}", run.result.measures, main)]
-    keys = dict.fromkeys(key for of in tables.groupings(run.benchmark.questions).values() for key in of)
+    units = run.benchmark.questions.units
+    rows = [_row(f"all {units}", run.result.measures, main)]
+    keys = dict.fromkeys(
+        key for of in comparison_tables.groupings(run.benchmark.questions).values() for key in of
+    )
     rows += [
         _row(labels.group(key), run.result.groups[key], main) for key in keys if key in run.result.groups
     ]
     caption = f"{run.name} by group on {run.benchmark.card.title}."
-    return Table(caption, (Column(asked, style="text"), *columns), tuple(rows), "Group")
+    return Table(caption, (Column(units, style="text"), *columns), tuple(rows), "Group")
 
 
 def _row(name: str, measures: Mapping[str, Estimate], main: tuple[str, ...]) -> Row:
-    found = [measures.get(measure) for measure in main]
-    n = max((estimate.n for estimate in found if estimate is not None), default=0)
-    cells = (Cell(e.value, e.low, e.high, e.n) if e is not None else Cell() for e in found)
+    estimates = [measures.get(measure) for measure in main]
+    n = max((estimate.n for estimate in estimates if estimate is not None), default=0)
+    cells = (Cell(e.value, e.low, e.high, e.n) if e is not None else Cell() for e in estimates)
     return Row(name, (Cell(f"{n:,}"), *cells))
-
-
-def _captions(benchmark: Benchmark, q: int) -> tuple[str, ...]:
-    rows = benchmark.questions.captions_of(q)
-    return tuple(text for row in rows[:4] if (text := benchmark.captions[row].text))
 
 
 def _about_pictures(data: Mapping[str, Any], may: bool, pictures: str, licence: str) -> str:

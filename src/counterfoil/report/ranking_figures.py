@@ -37,13 +37,13 @@ def label(column: RankColumn, *, alone: bool = False) -> str:
     return measure if alone else f"{column.title} · {measure}"
 
 
-def labels(found: RankCorrelation) -> list[str]:
+def labels(correlation: RankCorrelation) -> list[str]:
     """All columns in print."""
-    alone = len({column.benchmark for column in found.columns}) == 1
-    return [label(column, alone=alone) for column in found.columns]
+    alone = len({column.benchmark for column in correlation.columns}) == 1
+    return [label(column, alone=alone) for column in correlation.columns]
 
 
-def heatmap(found: RankCorrelation) -> Any:
+def heatmap(correlation: RankCorrelation) -> Any:
     """Columns by columns: Kendall's tau-b below the diagonal, Spearman's correlation above.
 
     Each cell has the value and below it the interval; the deeper the colour the farther from 0, blue above
@@ -52,7 +52,7 @@ def heatmap(found: RankCorrelation) -> Any:
     """
     from matplotlib.patches import Rectangle
 
-    names = [short(name, _COLUMN) for name in labels(found)]
+    names = [short(name, _COLUMN) for name in labels(correlation)]
     n = len(names)
     # Numbers lead from columns to rows, so that long names stand once.
     rows = [f"{name}{_WIDE}{i + 1}" for i, name in enumerate(names)]
@@ -67,7 +67,13 @@ def heatmap(found: RankCorrelation) -> Any:
             axes.add_patch(Rectangle((i + 0.02, i + 0.03), 0.96, 0.94, fc=RULE, ec="none", alpha=0.5))
             for j in range(n):
                 if i != j:
-                    _cell(axes, i, j, found.pair(found.columns[i], found.columns[j]), roomy=roomy)
+                    _cell(
+                        axes,
+                        i,
+                        j,
+                        correlation.pair(correlation.columns[i], correlation.columns[j]),
+                        roomy=roomy,
+                    )
         axes.set(xlim=(0, n), ylim=(n, 0))
         axes.set_yticks(np.arange(n) + 0.5, rows)
         axes.xaxis.tick_top()
@@ -117,7 +123,7 @@ def written(value: float) -> str:
     return text.replace("1.00", "1") if text.endswith("1.00") else text.replace("0.", ".")
 
 
-def bump(found: RankCorrelation, *, columns: Sequence[int] | None = None) -> Any:
+def bump(correlation: RankCorrelation, *, columns: Sequence[int] | None = None) -> Any:
     """The rank of every model under each column, one line per model, names and ranks at both ends.
 
     Each model has a place of its own in every column, so no line or name lies over another at the ends; equal
@@ -125,14 +131,14 @@ def bump(found: RankCorrelation, *, columns: Sequence[int] | None = None) -> Any
     between the columns stand out in bold, in blue where they rise from the first column to the last, in
     vermilion and dashed where they fall. Where a model was not run its line is dotted.
     """
-    chosen = list(range(len(found.columns))) if columns is None else list(columns)
-    ranks = found.ranks[:, chosen]
+    chosen = list(range(len(correlation.columns))) if columns is None else list(columns)
+    ranks = correlation.ranks[:, chosen]
     places = _places(ranks)
-    names = labels(found)
+    names = labels(correlation)
     heads = [short(names[i], _COLUMN) for i in chosen]
     n, wide = ranks.shape
     step = min(1.5, max(_STEP, 4.2 / max(wide - 1, 1)))
-    ends = [_end(found.models, ranks, column) for column in (0, -1)]
+    ends = [_end(correlation.models, ranks, column) for column in (0, -1)]
     moved = _movers(ranks)
     # Bold letters are about an eighth wider.
     sides = [
@@ -193,12 +199,12 @@ def _places(ranks: NDArray[np.float64]) -> NDArray[np.float64]:
 def _end(models: Sequence[str], ranks: NDArray[np.float64], column: int) -> dict[int, str]:
     """What stands beside each model at one end: its rank, "=" where it is shared, and its name."""
     own = ranks[:, column]
-    found = {}
+    names = {}
     for model in np.flatnonzero(~np.isnan(own)).tolist():
         rank = f"{own[model]:.0f}{'=' if (own == own[model]).sum() > 1 else ''}"
         name = short(models[model], _MODEL)
-        found[model] = f"{name}{_WIDE}{rank}" if column == 0 else f"{rank}{_WIDE}{name}"
-    return found
+        names[model] = f"{name}{_WIDE}{rank}" if column == 0 else f"{rank}{_WIDE}{name}"
+    return names
 
 
 def _movers(ranks: NDArray[np.float64]) -> dict[int, int]:
@@ -210,12 +216,12 @@ def _movers(ranks: NDArray[np.float64]) -> dict[int, int]:
         low, high = (np.nan_to_num(end(ranks, axis=1)) for end in (np.fmin.reduce, np.fmax.reduce))
     span = high - low
     order = np.argsort(-span, kind="stable")[:_MOVERS]
-    found = {}
+    signs = {}
     for model in order.tolist():
         if span[model] >= max(2.0, len(ranks) / 5):
             own = ranks[model][~np.isnan(ranks[model])]
-            found[model] = int(np.sign(own[0] - own[-1]))
-    return found
+            signs[model] = int(np.sign(own[0] - own[-1]))
+    return signs
 
 
 def _line(axes: Any, places: NDArray[np.float64], sign: int | None) -> None:
@@ -247,47 +253,47 @@ def _frames(
             axes.add_patch(Rectangle(corner, 2 * half, float(np.ptp(tied)) + 0.64, **look))
 
 
-def list_tau(found: Diversity) -> Any:
+def list_tau(diversity: Diversity) -> Any:
     """Models by models: the mean tau-b of their first items, blue above 0 and vermilion below.
 
     For a dozen models or fewer also how much of their lists they have in common.
     """
-    names = [short(name, _MODEL) for name in found.models]
+    names = [short(name, _MODEL) for name in diversity.models]
     few = len(names) <= _FEW
     cells = {
         (i, j): (
-            float(found.tau[i, j]),
-            written(float(found.tau[i, j])),
-            f"{100 * found.common[i, j]:.0f} % in" if few else "",
+            float(diversity.tau[i, j]),
+            written(float(diversity.tau[i, j])),
+            f"{100 * diversity.common[i, j]:.0f} % in" if few else "",
         )
         for i in range(len(names))
         for j in range(len(names))
-        if i != j and not np.isnan(found.tau[i, j])
+        if i != j and not np.isnan(diversity.tau[i, j])
     }
-    title = f"Kendall’s τ-b of the first {found.k}, mean over {found.queries:,} queries"
+    title = f"Kendall’s τ-b of the first {diversity.k}, mean over {diversity.queries:,} queries"
     if few:
         title += "; below, how much is in both lists"
     return matrix(names, names, cells, title=title, width=0.5, height=0.36 if few else 0.27)
 
 
-def first_choice(found: Diversity) -> Any:
+def first_choice(diversity: Diversity) -> Any:
     """Models by models: the column's average place of the row's first choice, deeper the nearer to 1.
 
     For a dozen models or fewer also how often it is not in the column's list at all.
     """
-    names = [short(name, _MODEL) for name in found.models]
+    names = [short(name, _MODEL) for name in diversity.models]
     few = len(names) <= _FEW
     cells = {
         (i, j): (
-            1 - (float(found.place[i, j]) - 1) / found.k,
-            f"{found.place[i, j]:.2f}",
-            f"{100 * found.beyond[i, j]:.0f} % out" if few else "",
+            1 - (float(diversity.place[i, j]) - 1) / diversity.k,
+            f"{diversity.place[i, j]:.2f}",
+            f"{100 * diversity.beyond[i, j]:.0f} % out" if few else "",
         )
         for i in range(len(names))
         for j in range(len(names))
-        if i != j and not np.isnan(found.place[i, j])
+        if i != j and not np.isnan(diversity.place[i, j])
     }
     title = "Average place of the row’s first choice in the column’s list"
     if few:
-        title += f"; below, how often it is not among the first {found.k}"
+        title += f"; below, how often it is not among the first {diversity.k}"
     return matrix(names, names, cells, title=title, width=0.5, height=0.36 if few else 0.27)

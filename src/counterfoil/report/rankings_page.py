@@ -9,10 +9,10 @@ from counterfoil.evaluation.list_overlap import Diversity
 from counterfoil.evaluation.rank_correlation import Agreement, RankCorrelation
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measure import DIRECTIONS
-from counterfoil.report import drawing, page_frame, ranking_figures
-from counterfoil.report.markup import Cell, Column, Row, Table, csv_lines
-from counterfoil.report.page_frame import Drawing, shareable, users
+from counterfoil.report import drawing, html, ranking_figures
+from counterfoil.report.html import Drawing, shareable, users
 from counterfoil.report.ranking_figures import written
+from counterfoil.report.tables import Cell, Column, Row, Table, csv_lines
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ListSection:
 
 
 def page(
-    found: RankCorrelation,
+    correlation: RankCorrelation,
     lists: Sequence[Diversity] = (),
     *,
     runs: Sequence[Run] = (),
@@ -40,35 +40,39 @@ def page(
         "Ranks of the models",
         "Best on top. Equal models share a frame and a rank (“2=”). The models that move most are in bold: "
         "blue where they end higher than they begin, orange and dashed where lower, else in plain ink.",
-        drawing.svg(ranking_figures.bump(found), name="bump", title="The rank of every model by measure"),
+        drawing.svg(
+            ranking_figures.bump(correlation), name="bump", title="The rank of every model by measure"
+        ),
     )
     heat = Drawing(
         "Rank correlations",
         "Below the diagonal Kendall’s τ-b, above it Spearman’s ρ; small, the interval. Framed and bold: "
         "the interval leaves out 0. Blue is agreement, orange the contrary.",
-        drawing.svg(ranking_figures.heatmap(found), name="heat", title="Rank correlations between measures"),
+        drawing.svg(
+            ranking_figures.heatmap(correlation), name="heat", title="Rank correlations between measures"
+        ),
     )
-    return page_frame.render(
+    return html.render(
         "rankings.html",
         title=title,
-        found=found,
-        lead=lead(found),
+        correlation=correlation,
+        lead=lead(correlation),
         bump=bump,
         heat=heat,
-        ranks=ranks_table(found),
-        agreements=agreements_table(found),
+        ranks=ranks_table(correlation),
+        agreements=agreements_table(correlation),
         lists=[_lists(one, number) for number, one in enumerate(lists)],
         nothing_common=written(-2 * lists[0].k / (3 * lists[0].k - 1)) if lists else "",
         sources=_sources(runs, private=private),
     )
 
 
-def lead(found: RankCorrelation) -> str:
+def lead(correlation: RankCorrelation) -> str:
     """The page's first sentences: which two columns agree most and least, and how sure that is."""
-    defined = [pair for pair in found.pairs if not np.isnan(pair.tau)]
+    defined = [pair for pair in correlation.pairs if not np.isnan(pair.tau)]
     if not defined:
         return "No two measures have enough models in common, or vary enough, to say whether they agree."
-    name = dict(zip((c.name for c in found.columns), ranking_figures.labels(found), strict=True))
+    name = dict(zip((c.name for c in correlation.columns), ranking_figures.labels(correlation), strict=True))
 
     def said(pair: Agreement) -> str:
         ends = f"{written(pair.tau_low)} to {written(pair.tau_high)}"
@@ -89,21 +93,21 @@ def lead(found: RankCorrelation) -> str:
     return f"The order of models agrees most between {said(most)} and least between {said(least)}. {of_them}"
 
 
-def ranks_table(found: RankCorrelation) -> Table:
+def ranks_table(correlation: RankCorrelation) -> Table:
     """One row per model, one column per measure: its value in per cent; the best two of each are marked."""
     columns = tuple(
-        Column(label, block, measure=column.measure)
-        for column, (block, label) in zip(found.columns, _headings(found), strict=True)
+        Column(ranking_figures.label(column, alone=True), column.title, measure=column.measure)
+        for column in correlation.columns
     )
-    ranks = found.ranks
+    ranks = correlation.ranks
     # Those without a value in the column that orders are last.
-    order = np.argsort(np.nan_to_num(ranks[:, found.lead], nan=np.inf), kind="stable")
+    order = np.argsort(np.nan_to_num(ranks[:, correlation.lead], nan=np.inf), kind="stable")
     rows = tuple(
         Row(
-            found.models[i],
+            correlation.models[i],
             tuple(
                 Cell() if np.isnan(value) else Cell(float(value), rank=int(rank) if rank <= 2 else 0)
-                for value, rank in zip(found.values[i], ranks[i], strict=True)
+                for value, rank in zip(correlation.values[i], ranks[i], strict=True)
             ),
         )
         for i in order.tolist()
@@ -111,9 +115,9 @@ def ranks_table(found: RankCorrelation) -> Table:
     return Table("Values of the models under each measure, in per cent.", columns, rows)
 
 
-def agreements_table(found: RankCorrelation) -> Table:
+def agreements_table(correlation: RankCorrelation) -> Table:
     """One row per pair of columns: tau-b and Spearman's correlation with their intervals, and the models."""
-    name = dict(zip((c.name for c in found.columns), ranking_figures.labels(found), strict=True))
+    name = dict(zip((c.name for c in correlation.columns), ranking_figures.labels(correlation), strict=True))
     rows = tuple(
         Row(
             f"{name[pair.a]} – {name[pair.b]}",
@@ -126,7 +130,7 @@ def agreements_table(found: RankCorrelation) -> Table:
                 )
             ),
         )
-        for pair in found.pairs
+        for pair in correlation.pairs
     )
     labels = ("Kendall’s τ-b", "95 % interval", "Spearman’s ρ", "95 % interval", "Models")
     columns = tuple(Column(label, style="text") for label in labels)
@@ -139,26 +143,23 @@ def _with_ends(value: float, low: float, high: float) -> tuple[str, str]:
     return written(value), f"{written(low)} to {written(high)}"
 
 
-def _headings(found: RankCorrelation) -> list[tuple[str, str]]:
-    """For each column the benchmark's title, and the measure as print calls it."""
-    return [(column.title, ranking_figures.label(column, alone=True)) for column in found.columns]
-
-
-def _lists(found: Diversity, number: int) -> ListSection:
-    side = DIRECTIONS[found.direction].title
-    of = "captions" if found.direction == "i2t" else "images"
+def _lists(diversity: Diversity, number: int) -> ListSection:
+    side = DIRECTIONS[diversity.direction].title
+    of = "captions" if diversity.direction == "i2t" else "images"
     parts = (
-        (ranking_figures.list_tau, f"How alike the first {found.k} {of} are"),
+        (ranking_figures.list_tau, f"How alike the first {diversity.k} {of} are"),
         (ranking_figures.first_choice, "Where the others rank a model’s first choice"),
     )
     return ListSection(
-        f"{found.title}, {side.lower()}",
-        f"{found.queries:,} queries, the first {found.k} {of} of each.",
+        f"{diversity.title}, {side.lower()}",
+        f"{diversity.queries:,} queries, the first {diversity.k} {of} of each.",
         tuple(
             Drawing(
                 title,
                 "",
-                drawing.svg(draw(found), name=f"lists-{number}-{i}", title=f"{title}: {found.title}, {side}"),
+                drawing.svg(
+                    draw(diversity), name=f"lists-{number}-{i}", title=f"{title}: {diversity.title}, {side}"
+                ),
             )
             for i, (draw, title) in enumerate(parts)
         ),
@@ -172,15 +173,15 @@ def _sources(runs: Sequence[Run], *, private: bool) -> list[tuple[str, str]]:
         digests, command = run.manifest.get("digests", {}), run.manifest.get("command", "")
         words = [command] if isinstance(command, str) else [str(word) for word in command]
         known = users(words)
-        said = " ".join(words if private else (shareable(word, known) for word in words))
+        command_text = " ".join(words if private else (shareable(word, known) for word in words))
         digest = digests.get("answers.parquet", "")
         name = run.name if private else shareable(run.name, known)
-        text = " · ".join(part for part in (said, f"answers {digest}" if digest else "") if part)
+        text = " · ".join(part for part in (command_text, f"answers {digest}" if digest else "") if part)
         rows.append((f"{name} on {run.benchmark.card.title or run.benchmark.name}", text or "not recorded"))
     return rows
 
 
-def to_csv(found: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
+def to_csv(correlation: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
     """One line per number at full precision, with its interval where it has one.
 
     `what` is "value" or "rank" (of the model `a` under the measure `b`), "tau" or "spearman" (between the
@@ -188,12 +189,12 @@ def to_csv(found: RankCorrelation, lists: Sequence[Diversity] = ()) -> str:
     `b`, over `n` queries of `of`). What is undefined has no line.
     """
     lines: list[list[object]] = [["what", "of", "a", "b", "value", "low", "high", "n"]]
-    for what, matrix in (("value", found.values), ("rank", found.ranks)):
-        for model, row in zip(found.models, matrix.tolist(), strict=True):
-            for column, value in zip(found.columns, row, strict=True):
+    for what, matrix in (("value", correlation.values), ("rank", correlation.ranks)):
+        for model, row in zip(correlation.models, matrix.tolist(), strict=True):
+            for column, value in zip(correlation.columns, row, strict=True):
                 if not np.isnan(value):
                     lines.append([what, column.benchmark, model, column.name, value, "", "", ""])
-    for pair in found.pairs:
+    for pair in correlation.pairs:
         for what, value, low, high in (
             ("tau", pair.tau, pair.tau_low, pair.tau_high),
             ("spearman", pair.rho, pair.rho_low, pair.rho_high),

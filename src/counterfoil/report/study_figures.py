@@ -1,7 +1,7 @@
 """Figures of a study: differences and levels with intervals, curves of trainings, and sweeps."""
 
-from collections.abc import Mapping, Sequence
-from itertools import cycle, pairwise
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from counterfoil.evaluation.ablations import Sweep
 from counterfoil.evaluation.findings import Finding
 from counterfoil.evaluation.replicates import Evidence
 from counterfoil.metrics.measures import signed
+from counterfoil.report.comparison_tables import style_of
 from counterfoil.report.drawing import (
     INK,
     MUTED,
@@ -19,35 +20,43 @@ from counterfoil.report.drawing import (
     canvas,
     check,
     extent,
+    name_ends,
     plain,
     short,
     style,
 )
+from counterfoil.report.html import Drawing, wide_and_narrow
 from counterfoil.report.labels import measure_label
-from counterfoil.report.tables import style_of
 
 #: The widths of a figure in inches: beside text on a wide screen, and on a telephone.
 WIDE, NARROW = 6.6, 3.75
 _ROW, _SAID_ROW = 0.25, 0.42
 
 
-def finding(found: Finding, *, width: float = WIDE) -> Any:
+def figure(title: str, caption: str, name: str, draw: Callable[..., Any], *, wide: float = WIDE) -> Drawing:
+    """What `draw` draws of a width: of `wide` inches for wide screens, and for narrow ones."""
+    return wide_and_narrow(title, caption, name, draw, {"width": wide}, {"width": NARROW})
+
+
+def finding(finding: Finding, *, width: float = WIDE) -> Any:
     """The measures of the models, a panel each, and below the differences that were asked.
 
     A filled dot decides, a hollow one is told beside it; small rings are single seeds. A difference is blue
     where it is above its threshold, vermilion where below, grey where neither is sure.
     """
-    levels = _by_measure(found.levels)
-    differences = found.differences
-    names = list(dict.fromkeys(each.label for panel in levels.values() for each in panel))
+    levels = _by_measure(finding.levels)
+    differences = finding.differences
+    names = list(dict.fromkeys(evidence.label for panel in levels.values() for evidence in panel))
     left = max([extent(short(name, 20)) for name in names], default=0.0) + 0.12
     right, gap, between = 0.16, 0.3, 0.62
     beside = width > 5
     # Labels stand beside their rows where there is room for them, else above.
-    said = max([extent(each.label, 8) for each in differences], default=0.0) + 0.12 if beside else 0.14
+    labels_width = (
+        max([extent(evidence.label, 8) for evidence in differences], default=0.0) + 0.12 if beside else 0.14
+    )
     upper = _ROW * max(len(names), 1) + 0.05
     lower = (_ROW if beside else _SAID_ROW) * len(differences) + 0.05
-    limits = _limits(_ends(found.levels), _least(found.levels), 100.0)
+    limits = _limits(_ends(finding.levels), _least(finding.levels), 100.0)
     top, bottom = 0.3, 0.34
     height = top + (upper + between if levels else 0.0) + lower + bottom
     with style():
@@ -56,7 +65,7 @@ def finding(found: Finding, *, width: float = WIDE) -> Any:
         for number, (measure, panel) in enumerate(levels.items()):
             axes = _axes(figure, left + number * (wide + gap), height - top - upper, wide, upper)
             _levels(axes, panel, names if number == 0 else [""] * len(names), names, measure, limits)
-        axes = _axes(figure, said, bottom, width - said - right, lower)
+        axes = _axes(figure, labels_width, bottom, width - labels_width - right, lower)
         _differences(axes, differences, beside=beside)
     return figure
 
@@ -64,7 +73,7 @@ def finding(found: Finding, *, width: float = WIDE) -> Any:
 def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
     """Levels alone, a panel per measure, a row per label."""
     panels = _by_measure(levels)
-    names = list(dict.fromkeys(each.label for each in levels))
+    names = list(dict.fromkeys(level.label for level in levels))
     left = max(extent(short(name, 24)) for name in names) + 0.12
     gap, right, top, bottom = 0.3, 0.16, 0.3, 0.3
     wide = (width - left - right - gap * (len(panels) - 1)) / len(panels)
@@ -78,24 +87,24 @@ def rows(levels: Sequence[Evidence], *, width: float = WIDE) -> Any:
     return figure
 
 
-def differences(found: Sequence[Evidence], *, width: float = WIDE) -> Any:
+def differences(evidence: Sequence[Evidence], *, width: float = WIDE) -> Any:
     """Differences alone, a row each; those that decide are filled."""
     beside = width > 5
-    left = max(extent(each.label, 8) for each in found) + 0.12 if beside else 0.14
+    left = max(extent(difference.label, 8) for difference in evidence) + 0.12 if beside else 0.14
     right, top, bottom = 0.16, 0.3, 0.34
-    rows_high = (_ROW if beside else _SAID_ROW) * len(found) + 0.05
+    rows_high = (_ROW if beside else _SAID_ROW) * len(evidence) + 0.05
     with style():
         figure = _figure(width, top + rows_high + bottom)
         axes = _axes(figure, left, bottom, width - left - right, rows_high)
-        _differences(axes, found, beside=beside)
+        _differences(axes, evidence, beside=beside)
     return figure
 
 
 def _by_measure(levels: Sequence[Evidence]) -> dict[str, list[Evidence]]:
-    found: dict[str, list[Evidence]] = {}
-    for each in levels:
-        found.setdefault(each.measure, []).append(each)
-    return found
+    panels: dict[str, list[Evidence]] = {}
+    for level in levels:
+        panels.setdefault(level.measure, []).append(level)
+    return panels
 
 
 def _figure(width: float, height: float) -> Any:
@@ -126,12 +135,12 @@ def _levels(
     measure: str,
     limits: tuple[float, float],
 ) -> None:
-    for each in panel:
-        at = names.index(each.label)
-        axes.hlines(at, 100 * each.low, 100 * each.high, color=RIGHT, lw=1.5, alpha=0.55, clip_on=False)
-        axes.plot(100 * each.value, at, "o", ms=5, color=RIGHT, mec="none", clip_on=False)
-        _seeds(axes, each, at)
-    for value in {each.chance for each in panel if each.chance is not None}:
+    for level in panel:
+        at = names.index(level.label)
+        axes.hlines(at, 100 * level.low, 100 * level.high, color=RIGHT, lw=1.5, alpha=0.55, clip_on=False)
+        axes.plot(100 * level.value, at, "o", ms=5, color=RIGHT, mec="none", clip_on=False)
+        _seeds(axes, level, at)
+    for value in {level.chance for level in panel if level.chance is not None}:
         axes.axvline(100 * value, color=WRONG, lw=1, ls=(0, (4, 3)), zorder=0)
     axes.set_xlim(*limits)
     axes.set_ylim(len(names) - 0.4, -0.6)
@@ -145,24 +154,28 @@ def _levels(
 
 
 def _differences(axes: Any, differences: Sequence[Evidence], *, beside: bool) -> None:
-    for at, each in enumerate(differences):
-        colour = RIGHT if each.above else WRONG if each.below else MUTED
-        axes.hlines(at, 100 * each.low, 100 * each.high, color=colour, lw=1.5, alpha=0.6, clip_on=False)
-        face = {"mec": "none"} if each.decides else {"mfc": "none", "mec": colour, "mew": 1.2}
-        axes.plot(100 * each.value, at, "o", ms=5, color=colour, clip_on=False, **face)
-        _seeds(axes, each, at)
+    for at, difference in enumerate(differences):
+        colour = RIGHT if difference.above else WRONG if difference.below else MUTED
+        axes.hlines(
+            at, 100 * difference.low, 100 * difference.high, color=colour, lw=1.5, alpha=0.6, clip_on=False
+        )
+        face = {"mec": "none"} if difference.decides else {"mfc": "none", "mec": colour, "mew": 1.2}
+        axes.plot(100 * difference.value, at, "o", ms=5, color=colour, clip_on=False, **face)
+        _seeds(axes, difference, at)
         # The lines to be held against, where no label lies over them.
         reach = 0.5 if beside else 0.26
-        lines = {0.0: "-", 100 * each.threshold: "-" if not each.threshold else (0, (4, 3))}
+        lines = {0.0: "-", 100 * difference.threshold: "-" if not difference.threshold else (0, (4, 3))}
         for value, dashes in lines.items():
             axes.vlines(value, at - reach, at + reach, color=INK, lw=0.8, ls=dashes, zorder=0)
         if not beside:
             place = axes.get_yaxis_transform()
-            axes.text(0, at - 0.3, each.label, transform=place, fontsize=7.8, color=INK, va="bottom")
+            axes.text(0, at - 0.3, difference.label, transform=place, fontsize=7.8, color=INK, va="bottom")
     ends = [100 * v for e in differences for v in (e.low, e.high, e.threshold, *e.seeds)]
     axes.set_xlim(*_limits([*ends, 0.0], -200.0, 200.0))
     axes.set_ylim(len(differences) - 0.5, -0.5 if beside else -0.85)
-    axes.set_yticks(range(len(differences)), [each.label if beside else "" for each in differences])
+    axes.set_yticks(
+        range(len(differences)), [difference.label if beside else "" for difference in differences]
+    )
     axes.tick_params(axis="y", length=0)
     plain(axes, "Differences (points)")
     axes.spines["left"].set_visible(False)
@@ -172,15 +185,15 @@ def _differences(axes: Any, differences: Sequence[Evidence], *, beside: bool) ->
     axes.locator_params(axis="x", nbins=7)
 
 
-def _seeds(axes: Any, each: Evidence, at: int) -> None:
-    if len(each.seeds) > 1:
-        x = [100 * value for value in each.seeds]
+def _seeds(axes: Any, evidence: Evidence, at: int) -> None:
+    if len(evidence.seeds) > 1:
+        x = [100 * value for value in evidence.seeds]
         axes.plot(x, [at + 0.24] * len(x), "o", ms=2.6, mfc="none", mec=MUTED, mew=0.8, clip_on=False)
 
 
 def _least(levels: Sequence[Evidence]) -> float:
     """The least that these levels can be, in per cent: correlations may be negative."""
-    return -100.0 if any(signed(each.measure) for each in levels) else 0.0
+    return -100.0 if any(signed(level.measure) for level in levels) else 0.0
 
 
 def _limits(values: Sequence[float], least: float, most: float) -> tuple[float, float]:
@@ -203,34 +216,22 @@ def curves(
     """
     every = [row[measure] for history in histories.values() for row in history if has(row, measure)]
     scale = 100.0 if "loss" not in measure and all(0 <= value <= 1 for value in every) else 1.0
-    found = {
+    points_by_name = {
         name: [(row["step"], scale * row[measure]) for row in history if has(row, measure)]
         for name, history in histories.items()
     }
-    found = {name: points for name, points in found.items() if points}
-    right = max(extent(short(name, 20), 8) for name in found) + 0.18
+    points_by_name = {name: points for name, points in points_by_name.items() if points}
+    right = max(extent(short(name, 20), 8) for name in points_by_name) + 0.18
     with style():
         figure, (axes,) = canvas(
             1, 1, (width - 0.5 - right, 1.9), left=0.5, right=right, bottom=0.42, top=0.28
         )
         ends = []
-        for (name, points), (colour, dashes) in zip(found.items(), cycle(_LINES), strict=False):
+        for (name, points), (colour, dashes) in zip(points_by_name.items(), cycle(_LINES), strict=False):
             x, y = np.array(points).T
             axes.plot(x, y, color=colour, ls=dashes, lw=1.4, marker="o" if len(x) < 8 else None, ms=3)
-            ends.append((float(y[-1]), name, colour, float(x[-1])))
-        low, high = axes.get_ylim()
-        for spot, (_, name, colour, _) in zip(_spread([e[0] for e in ends], low, high), ends, strict=True):
-            axes.annotate(
-                short(name, 20),
-                (1, spot),
-                xycoords=("axes fraction", "data"),
-                xytext=(5, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                color=colour,
-            )
-        axes.set_ylim(low, high)
+            ends.append((float(x[-1]), float(y[-1]), short(name, 20), colour))
+        name_ends(axes, ends)
         plain(axes, f"{column(measure)}{'' if scale == 1 else ' (%)'}")
         axes.set_xlabel("step", fontsize=8, color=MUTED)
         axes.grid(True, axis="y", color=RULE, lw=0.5)
@@ -242,7 +243,7 @@ def dial(sweep: Sweep, *, width: float = WIDE) -> Any:
     panels = len(sweep.measures)
     side_by_side = width > 5
     columns = panels if side_by_side else 1
-    series = list(dict.fromkeys(each.series for each in sweep.settings))
+    series = list(dict.fromkeys(setting.series for setting in sweep.settings))
     across = (width - 0.5 - 0.15 - 0.5 * (columns - 1)) / columns
     with style():
         figure, grid = canvas(
@@ -314,16 +315,3 @@ def column(name: str) -> str:
 def has(row: Mapping[str, float], name: str) -> bool:
     """Whether a row of a journal has a finite number of that name."""
     return name in row and bool(np.isfinite(row[name]))
-
-
-def _spread(values: Sequence[float], low: float, high: float) -> list[float]:
-    """Places for labels at `values`, moved apart so that they do not lie over one another."""
-    room = 0.11 * (high - low)
-    order = np.argsort(values, kind="stable")
-    places = np.array(values, dtype=float)
-    for before, after in pairwise(order):
-        places[after] = max(places[after], places[before] + room)
-    over = places.max() - (high + 0.02 * (high - low)) if len(places) else 0.0
-    if over > 0:
-        places -= over / 2
-    return [float(place) for place in places]

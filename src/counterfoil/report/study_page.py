@@ -1,7 +1,7 @@
 """A study as one HTML page: findings, caption metrics, how the world looks, trainings, and every number."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isclose
 from typing import Any
@@ -11,13 +11,14 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.findings import Finding, Ordering
 from counterfoil.evaluation.forms import of
 from counterfoil.metrics.measures import signed
-from counterfoil.report import drawing, figures, page_frame, study_figures, tables
+from counterfoil.report import comparison_tables, figures, html, study_figures
 from counterfoil.report.forms import rated, report_of
+from counterfoil.report.forms.base import READING
+from counterfoil.report.html import Drawing, Panels, shareable, wide_and_narrow
 from counterfoil.report.labels import listed, measure_label
-from counterfoil.report.markup import Table
 from counterfoil.report.notes import Note
-from counterfoil.report.page_frame import Drawing, Panels, shareable
-from counterfoil.report.pictures import Album
+from counterfoil.report.tables import Table
+from counterfoil.report.thumbnails import Thumbnails
 
 #: What is said of a benchmark under its heading.
 _ASKED = {
@@ -45,14 +46,14 @@ class CaptionPart:
     """All of the part; `known` says what the oracle got, whatever that is."""
 
     known: str
-    judged: tuple[MetricSection, ...]
+    sections: tuple[MetricSection, ...]
 
 
 def caption_part(comparisons: Sequence[Comparison], *, oracle: str = "oracle") -> CaptionPart | None:
     """What the page says about these comparisons, one run of each an oracle; None where there are none."""
     if not comparisons:
         return None
-    return CaptionPart(known(comparisons, oracle), tuple(map(_judged, comparisons)))
+    return CaptionPart(known(comparisons, oracle), tuple(map(_metric_section, comparisons)))
 
 
 def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
@@ -78,42 +79,36 @@ def known(comparisons: Sequence[Comparison], oracle: str = "oracle") -> str:
     )
 
 
-def _judged(comparison: Comparison) -> MetricSection:
+def _metric_section(comparison: Comparison) -> MetricSection:
     benchmark = comparison.runs[0].benchmark
     anchor = f"captions-{benchmark.name}"
-    measure = tables.leading(comparison)
+    measure = comparison_tables.leading(comparison)
     label = measure_label(measure)
-    wide, narrow = (
-        drawing.svg(
-            figures.measures(comparison, names, columns=len(names)),
-            name=f"{anchor}-dots-{part}",
-            title=f"{label} on {benchmark.card.title}",
-        )
-        for part, names in (("w", _side_by_side(comparison, measure)), ("n", [measure]))
+    # Of correlations the one after the leading measure too, for screens with room.
+    known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
+    side_by_side = [measure, *[name for name in known if name != measure][: int(signed(measure))]]
+    dots = wide_and_narrow(
+        f"{label} on {benchmark.card.title}",
+        READING,
+        f"{anchor}-dots",
+        partial(figures.measures, comparison),
+        {"names": side_by_side, "columns": len(side_by_side)},
+        {"names": [measure], "columns": 1},
     )
     return MetricSection(
         anchor,
         benchmark.card.title,
         _ASKED.get((benchmark.questions.form, benchmark.card.shows), ""),
-        (*rated.undefined(comparison), *_level(comparison)),
-        tables.overview(comparison),
-        Drawing(label, "Dot: the value. Bar: its 95 % interval. Dashed: chance.", wide, narrow),
+        (
+            *rated.undefined(comparison),
+            *([] if of(comparison.runs[0].benchmark).values_per_item else rated.level(comparison)),
+        ),
+        comparison_tables.overview(comparison),
+        replace(dots, title=label),
         rated.spreads(comparison, f"{anchor}-spread", given="degree")
         if not of(benchmark).values_per_item
         else None,
     )
-
-
-def _level(comparison: Comparison) -> list[Note]:
-    return [] if of(comparison.runs[0].benchmark).values_per_item else rated.level(comparison)
-
-
-def _side_by_side(comparison: Comparison, measure: str) -> list[str]:
-    """The leading measure, and of correlations the one after it, for screens with room."""
-    if not signed(measure):
-        return [measure]
-    names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
-    return [measure, *[name for name in names if name != measure][:1]]
 
 
 _BUDGET = 3_000_000
@@ -134,7 +129,7 @@ class TrainingSummary:
 
 
 @dataclass(frozen=True)
-class Said:
+class FindingSection:
     """A finding with its figure."""
 
     finding: Finding
@@ -143,7 +138,7 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Dialled:
+class SweepSection:
     """A study with a dial, its figure and its differences."""
 
     sweep: Sweep
@@ -151,7 +146,7 @@ class Dialled:
 
 
 def page(
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     *,
     title: str = "Which training teaches a model what belongs together?",
     standfirst: str = "",
@@ -174,34 +169,40 @@ def page(
     comparison's page (`report.page`), beside this one, in which every question can be looked at; `seen` is
     the size at which the networks see the pictures ("48 x 48"), where that is not the size that is shown.
     """
-    album = Album(_BUDGET)
+    thumbnails = Thumbnails(_BUDGET)
     examples: dict[str, Any] = {}
     for comparison in comparisons:
         report = report_of(comparison.runs[0].benchmark)
-        examples[report.place] = examples.get(report.place) or report.examples(comparison, album)
+        examples[report.place] = examples.get(report.place) or report.examples(comparison, thumbnails)
     curves = _curves(trained)
-    dialled = tuple(_dialled(sweep) for sweep in sweeps)
-    return page_frame.render(
+    sweep_sections = tuple(_sweep_section(sweep) for sweep in sweeps)
+    return html.render(
         "study.html",
         title=title,
         styles=("page.css", "study.css"),
         standfirst=standfirst,
-        said=tuple(_said(each) for each in found),
+        findings=tuple(_finding_section(finding) for finding in findings),
         order=order,
-        ordered=_ordered(order),
-        several=any(len(each.seeds) > 1 for finding in found for each in finding.evidence),
+        ordered=study_figures.figure(
+            "The trainings in order", "", "order", partial(study_figures.rows, order.levels)
+        )
+        if order
+        else None,
+        several=any(len(evidence.seeds) > 1 for finding in findings for evidence in finding.evidence),
         pairs=examples.get("questions", ()),
         shelves=examples.get("queries", ()),
         curves=curves,
-        overviews=tuple(report_of(each.runs[0].benchmark).overview(each) for each in comparisons),
-        groups=tuple(
-            tables.by_group(each)
-            for each in comparisons
-            if tables.groupings(each.runs[0].benchmark.questions)
+        overviews=tuple(
+            report_of(comparison.runs[0].benchmark).overview(comparison) for comparison in comparisons
         ),
-        sweeps=dialled,
+        groups=tuple(
+            comparison_tables.by_group(comparison)
+            for comparison in comparisons
+            if comparison_tables.groupings(comparison.runs[0].benchmark.questions)
+        ),
+        sweeps=sweep_sections,
         captions=caption_part(captions),
-        claims=tuple(_said(each) for each in claims),
+        claims=tuple(_finding_section(finding) for finding in claims),
         trained=trained,
         facts={name: shareable(text) for name, text in (facts or {}).items()},
         browse=browse,
@@ -219,30 +220,16 @@ def called(measure: str) -> str:
     return " − ".join(measure_label(part) for part in measure.split(" − "))
 
 
-def _drawn(title: str, name: str, draw: Callable[..., Any], *, wide: float = study_figures.WIDE) -> Drawing:
-    """What `draw` draws of a width, for wide screens and for narrow ones."""
-    both = (
-        drawing.svg(draw(width=width), name=f"{name}-{part}", title=title)
-        for part, width in (("w", wide), ("n", study_figures.NARROW))
-    )
-    return Drawing(title, "", *both)
-
-
-def _said(found: Finding) -> Said:
+def _finding_section(finding: Finding) -> FindingSection:
     marks = {"holds": "✓", "does not hold": "✗", "undecided": "?"}
-    figure = _drawn(found.claim, f"finding-{found.key}", partial(study_figures.finding, found))
-    return Said(found, marks[found.verdict], figure)
-
-
-def _ordered(order: Ordering | None) -> Drawing | None:
-    if order is None:
-        return None
-    return _drawn("The trainings in order", "order", partial(study_figures.rows, order.levels))
+    draw = partial(study_figures.finding, finding)
+    drawn = study_figures.figure(finding.claim, "", f"finding-{finding.key}", draw)
+    return FindingSection(finding, marks[finding.verdict], drawn)
 
 
 def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
     """The loss, and whatever was validated, as far as a journal has it more than once."""
-    histories = {each.name: each.history for each in trained if each.history}
+    histories = {training.name: training.history for training in trained if training.history}
     counts: dict[str, int] = {}
     for history in histories.values():
         for name in {name for row in history for name in row}:
@@ -250,8 +237,9 @@ def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
     validated = sorted(name for name, n in counts.items() if n > 1 and name.startswith("validation"))
     shown = [name for name in ("loss", *validated) if counts.get(name, 0) > 1]
     return tuple(
-        _drawn(
+        study_figures.figure(
             study_figures.column(name),
+            "",
             f"curve-{number}",
             partial(study_figures.curves, histories, name),
             wide=5.4,
@@ -260,10 +248,10 @@ def _curves(trained: Sequence[TrainingSummary]) -> tuple[Drawing, ...]:
     )
 
 
-def _dialled(sweep: Sweep) -> Dialled:
-    if all(each.x is not None for each in sweep.settings):
+def _sweep_section(sweep: Sweep) -> SweepSection:
+    if all(setting.x is not None for setting in sweep.settings):
         draw = partial(study_figures.dial, sweep)
     else:
-        levels = [each.levels[measure] for measure in sweep.measures for each in sweep.settings]
+        levels = [setting.levels[measure] for measure in sweep.measures for setting in sweep.settings]
         draw = partial(study_figures.rows, levels)
-    return Dialled(sweep, _drawn(sweep.question, sweep.key, draw, wide=7.6))
+    return SweepSection(sweep, study_figures.figure(sweep.question, "", sweep.key, draw, wide=7.6))

@@ -6,9 +6,9 @@ import numpy as np
 
 from counterfoil.evaluation.system_scores import MEASURES
 from counterfoil.evaluation.systems import ONE_PERSON, SystemCorrelations
-from counterfoil.report import page_frame
+from counterfoil.report import html
 from counterfoil.report.labels import measure_label
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 
 
 def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
@@ -17,22 +17,30 @@ def agreements(agreed: SystemCorrelations) -> tuple[Table, ...]:
 
 
 def _agreement(agreed: SystemCorrelations, human: str) -> Table:
-    found = {(each.metric, each.measure): each for each in agreed.correlations if each.human == human}
+    correlations = {
+        (correlation.metric, correlation.measure): correlation
+        for correlation in agreed.correlations
+        if correlation.human == human
+    }
     columns, rows = [], []
     for measure in MEASURES:
         head = measure_label(measure)
         columns += [Column(head, head, "correlation", measure), Column("p", head, "p", measure)]
     best = {
         measure: max(
-            (found[metric, measure].value for metric in agreed.metrics if found[metric, measure].value > -2),
+            (
+                correlations[metric, measure].value
+                for metric in agreed.metrics
+                if correlations[metric, measure].value > -2
+            ),
             default=None,
         )
         for measure in MEASURES
     }
-    for metric in (*agreed.metrics, *((ONE_PERSON,) if (ONE_PERSON, MEASURES[0]) in found else ())):
+    for metric in (*agreed.metrics, *((ONE_PERSON,) if (ONE_PERSON, MEASURES[0]) in correlations else ())):
         cells = []
         for measure in MEASURES:
-            one = found[metric, measure]
+            one = correlations[metric, measure]
             first = metric != ONE_PERSON and one.value == best[measure]
             cells += [_cell(one.value, one.low, one.high, one.systems, int(first)), _cell(one.p)]
         rows.append(Row(f"{ONE_PERSON}, with the others" if metric == ONE_PERSON else metric, tuple(cells)))
@@ -44,8 +52,8 @@ def differences(agreed: SystemCorrelations) -> tuple[Table, ...]:
     """A table for each score of people of which two metrics can be compared: a row per pair of metrics."""
     tables = []
     for human in agreed.humans:
-        found = {(d.a, d.b, d.measure): d for d in agreed.differences if d.human == human}
-        pairs = dict.fromkeys((a, b) for a, b, _ in found)
+        by_pair = {(d.a, d.b, d.measure): d for d in agreed.differences if d.human == human}
+        pairs = dict.fromkeys((a, b) for a, b, _ in by_pair)
         if not pairs:
             continue
         columns = []
@@ -57,9 +65,9 @@ def differences(agreed: SystemCorrelations) -> tuple[Table, ...]:
         for a, b in pairs:
             cells = []
             for measure in MEASURES:
-                one = found[a, b, measure]
+                one = by_pair[a, b, measure]
                 cells += [_cell(one.value, one.low, one.high), _cell(one.p_holm)]
-            rows.append(Row(f"{a} − {b}", (*cells, _cell(found[a, b, "pearson"].williams))))
+            rows.append(Row(f"{a} − {b}", (*cells, _cell(by_pair[a, b, "pearson"].williams))))
         caption = f"Differences in correlation with {human}, x 100; drawn and swapped: {drawn(agreed)}."
         tables.append(Table(caption, tuple(columns), tuple(rows), corner="metrics"))
     return tuple(tables)
@@ -90,7 +98,7 @@ def systems_page(
     title: str = "Captioning systems, metrics and people",
 ) -> str:
     """The page as HTML, the same for the same tables."""
-    return page_frame.render(
+    return html.render(
         "systems.html",
         title=title,
         systems=systems,

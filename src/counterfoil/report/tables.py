@@ -1,341 +1,317 @@
-"""The tables of a comparison, in the layouts of the papers. `markup` says what a table is and writes it."""
+"""A table as a value, and in writing: Markdown, LaTeX and CSV.
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+A table is independent of terminals and pages: the command line, the HTML page and a paper show the same
+cells. Ratios are in [0, 1] inside and in CSV, and per cent with two decimals in print;
+correlations are in [-1, 1], and times a hundred with as many, as the papers print them.
+"""
 
-from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Form
-from counterfoil.errors import UnknownNameError
-from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.evaluate import leading as leading_of
-from counterfoil.evaluation.evaluate import main_measures as main_of
-from counterfoil.evaluation.forms import of
-from counterfoil.evaluation.result import Estimate, Result, Run
-from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.metrics.measures import of_form, signed
-from counterfoil.report import labels as label_of
-from counterfoil.report.labels import measure_label
-from counterfoil.report.markup import Cell, Column, Row, Style, Table
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Literal
+
+from counterfoil.store import csv_cell
+
+#: "points" and "shift" are differences of percentages and of correlations, "score" is a number as it is.
+Style = Literal["percent", "points", "correlation", "shift", "p", "text", "score"]
 
 
-def style_of(measure: str, *, difference: bool = False) -> Style:
-    """How the values of a measure, or differences of them, are written.
+@dataclass(frozen=True)
+class Column:
+    """One column: its label, the heading it stands under, and how its values are written.
 
-    >>> style_of("accuracy"), style_of("spearman"), style_of("spearman", difference=True)
-    ('percent', 'correlation', 'shift')
+    `block` is shared by neighbouring columns of one heading; `size` is how many questions stand behind it.
+    `key` is what files call that heading, where print has another name. `signature` is all that the column's
+    numbers depend on, in a line (`evaluation.result.signature`). `align` and `look` (of "first" the value
+    before a blank is bold, the rest dim) are for terminals.
     """
-    if signed(measure):
-        return "shift" if difference else "correlation"
-    return "points" if difference else "percent"
+
+    label: str
+    block: str = ""
+    style: Style = "percent"
+    measure: str = ""
+    size: int | None = None
+    key: str = ""
+    signature: str = ""
+    align: Literal["left", "center", "right"] = "right"
+    look: Literal["", "bold", "dim", "first"] = ""
 
 
-def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[str] | None = None) -> Table:
-    """One row per scorer, one column per measure: the layout of BiVLC Table 3.
+@dataclass(frozen=True)
+class Cell:
+    """One value, with its interval where there is one; `rank` is 1 for the best, 2 for the second best."""
 
-    Benchmarks stand side by side; scorers are matched by name and a scorer without a value has an empty
-    cell. `finer=False` keeps the main measures only, `measures` those it names. Galleries have a block of
-    columns per direction, as ECCV Caption Table 4. The first row is chance.
-    """
-    columns: list[Column] = []
-    values: list[dict[str, Estimate]] = []
-    for comparison in comparisons:
-        by_run = {run.name: run.result.measures for run in comparison.runs}
-        for name, block, label in _headed(
-            comparison, finer=finer, measures=measures, alone=len(comparisons) == 1
-        ):
-            size = _size(comparison, name)
-            columns.append(
-                Column(
-                    *(label, block, style_of(name)),
-                    measure=name,
-                    size=size,
-                    signature=signature_of(comparison.runs, name),
-                )
-            )
-            values.append({run: measures[name] for run, measures in by_run.items() if name in measures})
-    scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
-    titles = " and ".join(comparison.runs[0].benchmark.card.title for comparison in comparisons)
-    return Table(f"Results on {titles}.", tuple(columns), _rows(scorers, values))
+    value: float | str | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    rank: int = 0
 
 
-def _headed(
-    comparison: Comparison, *, finer: bool, measures: Sequence[str] | None, alone: bool
-) -> list[tuple[str, str, str]]:
-    """The measures of an overview, each with the heading over its column and the label on it."""
-    benchmark = comparison.runs[0].benchmark
-    title = benchmark.card.title
-    names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
-    main = main_of(benchmark)
-    if measures is not None:
-        names = [name for name in measures if name in names]
-    elif not finer:
-        names = [name for name in names if name in main]
-    if benchmark.questions.directed:
-        headed = [(name, *split_direction(name)) for name in names]
-        return [
-            (name, side.title if alone else f"{title}: {side.title.lower()}", measure_label(base))
-            for side in DIRECTIONS.values()
-            for name, own, base in headed
-            if own == side.name
-        ]
-    first = [name for name in names if name in main]
-    other = "finer measures" if alone else f"{title} (finer)"
-    finer_measures = of(benchmark).finer_measures
-    return [
-        (name, other if finer_measures and name not in first else title, measure_label(name))
-        for name in [*first, *(name for name in names if name not in first)]
-    ]
+@dataclass(frozen=True)
+class Row:
+    """One row: a scorer, or chance."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    kind: Literal["scorer", "chance"] = "scorer"
 
 
-def compact(comparison: Comparison, *, wide: bool) -> Table:
-    """One row per scorer, the baseline called so, without chance's finer company: for a terminal.
+@dataclass(frozen=True)
+class Table:
+    """A table as a value, independent of its layout."""
 
-    Of a gallery the first measures of its card where it is `wide`, else the main ones; of others all, or the
-    main ones.
-    """
-    first = comparison.runs[0].benchmark
-    if first.questions.directed and wide:
-        plain = overview(comparison, measures=headline(comparison))
-    else:
-        plain = overview(comparison, finer=wide)
-    if not plain.columns:
-        # Of runs with chosen measures there may be no main one.
-        plain = overview(comparison)
-    title = f"{first.card.title}, {len(first):,} {'queries' if first.questions.directed else 'questions'}"
-    rows = (
-        replace(row, name=f"{row.name} (baseline)") if row.name == comparison.baseline else row
-        for row in plain.rows
-    )
-    # The columns have sizes of their own where benchmarks stand side by side, which they do not here.
-    columns = tuple(replace(column, size=None) for column in plain.columns)
-    return Table(title, columns, tuple(rows), unit(column.measure for column in columns))
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    corner: str = "Model"
+
+    @property
+    def blocks(self) -> tuple[tuple[str, int], ...]:
+        """The headings over the columns, each with how many columns it spans."""
+        return tuple((name, len(list(run))) for name, run in groupby(column.block for column in self.columns))
 
 
-def unit(measures: Iterable[str]) -> str:
-    """What stands over a column of values: per cent, or times a hundred for correlations."""
-    return "x 100" if any(style_of(name) == "correlation" for name in measures) else "%"
-
-
-def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
-    """One row per group of the groupings that the benchmark's authors report by; None of more than forty."""
-    wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
-    labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
-    groups = [label for label, of in result.groups.items() if of and label.rpartition(":")[2] in labels]
-    if not groups or len(groups) > 40:
-        return None
-    names = [name for name in main_of(benchmark) if name in result.measures]
-    # A direction that a group of a gallery does not ask in is no missing value.
-    nothing = Cell("") if benchmark.questions.directed else Cell()
-    rows = []
-    for label in groups:
-        of = result.groups[label]
-        cells = (Cell(e.value, e.low, e.high) if (e := of.get(name)) else nothing for name in names)
-        rows.append(Row(label, (Cell(f"{max(e.n for e in of.values()):,}"), *cells)))
-    heads = [f"{name} %" if style_of(name) == "percent" else measure_label(name) for name in names]
-    columns = (
-        Column(benchmark.questions.units, style="text"),
-        *(Column(head, style=style_of(name), measure=name) for head, name in zip(heads, names, strict=True)),
-    )
-    return Table("by group", columns, tuple(rows), "group")
-
-
-def by_group(
-    comparison: Comparison, measures: Sequence[str] | None = None, *, grouping: str | None = None
+def text_table(
+    caption: str, corner: str, columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]]
 ) -> Table:
-    """One row per scorer, a block of columns per group: the layout of BiVLC Table 4.
+    """A table of texts, each row its name and its cells.
 
-    `measures` defaults to `grouped_measures`; `grouping` to the first that the benchmark's authors report by
-    (the table is empty where the benchmark has no groups). Raises `UnknownNameError` for a grouping or a
-    measure that is not there.
+    >>> text_table("votes", "name", [Column("for")], [("red", "3")]).rows
+    (Row(name='red', cells=(Cell(value='3', low=None, high=None, n=None, rank=0),), kind='scorer'),)
     """
-    run = comparison.runs[0]
-    labels = groupings(run.benchmark.questions)
-    if grouping is None:
-        official = [name for name in run.benchmark.card.groupings if name in labels]
-        grouping = next(iter([*official, *labels]), None)
-    elif grouping not in labels:
-        raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
-    chosen = grouped_measures(comparison) if measures is None else tuple(measures)
-    known = {name for run in comparison.runs for name in run.result.measures}
-    for name in chosen:
-        if name not in known:
-            raise UnknownNameError("measure", name, known, where=run.benchmark.name)
-    columns: list[Column] = []
-    values: list[dict[str, Estimate]] = []
-    for group in labels[grouping] if grouping else ():
-        for name in chosen:
-            of_run = {
-                run.name: run.result.groups[group][name]
-                for run in comparison.runs
-                if name in run.result.groups.get(group, {})
-            }
-            size = next((estimate.n for estimate in of_run.values()), None)
-            columns.append(
-                Column(
-                    measure_label(name),
-                    label_of.group(group),
-                    style_of(name),
-                    measure=name,
-                    size=size,
-                    key=group,
-                    signature=signature_of(comparison.runs, name),
-                )
-            )
-            values.append(of_run)
-    caption = (
-        f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
-        if grouping
-        else "No groups."
+    table_rows = tuple(
+        Row(str(name), tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells))
+        for name, *cells in rows
     )
-    return Table(caption, tuple(columns), _rows([run.name for run in comparison.runs], values))
+    return Table(caption, tuple(replace(column, style="text") for column in columns), table_rows, corner)
 
 
-def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
-    """One row per group, one column per scorer: for groupings too large to stand side by side.
+def written(cell: Cell, column: Column, *, interval: bool = False) -> str:
+    """A cell as print has it: per cent and correlations with two decimals, p-values with three.
 
-    Raises `UnknownNameError` for a grouping that is not there.
+    What is text stays as it is; a value that is missing is a dash.
+
+    >>> written(Cell(0.758268, 0.742, 0.7735), Column("I2T"), interval=True)
+    '75.83 [74.20, 77.35]'
+    >>> written(Cell(-0.3217, -0.341, -0.3), Column("τ-b", style="correlation"), interval=True)
+    '−32.17 [−34.10, −30.00]'
+    >>> written(Cell(0.00004), Column("p", style="p")), written(Cell(), Column("I2T"))
+    ('<0.001', '–')
     """
-    run = comparison.runs[0]
-    labels = groupings(run.benchmark.questions)
-    if grouping not in labels:
-        raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
-    rows = []
-    for group in labels[grouping]:
-        found = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
-        ranks = _ranks({name: e.value for name, e in found.items() if e is not None})
-        cells = [
-            Cell(e.value, e.low, e.high, e.n, ranks.get(name, 0)) if e is not None else Cell()
-            for name, e in found.items()
-        ]
-        n = next((cell.n for cell in cells if cell.n), 0)
-        rows.append(Row(f"{label_of.group(group)} ({n:,})", tuple(cells)))
-    columns = tuple(
-        Column(run.name, style=style_of(measure), measure=measure, signature=run.result.signature(measure))
-        for run in comparison.runs
-    )
-    caption = f"{measure_label(measure)} on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
-    return Table(caption, columns, tuple(rows), label_of.grouping(grouping))
+    if cell.value is None:
+        return "–"
+    if isinstance(cell.value, str):
+        return cell.value
+    if column.style == "p":
+        return "<0.001" if cell.value < 0.001 else f"{cell.value:.3f}"
+    text = number(cell.value, column.style)
+    if interval and cell.low is not None and cell.high is not None:
+        return f"{text} [{number(cell.low, column.style)}, {number(cell.high, column.style)}]"
+    return text
 
 
-def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
-    """One row per pair of scorers: the first less the second, its interval, and what the tests say.
+def number(value: float, style: Style = "percent") -> str:
+    """A ratio, a correlation or a difference of such times a hundred, without a unit.
 
-    `among` says in the title which pairs they are.
+    >>> number(-0.00002, "correlation"), number(0.25, "shift"), number(-0.25, "points")
+    ('0.00', '+25.00', '−25.00')
     """
-    found = [d for d in comparison.differences if d.measure == measure]
-    columns = (
-        Column("Difference", style=style_of(measure, difference=True), measure=measure),
-        Column("p", style="p", measure=measure),
-        Column("p (Holm)", style="p", measure=measure),
-        # McNemar's test is of right and wrong.
-        *(() if signed(measure) else (Column("p (McNemar)", style="p", measure=measure),)),
-    )
-    rows = tuple(
-        Row(
-            f"{d.a} − {d.b}",
-            (Cell(d.value, d.low, d.high), Cell(d.p), Cell(d.p_holm), Cell(d.mcnemar))[: len(columns)],
-        )
-        for d in found
-    )
-    title = comparison.runs[0].benchmark.card.title
-    return Table(f"Differences in {measure_label(measure)} on {title}{among}.", columns, rows, "Pair")
+    if style == "score":
+        return f"{value:.4f}".replace("-", "−")
+    sign = "+" if style in ("points", "shift") else ""
+    text = f"{100 * value:{sign}.2f}"
+    # A minus as papers print it; what rounds to nothing has no sign.
+    return text.replace("-", "−") if float(text) else text.lstrip("+-")
 
 
-def main_measures(comparison: Comparison) -> tuple[str, ...]:
-    """The measures that papers put first, of those that any run has."""
-    main = main_of(comparison.runs[0].benchmark)
-    return tuple(name for name in main if any(name in run.result.measures for run in comparison.runs))
+def plainly(value: float, column: Column) -> str:
+    """A number in the unit in which a column shows it, with all its digits, as scripts and CSV read it.
 
-
-def grouped_measures(comparison: Comparison) -> tuple[str, ...]:
-    """What is told of each group: the main measures, and of correlations, which say much the same, one."""
-    main = main_measures(comparison)
-    return main[:1] if main and signed(main[0]) else main
-
-
-def signature_of(runs: Sequence[Run], measure: str) -> str:
-    """The signature of a measure of several runs in a line; of each run where they differ."""
-    lines = {run.name: run.result.signature(measure) for run in runs if measure in run.result.measures}
-    if len(set(lines.values())) == 1:
-        return next(iter(lines.values()))
-    return "; ".join(f"{name}: {line}" for name, line in lines.items())
-
-
-def leading(comparison: Comparison) -> str:
-    """The one measure that scorers are ordered by: what the benchmark's authors put first."""
-    return leading_of(comparison.runs[0].benchmark, *(run.result for run in comparison.runs))
-
-
-def headline(comparison: Comparison) -> tuple[str, ...]:
-    """The measures of a gallery that its card puts first, in every direction, of those that any run has."""
-    main = tuple(measure.name for measure in of_form("gallery") if measure.main)
-    bases = comparison.runs[0].benchmark.card.measures or main
-    known = {name for run in comparison.runs for name in run.result.measures}
-    return tuple(name for side in DIRECTIONS for base in bases if (name := f"{side}_{base}") in known)
-
-
-def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
-    """The scorers' names, best first on `measure` (default: `leading`); equal ones in the order given."""
-    chosen = leading(comparison) if measure is None else measure
-    value = {
-        run.name: run.result.measures[chosen].value
-        for run in comparison.runs
-        if chosen in run.result.measures
-    }
-    return sorted((run.name for run in comparison.runs), key=lambda name: -value.get(name, -2.0))
-
-
-def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
-    """The groups of each grouping, by the key under which a result holds them.
-
-    >>> import numpy as np
-    >>> from counterfoil.data.forms import Quad
-    >>> pairs = np.array([[0, 1], [2, 3]])
-    >>> groupings(Quad(("a", "b"), captions=pairs, images=pairs, groupings={"type": ("swap", "add")}))
-    {'type': ('swap', 'add')}
+    >>> plainly(0.1875, Column("I2T")), plainly(0.03, Column("p", style="p"))
+    ('18.75', '0.03')
     """
-    masks = questions.groups()
-    found: dict[str, tuple[str, ...]] = {}
-    for name, labels in questions.groupings.items():
-        keys = []
-        for label in dict.fromkeys(label for label in labels if label):
-            qualified = f"{name}:{label}"
-            own = [value == label for value in labels]
-            # A label of two groupings is qualified in the later one, unless both mean the same questions.
-            keys.append(qualified if qualified in masks and masks[label].tolist() != own else label)
-        if keys:
-            found[name] = tuple(keys)
-    return found
+    return f"{value if column.style in ('p', 'score') else 100 * value:.12g}"
 
 
-def _rows(scorers: Sequence[str], values: Sequence[Mapping[str, Estimate]]) -> tuple[Row, ...]:
-    """A row of chance, then one per scorer, with the best two of each column marked."""
-    ranks = [_ranks({name: e.value for name, e in of.items()}) for of in values]
-    chances = [next((e.chance for e in column.values()), None) for column in values]
-    rows = [
-        Row(
-            name,
-            tuple(
-                Cell(e.value, e.low, e.high, e.n, rank.get(name, 0)) if (e := column.get(name)) else Cell()
-                for column, rank in zip(values, ranks, strict=True)
+def to_text(table: Table) -> str:
+    """The table in plain text under its caption, every value with its interval, columns aligned.
+
+    >>> row = Row("accuracy", (Cell(0.5, 0.4, 0.6), Cell(0.25)))
+    >>> print(to_text(Table("blind:length on pairs", (Column("%"), Column("chance")), (row,), "measure")))
+    blind:length on pairs
+    measure                     %  chance
+    accuracy  50.00 [40.00, 60.00]   25.00
+    """
+    heads = [" ".join(filter(None, (column.block, column.label))) for column in table.columns]
+    lines = [[table.corner, *heads]]
+    for row in table.rows:
+        cells = zip(row.cells, table.columns, strict=True)
+        lines.append([row.name, *(written(cell, column, interval=True) for cell, column in cells)])
+    first, *widths = (max(map(len, column)) for column in zip(*lines, strict=True))
+    return "\n".join(
+        [
+            table.caption,
+            *(
+                "  ".join([line[0].ljust(first), *map(str.rjust, line[1:], widths)]).rstrip()
+                for line in lines
             ),
-        )
-        for name in scorers
+        ]
+    )
+
+
+def least_width(table: Table) -> int:
+    """Letters of the longest line where columns of text stand side by side, two blanks between them."""
+    lines = [[table.corner, *(column.label for column in table.columns)]]
+    lines += [[row.name, *(str(cell.value) for cell in row.cells)] for row in table.rows]
+    rooms = (max(len(part) for text in of for part in text.split("\n")) for of in zip(*lines, strict=True))
+    return sum(rooms) + 2 * len(table.columns)
+
+
+def to_markdown(table: Table, *, intervals: bool = False) -> str:
+    """The table in Markdown under its caption: best in bold, second best in italics (it cannot underline)."""
+    marks: dict[int, Callable[[str], str]] = {1: "**{}**".format, 2: "*{}*".format}
+    heads = [_escape_markdown(" ".join(filter(None, (c.block, c.label)))) for c in table.columns]
+    lines = [
+        *((_escape_markdown(table.caption), "") if intervals else ()),
+        "| " + " | ".join([_escape_markdown(table.corner), *heads]) + " |",
+        "| " + " | ".join([":---", *("---:" for _ in heads)]) + " |",
     ]
-    return (Row("Random chance", tuple(Cell(chance) for chance in chances), "chance"), *rows)
+    for row in table.rows:
+        cells = [
+            marks.get(cell.rank, str)(written(cell, column, interval=intervals))
+            for cell, column in zip(row.cells, table.columns, strict=True)
+        ]
+        lines.append("| " + " | ".join([_escape_markdown(row.name), *cells]) + " |")
+    return "\n".join(lines) + "\n"
 
 
-def _ranks(values: Mapping[str, float]) -> dict[str, int]:
-    """1 for the best and 2 for the second best, as printed: what looks the same is marked the same."""
-    if len(values) < 2:
-        return {}
-    printed = {name: round(100 * value, 2) for name, value in values.items()}
-    order = sorted(set(printed.values()), reverse=True)
-    if len(order) < 2:
-        return {}
-    return {name: order.index(value) + 1 for name, value in printed.items() if value in order[:2]}
+def to_latex(table: Table, *, intervals: bool = False, label: str = "") -> str:
+    """The table as a LaTeX float in the style of the papers: booktabs, best in bold, second best underlined.
+
+    Needs the packages booktabs and multirow. Characters that LaTeX reserves are escaped; other Unicode
+    stays as it is, so names outside Latin script want XeLaTeX or LuaLaTeX.
+    """
+    marks: dict[int, Callable[[str], str]] = {1: r"\textbf{{{}}}".format, 2: r"\underline{{{}}}".format}
+    headed = any(name for name, _ in table.blocks)
+    lines = [
+        "% needs \\usepackage{booktabs,multirow}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{_escape_latex(table.caption)} Bold for best, underline for second best.}}"
+        if any(cell.rank for row in table.rows for cell in row.cells)
+        else rf"\caption{{{_escape_latex(table.caption)}}}",
+        *([rf"\label{{{label}}}"] if label else []),
+        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        r"\toprule",
+    ]
+    corner = _escape_latex(table.corner)
+    if headed:
+        spans, rules, at = [], [], 2
+        for name, width in table.blocks:
+            spans.append(rf"\multicolumn{{{width}}}{{c}}{{{_escape_latex(name)}}}")
+            if name:
+                rules.append(rf"\cmidrule(lr){{{at}-{at + width - 1}}}")
+            at += width
+        lines += [rf"\multirow{{2}}{{*}}{{{corner}}} & " + " & ".join(spans) + r" \\", " ".join(rules)]
+    heads = [_latex_label(column) for column in table.columns]
+    lines += [" & ".join(["" if headed else corner, *heads]) + r" \\", r"\midrule"]
+    for row, following in zip(table.rows, [*table.rows[1:], None], strict=True):
+        cells = [
+            marks.get(cell.rank, str)(_escape_latex(written(cell, column)))
+            + (_latex_interval(cell, column) if intervals else "")
+            for cell, column in zip(row.cells, table.columns, strict=True)
+        ]
+        name = _escape_latex(row.name)
+        # What follows the end of the row before is its option, were it not for the braces.
+        name = f"{{}}{name}" if name.startswith(("[", "*")) else name
+        lines.append(" & ".join([name, *cells]) + r" \\")
+        if row.kind == "chance" and following is not None:
+            lines.append(r"\midrule")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def _size(comparison: Comparison, measure: str) -> int | None:
-    found: list[Run] = [run for run in comparison.runs if measure in run.result.measures]
-    return found[0].result.measures[measure].n if found else None
+def to_csv(*tables: Table) -> str:
+    """One line per number at full precision (in [0, 1]; correlations in [-1, 1]), with interval and count."""
+    lines: list[list[object]] = [["model", "of", "measure", "column", "value", "low", "high", "n"]]
+    for table in tables:
+        for row in table.rows:
+            for column, cell in zip(table.columns, row.cells, strict=True):
+                if cell.value is not None:
+                    numbers = ("" if v is None else v for v in (cell.value, cell.low, cell.high, cell.n))
+                    lines.append(
+                        [row.name, column.key or column.block, column.measure, column.label, *numbers]
+                    )
+    return csv_lines(lines)
+
+
+def csv_lines(lines: Iterable[Iterable[object]]) -> str:
+    """Lines of CSV, their texts by `csv_cell`.
+
+    >>> print(csv_lines([["=A1", -0.5, 3], ["a, b", 2, ""]]).strip())
+    '=A1,-0.5,3
+    "a, b",2,
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([csv_cell(cell) if isinstance(cell, str) else cell for cell in line] for line in lines)
+    return out.getvalue()
+
+
+def _escape_markdown(text: str) -> str:
+    """Text that Markdown prints as it is: no emphasis, link, formula, entity or end of the cell.
+
+    >>> print(_escape_markdown("a|b &lt; $x$ ~~y~~"))
+    a\\|b \\&lt; \\$x\\$ \\~\\~y\\~\\~
+    """
+    for mark in "\\`*_[]<>|#~$&":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join("".join(mark for mark in text if mark.isprintable() or mark.isspace()).split())
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    "–": "--",
+    "−": r"$-$",
+    # The letters of correlations, which text fonts of LaTeX lack.
+    "τ": r"$\tau$",
+    "ρ": r"$\rho$",
+}
+
+
+def _escape_latex(text: str) -> str:
+    """Text that LaTeX prints as it is.
+
+    >>> _escape_latex("50% of A_B & {C} ~ x^2")
+    '50\\\\% of A\\\\_B \\\\& \\\\{C\\\\} \\\\textasciitilde{} x\\\\textasciicircum{}2'
+    """
+    return "".join(_LATEX.get(mark, mark) for mark in " ".join(text.split()) if mark.isprintable())
+
+
+def _latex_interval(cell: Cell, column: Column) -> str:
+    """The interval behind a value, small, so that a table of several columns still fits a page."""
+    whole = _escape_latex(written(cell, column, interval=True))
+    return rf" {{\scriptsize {whole[whole.index('[') :]}}}" if cell.low is not None and "[" in whole else ""
+
+
+def _latex_label(column: Column) -> str:
+    """The four single directions carry their "pos" and "neg" as subscripts, as the paper prints them."""
+    label = _escape_latex(column.label)
+    if column.measure in ("ipos2t", "ineg2t", "tpos2i", "tneg2i"):
+        return rf"{label[0]}\textsubscript{{{label[1:4]}}}{label[4:]}"
+    return label

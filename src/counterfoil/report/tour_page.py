@@ -11,13 +11,12 @@ import numpy as np
 from counterfoil.engine.explain import ExplainedPair, ExplainedQuestion
 from counterfoil.evaluation.compare import Comparison, Difference, is_significant, questions_to_decide
 from counterfoil.evaluation.replicates import Evidence
-from counterfoil.evaluation.result import Estimate
-from counterfoil.report import build_page, drawing, page_frame, study_figures
+from counterfoil.report import build_page, html, study_figures
 from counterfoil.report.build_page import StepSection
-from counterfoil.report.heat_page import PairCard, pair_card
+from counterfoil.report.html import Drawing, wide_and_narrow
 from counterfoil.report.labels import amount, listed
-from counterfoil.report.page_frame import Drawing
-from counterfoil.report.pictures import Album
+from counterfoil.report.saliency_page import PairCard, pair_card
+from counterfoil.report.thumbnails import Thumbnails
 
 #: What a tour leaves in its folder, and how to go on with it.
 FILES = {
@@ -42,8 +41,8 @@ class Built:
 
     captions: int
     steps: tuple[StepSection, ...]
-    kept: tuple[Mapping[str, Any], ...]
-    dropped: tuple[Mapping[str, Any], ...]
+    kept_rows: tuple[Mapping[str, Any], ...]
+    dropped_rows: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def page(
     `comparison` is of the runs "pairs", "negatives", "blind" and "people" on a benchmark of choices between
     captions whose pictures are at hand; `called` says what each is, `commands` what to run for each part.
     """
-    album = Album(_BUDGET)
+    thumbnails = Thumbnails(_BUDGET)
     parts = (
         _measure(comparison, commands["measure"]),
         _build(built, commands["build"]),
@@ -120,26 +119,21 @@ def page(
         _explain(explained, commands["explain"]),
         _compare(comparison, commands["compare"]),
     )
-    cards = _cards(explained, album, comparison)
-    return page_frame.render(
+    cards = _cards(explained, thumbnails, comparison)
+    return html.render(
         "tour.html",
         title="What can I do with this?",
         styles=("page.css", "explain.css", "tour.css"),
         steps=parts,
         files=FILES,
         called=called,
-        questions=_questions(comparison, album),
+        questions=_questions(comparison, thumbnails),
         rows=_rows(built),
         cards=cards,
-        uris=album.uris,
+        uris=thumbnails.uris,
         benchmark=comparison.runs[0].benchmark,
         seconds=seconds,
     )
-
-
-def _estimates(comparison: Comparison) -> dict[str, Estimate]:
-    measure = _measure_of(comparison)
-    return {run.name: run.result.measures[measure] for run in comparison.runs}
 
 
 def _measure_of(comparison: Comparison) -> str:
@@ -147,27 +141,28 @@ def _measure_of(comparison: Comparison) -> str:
 
 
 def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
-    found, n = _estimates(comparison), len(comparison.runs[0].benchmark)
-    ranked = sorted(found, key=lambda name: -found[name].value)
-    above = [name for name in ranked if found[name].low > (found[name].chance or 0)]
+    measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
+    estimates = {run.name: run.result.measures[measure] for run in comparison.runs}
+    ranked = sorted(estimates, key=lambda name: -estimates[name].value)
+    above = [name for name in ranked if estimates[name].low > (estimates[name].chance or 0)]
     others = [name for name in ranked if name not in above]
-    said = f"{_names(above)} {_are(above)} above chance with the whole interval. " if above else ""
+    conclusion = f"{_names(above)} {_are(above)} above chance with the whole interval. " if above else ""
     if "blind" in above:
-        said += "The blind scorer is among them, so captions alone give some of the answers away."
+        conclusion += "The blind scorer is among them, so captions alone give some of the answers away."
     else:
-        said += (
+        conclusion += (
             f"{_names(others)} {_are(others)} not, so nothing that a blind scorer learned from captions "
             "gives the answers away."
         )
     levels = [
-        Evidence(name, _measure_of(comparison), "level", e.value, e.low, e.high, e.n, e.chance)
-        for name, e in ((name, found[name]) for name in ranked)
+        Evidence(name, measure, "level", e.value, e.low, e.high, e.n, e.chance)
+        for name, e in ((name, estimates[name]) for name in ranked)
     ]
-    figure = _wide_and_narrow(
+    figure = study_figures.figure(
         "Questions answered right",
+        "Dot: the share of questions answered right. Bar: its 95 % interval over questions. Dashed: chance.",
         "measure",
         partial(study_figures.rows, levels),
-        "Dot: the share of questions answered right. Bar: its 95 % interval over questions. Dashed: chance.",
     )
     return Part(
         "measure",
@@ -176,32 +171,34 @@ def _measure(comparison: Comparison, commands: tuple[str, ...]) -> Part:
         "questions: which of two captions is true of a picture? Every number stands with its interval and "
         "beside what chance gives.",
         (figure,),
-        said,
+        conclusion,
         commands,
     )
 
 
 def _build(built: Built, commands: tuple[str, ...]) -> Part:
-    made = max(step.rows_out for step in built.steps)
-    kept = built.steps[-1].rows_out
+    largest = max(step.rows_out for step in built.steps)
+    questions = built.steps[-1].rows_out
     reasons: Counter[str] = Counter()
     for step in built.steps:
         reasons.update(step.reasons)
-    told = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
-    title = "Rows out of every step"
-    wide, narrow = (
-        drawing.svg(build_page.funnel_figure(built.steps, width=width), name=f"build-{part}", title=title)
-        for part, width in (("w", 4.2), ("n", 1.7))
+    frequent = [f"{reason} ({count:,})" for reason, count in reasons.most_common(3)]
+    figure = wide_and_narrow(
+        "Rows out of every step",
+        "Blue: rows that went on. Hatched: rows that were dropped.",
+        "build",
+        partial(build_page.funnel_figure, built.steps),
+        {},
+        {"width": 1.7},
     )
-    figure = Drawing(title, "Blue: rows that went on. Hatched: rows that were dropped.", wide, narrow)
     tested = [
         f"{name} from {_percent(its['before']['value'])} to {_percent(its['after']['value'])}"
         for step in built.steps
         for name, its in (step.facts.get("held_out") or {}).items()
     ]
-    said = f"The {kept:,} questions in built/benchmark can be asked now, by every command above. "
+    conclusion = f"The {questions:,} questions in built/benchmark can be asked now, by every command above. "
     if tested:
-        said += (
+        conclusion += (
             "Rows that were a surplus of their cell would have let a score of words alone tell right from "
             f"wrong; dropping them took {listed(tested)}, where chance is 50 %. What is left of that can "
             "still be answered without looking."
@@ -209,11 +206,11 @@ def _build(built: Built, commands: tuple[str, ...]) -> Part:
     return Part(
         "build",
         "Build",
-        f"{amount(built.captions, 'caption')} became {made:,} questions by rules, each a caption against one "
-        f"in which one thing is changed, and {kept:,} of them stayed. Whatever was dropped is kept with the "
-        f"reason, most often {listed(told)}.",
+        f"{amount(built.captions, 'caption')} became {largest:,} questions by rules, each a caption against "
+        f"one in which one thing is changed, and {questions:,} of them stayed. Whatever was dropped is kept "
+        f"with the reason, most often {listed(frequent)}.",
         (figure,),
-        said,
+        conclusion,
         commands,
     )
 
@@ -223,17 +220,17 @@ def _ask(people: Campaigned, commands: tuple[str, ...]) -> Part:
         Evidence(model, "right labels", "level", right, low, high, n)
         for model, right, low, high, n in people.labels
     ]
-    figure = _wide_and_narrow(
+    figure = study_figures.figure(
         "Labels that are right",
-        "ask",
-        partial(study_figures.rows, levels),
         "Dot: the share of labels that are right, by the way in which three answers become one label. Bar: "
         "its 95 % interval.",
+        "ask",
+        partial(study_figures.rows, levels),
     )
     kinds = [f"{n} {kind} ({_percent(right)} of their answers right)" for kind, n, right, _ in people.kinds]
     alpha, low, high = people.alpha
     span = "" if low is None or high is None else f" (95 % interval {low:.2f} to {high:.2f})"
-    flagged = sum(each for _, _, _, each in people.kinds)
+    flagged = sum(count for _, _, _, count in people.kinds)
     majority = people.labels[0]
     return Part(
         "ask",
@@ -252,11 +249,11 @@ def _ask(people: Campaigned, commands: tuple[str, ...]) -> Part:
 def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
     right, wrong = explained.pairs.values()
     only = [_only(one, other) for one, other in ((right, wrong), (wrong, right))]
-    said = "The two captions have the same words in another order. "
+    conclusion = "The two captions have the same words in another order. "
     if all(only):
-        said = f"The captions differ in {only[0]} and {only[1]}: so much do the scores lose without. "
+        conclusion = f"The captions differ in {only[0]} and {only[1]}: so much do the scores lose without. "
     elif any(only):
-        said = f"The captions differ in {only[0] or only[1]}: so much does the score lose without. "
+        conclusion = f"The captions differ in {only[0] or only[1]}: so much does the score lose without. "
     return Part(
         "explain",
         "Explain",
@@ -264,7 +261,8 @@ def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
         f"({wrong.score:.3f}) above the true “{right.item.caption.text}” ({right.score:.3f}). Blue words "
         "speak for a caption, orange ones against it, and the blue places of the picture go with it most.",
         (),
-        said + "Where that is little, or the same places are blue for both, the network did not look at what "
+        conclusion
+        + "Where that is little, or the same places are blue for both, the network did not look at what "
         "the question is about.",
         commands,
     )
@@ -272,56 +270,66 @@ def _explain(explained: ExplainedQuestion, commands: tuple[str, ...]) -> Part:
 
 def _compare(comparison: Comparison, commands: tuple[str, ...]) -> Part:
     measure, n = _measure_of(comparison), len(comparison.runs[0].benchmark)
-    found = [_ahead(each) for each in comparison.differences if each.measure == measure]
+    differences = [
+        _ahead(difference) for difference in comparison.differences if difference.measure == measure
+    ]
     evidence = [
         Evidence(
-            f"{each.a} − {each.b}",
+            f"{difference.a} − {difference.b}",
             measure,
             "difference",
-            each.value,
-            each.low,
-            each.high,
+            difference.value,
+            difference.low,
+            difference.high,
             n,
-            decides=is_significant(each),
+            decides=is_significant(difference),
         )
-        for each in found
+        for difference in differences
     ]
-    figure = _wide_and_narrow(
+    figure = study_figures.figure(
         "Differences",
+        "Dot: the difference in points, filled where it is decided, after Holm's correction for "
+        f"{amount(len(differences), 'comparison')}. Bar: its 95 % interval.",
         "compare",
         partial(study_figures.differences, evidence),
-        "Dot: the difference in points, filled where it is decided, after Holm's correction for "
-        f"{amount(len(found), 'comparison')}. Bar: its 95 % interval.",
     )
     behind: dict[str, list[str]] = {}
-    for each in found:
-        if is_significant(each):
-            behind.setdefault(each.a, []).append(each.b)
+    for difference in differences:
+        if is_significant(difference):
+            behind.setdefault(difference.a, []).append(difference.b)
     sure = [f"{_names([name])} {_are([name])} ahead of {_names(its)}" for name, its in behind.items()]
-    open_ = [_undecided(each, n) for each in found if not is_significant(each)]
-    said = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
-    said += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
+    open_ = [_undecided(difference, n) for difference in differences if not is_significant(difference)]
+    conclusion = f"Decided: {'; '.join(sure)}. " if sure else "Nothing is decided. "
+    conclusion += f"Not decided: {'; '.join(open_)}." if open_ else "Nothing is left open."
     return Part(
         "compare",
         "Compare",
         "All scorers answered the same questions, so they are compared question by question. A difference "
         "counts as decided where its interval leaves out 0 and the paired test says so too.",
         (figure,),
-        said,
+        conclusion,
         commands,
     )
 
 
-def _ahead(each: Difference) -> Difference:
+def _ahead(difference: Difference) -> Difference:
     """The difference as that of the better scorer to the worse."""
-    if each.value >= 0:
-        return each
-    return replace(each, a=each.b, b=each.a, value=-each.value, low=-each.high, high=-each.low)
+    if difference.value >= 0:
+        return difference
+    return replace(
+        difference,
+        a=difference.b,
+        b=difference.a,
+        value=-difference.value,
+        low=-difference.high,
+        high=-difference.low,
+    )
 
 
-def _undecided(each: Difference, n: int) -> str:
-    pair = f"{_names([each.a])} against {_names([each.b])}, {100 * each.value:.1f} points apart"
-    needed = questions_to_decide(each.value, each.low, each.high, n)
+def _undecided(difference: Difference, n: int) -> str:
+    points = f"{100 * difference.value:.1f} points apart"
+    pair = f"{_names([difference.a])} against {_names([difference.b])}, {points}"
+    needed = questions_to_decide(difference.value, difference.low, difference.high, n)
     if needed is None or needed > _COUNTABLE:
         return f"{pair}, which no benchmark of usual size would decide"
     digits = max(0, len(str(needed)) - 2)
@@ -331,40 +339,40 @@ def _undecided(each: Difference, n: int) -> str:
     )
 
 
-def _questions(comparison: Comparison, album: Album) -> tuple[AskedQuestion, ...]:
+def _questions(comparison: Comparison, thumbnails: Thumbnails) -> tuple[AskedQuestion, ...]:
     """For each of the networks the first question that it alone, of the two, gets right."""
     runs = {run.name: run for run in comparison.runs}
     measure, benchmark = _measure_of(comparison), comparison.runs[0].benchmark
     captions, images = benchmark.listed.slots()
     right = {name: run.items[measure] > 0.5 for name, run in runs.items()}
-    found = []
+    questions = []
     for name, other in (("pairs", "negatives"), ("negatives", "pairs")):
         only = np.flatnonzero(right[name] & ~right[other])
         if not len(only):
             continue
         at = int(only[0])
         position = int(images[at, 0])
-        numbers = album.add(benchmark.images, [[position]])
+        numbers = thumbnails.add(benchmark.images, [[position]])
         true, false = (benchmark.captions[int(place)].text or "" for place in captions[at, :2])
-        found.append(
+        questions.append(
             AskedQuestion(
                 f"Right for “{name}” and not for “{other}” in {len(only):,} of {len(benchmark):,} questions, "
                 "such as this one",
-                album.uris[numbers[position]],
+                thumbnails.uris[numbers[position]],
                 true,
                 false,
-                listed([each for each in right if right[each][at]]),
-                listed([each for each in right if not right[each][at]]),
+                listed([scorer for scorer in right if right[scorer][at]]),
+                listed([scorer for scorer in right if not right[scorer][at]]),
             )
         )
-    return tuple(found)
+    return tuple(questions)
 
 
 def _rows(built: Built) -> tuple[RowOfBuild, ...]:
     """Rows that were kept, of different categories, then some that were dropped, for different reasons."""
-    kept = {str(row.get("subset")): row for row in reversed(built.kept)}
-    dropped = {str(row.get("reason")): row for row in reversed(built.dropped)}
-    shown = [*list(kept.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
+    kept_rows = {str(row.get("subset")): row for row in reversed(built.kept_rows)}
+    dropped = {str(row.get("reason")): row for row in reversed(built.dropped_rows)}
+    shown = [*list(kept_rows.values())[:_KEPT], *list(dropped.values())[:_DROPPED]]
     return tuple(
         RowOfBuild(
             *(str(row.get(name) or "") for name in ("caption", "negative_caption", "subset", "reason"))
@@ -373,32 +381,26 @@ def _rows(built: Built) -> tuple[RowOfBuild, ...]:
     )
 
 
-def _cards(explained: ExplainedQuestion, album: Album, comparison: Comparison) -> tuple[PairCard, ...]:
+def _cards(
+    explained: ExplainedQuestion, thumbnails: Thumbnails, comparison: Comparison
+) -> tuple[PairCard, ...]:
     images = comparison.runs[0].benchmark.images
-    found = []
+    cards = []
     for pair in explained.pairs.values():
-        at = next(i for i, each in enumerate(images) if each.id == pair.item.image.id)
-        found.append(pair_card(pair, album.add(images, [[at]]).get(at, -1), captioned=True))
-    return tuple(found)
+        at = next(i for i, image in enumerate(images) if image.id == pair.item.image.id)
+        cards.append(pair_card(pair, thumbnails.add(images, [[at]]).get(at, -1), captioned=True))
+    return tuple(cards)
 
 
 def _only(pair: ExplainedPair, other: ExplainedPair) -> str:
     """The words of a caption that the other one lacks, each with what the score loses without it."""
     lacking = Counter(pair.words) - Counter(other.words)
-    found = []
+    words = []
     for word, drop in zip(pair.words, pair.drops.tolist(), strict=True):
         if lacking[word]:
             lacking[word] -= 1
-            found.append(f"“{word}” ({drop:+.3f})".replace("-", "−"))
-    return listed(found)
-
-
-def _wide_and_narrow(title: str, name: str, draw: Any, caption: str) -> Drawing:
-    wide, narrow = (
-        drawing.svg(draw(width=width), name=f"{name}-{part}", title=title)
-        for part, width in (("w", study_figures.WIDE), ("n", study_figures.NARROW))
-    )
-    return Drawing(title, caption, wide, narrow)
+            words.append(f"“{word}” ({drop:+.3f})".replace("-", "−"))
+    return listed(words)
 
 
 def _names(names: Sequence[str]) -> str:

@@ -160,7 +160,7 @@ def study(
         # Metrics with one network see the same embeddings, computed once; the study keeps none of them.
         with TemporaryDirectory(prefix="counterfoil-") as cache:
             session = Session(cache, batch_size=256, progress=progress)
-            asked = [
+            answers = [
                 (ORACLE, knows, run(benchmark, knows, session=Session(progress=progress))),
                 *(
                     (name, metric, score_benchmark(benchmark, metric, session=session))
@@ -169,20 +169,20 @@ def study(
                 ),
             ]
         runs = []
-        for name, scorer, scores in asked:
+        for name, scorer, scores in answers:
             # The networks are those of the first seed.
             place = folder / f"{name.replace(', ', '-')}-{plan.seeds[0]}"
             runs.append(_kept(place, name, benchmark, scores, scorer, facts, draws))
         comparisons.append(Comparison(benchmark.name, tuple(runs), None, ()))
         claimed = {n for claim in CLAIMS for n in (claim.ahead, claim.behind)}
         claimed = {MOVING.get(n, n) for n in claimed} if moving else claimed
-        tested += compare([each for each in runs if each.name in claimed])
+        tested += compare([model_run for model_run in runs if model_run.name in claimed])
     return CaptionStudy(tuple(comparisons), caption_findings(tested), benchmarks)
 
 
 def _metrics(checkpoints: Mapping[str, Path]) -> dict[str, CaptionMetric]:
     """Every metric by the name of its runs."""
-    found: dict[str, CaptionMetric] = {
+    metrics: dict[str, CaptionMetric] = {
         name: metric_names.load(name, Options(), _no_backbone) for name in READING
     }
     for network in (name for name in NETWORKS if name in checkpoints):
@@ -194,9 +194,9 @@ def _metrics(checkpoints: Mapping[str, Path]) -> dict[str, CaptionMetric]:
             behind = whole if name in MATCHING else model
             options = Options(device="cpu", backbone=f"checkpoint:{network}", settings=_SETTINGS[name])
             # The prefix is set to nothing, so the model stands behind the metric as it is.
-            made = metric_names.load(name, options, partial(_given, behind))
-            found[f"{name}, {network}" if network in _NAMED else name] = made
-    return found
+            metric = metric_names.load(name, options, partial(_given, behind))
+            metrics[f"{name}, {network}" if network in _NAMED else name] = metric
+    return metrics
 
 
 def _given(model: Any, options: Options) -> Any:
@@ -216,7 +216,9 @@ def _kept(
     facts: Callable[[Benchmark, Any], Mapping[str, Any]],
     draws: int,
 ) -> Run:
-    said = dict(facts(benchmark, scorer))
-    about: dict[str, Any] = {key: said[key] for key in ("benchmark", "scorer", "versions") if key in said}
+    provenance = dict(facts(benchmark, scorer))
+    about: dict[str, Any] = {
+        key: provenance[key] for key in ("benchmark", "scorer", "versions") if key in provenance
+    }
     result = evaluate(benchmark, scores, scorer=name, draws=draws, provenance=about)
-    return save_run(folder / benchmark.name, benchmark, scores, result, said)
+    return save_run(folder / benchmark.name, benchmark, scores, result, provenance)

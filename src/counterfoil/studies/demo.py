@@ -116,22 +116,22 @@ def study(
     for seed in plan.seeds:
         suffix = f", seed {seed}" if len(plan.seeds) > 1 else ""
         with clock("training", f"trained on loose captions{suffix}"):
-            made = {"pretrained": workshop.pretrained(seed)}
+            trainings = {"pretrained": workshop.pretrained(seed)}
         for name in TUNED:
             with clock("training", f"trained {name}{suffix}"):
-                made[name] = workshop.tuned(name, seed)
-        places = {name: workshop.place(name, seed) for name in made}
+                trainings[name] = workshop.tuned(name, seed)
+        places = {name: workshop.place(name, seed) for name in trainings}
         with clock("training", f"trained pac on generated positives{suffix}"):
-            made["pac"] = workshop.augmented("pac", seed, on=AUGMENTED)
-        makings.append(made)
+            trainings["pac"] = workshop.augmented("pac", seed, on=AUGMENTED)
+        makings.append(trainings)
         with clock("training", f"trained detectors of what is synthetic{suffix}"):
             places |= {name: workshop.detectors(name, seed, on=on) for name, on in DETECTORS.items()}
         with clock("measuring", f"measured {len(places)} models{suffix}"):
             for name, place in places.items():
                 only = (QUADS, CHOICES) if name in DETECTORS else ()
                 for run in bench.measure(name, place, only=only):
-                    kept = controls if run.benchmark.name == ALIKE else runs
-                    kept.setdefault(name, []).append(run)
+                    by_name = controls if run.benchmark.name == ALIKE else runs
+                    by_name.setdefault(name, []).append(run)
 
     swept: list[Sweep] = []
     if plan.noise:
@@ -147,18 +147,18 @@ def study(
         looking = {name: workshop.place(name, plan.seeds[0]) for name in captions.NETWORKS}
         metrics = captions.study(plan, looking, out / RUNS, facts=facts, progress=progress)
     with clock("statistics"):
-        found = led(runs, controls)
+        findings = led(runs, controls)
         order = ordering(controls)
         first = [
             run
             for of_models in (runs, controls)
-            for each in of_models.values()
-            for run in each[: len(each) // len(plan.seeds)]
+            for model_runs in of_models.values()
+            for run in model_runs[: len(model_runs) // len(plan.seeds)]
         ]
         comparisons = compare(first, baseline=BASELINE)
     return Study(
         plan,
-        found,
+        findings,
         order,
         tuple(swept),
         comparisons,
@@ -176,8 +176,10 @@ def led(runs: Mapping[str, Sequence[Run]], controls: Mapping[str, Sequence[Run]]
     In the control style says nothing, so what it denies is no finding, however the other quads come out.
     Questions of other forms are the same for both.
     """
-    others = {name: [run for run in each if run.benchmark.name != QUADS] for name, each in runs.items()}
-    first = findings({name: [*each, *others[name]] for name, each in controls.items()})
+    others = {
+        name: [run for run in model_runs if run.benchmark.name != QUADS] for name, model_runs in runs.items()
+    }
+    first = findings({name: [*model_runs, *others[name]] for name, model_runs in controls.items()})
     usual = findings(runs)
     return (*first, *confirmed(usual, first, where="Where the second picture is synthetic", suffix="styles"))
 
@@ -190,19 +192,19 @@ class _Clock:
         self._note = note
         self._running: list[tuple[str, str, float]] = []
 
-    def __call__(self, what: str, said: str = "") -> "_Clock":
-        self._running.append((what, said, perf_counter()))
+    def __call__(self, what: str, message: str = "") -> "_Clock":
+        self._running.append((what, message, perf_counter()))
         return self
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        what, said, began = self._running.pop()
+        what, message, began = self._running.pop()
         spent = perf_counter() - began
         self.seconds[what] = self.seconds.get(what, 0.0) + spent
-        if said and kind is None:
-            self._note(f"{said} ({spent:.0f} s)")
+        if message and kind is None:
+            self._note(f"{message} ({spent:.0f} s)")
 
 
 #: The introduction of the page.
@@ -231,9 +233,19 @@ _BUDGET = 4_000_000
 def write(study: Study, out: Path, *, seconds: float) -> Path:
     """Write the report of a study into `out`; returns its path. `seconds` is what all of it took."""
     plan = study.plan
-    browsed = [each for each in study.comparisons if each.runs[0].benchmark.name != ALIKE]
-    small = _pictured(_shorter(browsed), _sized(study.benchmarks, _SHOWN_SMALL))
-    small += _pictured(_judged(study), _sized(study.captions.benchmarks, _SHOWN_SMALL))
+    browsed = [comparison for comparison in study.comparisons if comparison.runs[0].benchmark.name != ALIKE]
+    # The first questions of each form; a gallery, which is small, is whole.
+    small = _pictured(
+        compare([_shortened(run) for comparison in browsed for run in comparison.runs], baseline=BASELINE),
+        _sized(study.benchmarks, _SHOWN_SMALL),
+    )
+    small += _pictured(
+        tuple(
+            replace(comparison, runs=tuple(run for run in comparison.runs if run.name in BROWSED))
+            for comparison in study.captions.comparisons
+        ),
+        _sized(study.captions.benchmarks, _SHOWN_SMALL),
+    )
     title = "The small world, question by question"
     if plan.questions > _BROWSED:
         title += f" (the first {_BROWSED:,} of each form)"
@@ -269,29 +281,18 @@ def write(study: Study, out: Path, *, seconds: float) -> Path:
 
 
 def _sized(benchmarks: Sequence[Benchmark], size: int) -> list[Benchmark]:
-    return [sized(each, size) for each in benchmarks]
+    return [sized(benchmark, size) for benchmark in benchmarks]
 
 
 def _pictured(comparisons: Sequence[Comparison], drawn: Sequence[Benchmark]) -> tuple[Comparison, ...]:
     """The same runs over the same questions, with the pictures of `drawn`."""
-    by_name = {each.name: each for each in drawn}
+    by_name = {benchmark.name: benchmark for benchmark in drawn}
     return tuple(
-        replace(each, runs=tuple(run.with_benchmark(by_name[run.benchmark.name]) for run in each.runs))
-        for each in comparisons
+        replace(
+            comparison, runs=tuple(run.with_benchmark(by_name[run.benchmark.name]) for run in comparison.runs)
+        )
+        for comparison in comparisons
     )
-
-
-def _judged(study: Study) -> tuple[Comparison, ...]:
-    """The answers of the caption metrics that can be browsed."""
-    return tuple(
-        replace(each, runs=tuple(run for run in each.runs if run.name in BROWSED))
-        for each in study.captions.comparisons
-    )
-
-
-def _shorter(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The runs over the first questions of each form, compared anew; a gallery, which is small, is whole."""
-    return compare([_shortened(run) for each in comparisons for run in each.runs], baseline=BASELINE)
 
 
 def _shortened(run: Run) -> Run:
@@ -313,18 +314,18 @@ def _shortened(run: Run) -> Run:
 def _numbers(study: Study, seconds: float) -> dict[str, Any]:
     return {
         "plan": study.plan.to_json(),
-        "findings": [asdict(each) for each in study.findings],
+        "findings": [asdict(finding) for finding in study.findings],
         "order": None if study.order is None else asdict(study.order),
         "captions": {
-            "claims": [asdict(each) for each in study.captions.findings],
+            "claims": [asdict(claim) for claim in study.captions.findings],
             "measures": {
-                each.benchmark: {
+                comparison.benchmark: {
                     run.name: {name: asdict(e) for name, e in run.result.measures.items()}
-                    for run in each.runs
+                    for run in comparison.runs
                 }
-                for each in study.captions.comparisons
+                for comparison in study.captions.comparisons
             },
         },
-        "studies": [asdict(each) for each in study.sweeps],
+        "studies": [asdict(sweep) for sweep in study.sweeps],
         "seconds": {**study.seconds, "all": seconds},
     }

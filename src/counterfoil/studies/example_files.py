@@ -47,14 +47,14 @@ def write_example_files(folder: Path, *, seed: int = 0) -> tuple[str, ...]:
             "the folder is not empty", where=folder, hint="name a new one, or replace files with --overwrite"
         )
     rng = np.random.default_rng(seed)
-    asked, shown = quads(_QUESTIONS, seed=seed, size=_SIZE), gallery(_IMAGES, seed=seed, size=_SIZE)
+    questions, shown = quads(_QUESTIONS, seed=seed, size=_SIZE), gallery(_IMAGES, seed=seed, size=_SIZE)
     judged = rated(_RATED, seed=seed, size=_SIZE)
-    named = {"quad": asked, "gallery": shown, "rated": judged}
-    files = {kind: _pictures(folder / "photos", kind, found) for kind, found in named.items()}
+    named = {"quad": questions, "gallery": shown, "rated": judged}
+    files = {kind: _pictures(folder / "photos", kind, benchmark) for kind, benchmark in named.items()}
     tables = {
-        "pairs.csv": _pairs(asked, files["quad"], both=False),
-        "quads.csv": _pairs(asked, files["quad"], both=True),
-        **{f"scores/{name}.csv": _scores(asked, ahead, rng) for name, ahead in _MODELS.items()},
+        "pairs.csv": _pairs(questions, files["quad"], both=False),
+        "quads.csv": _pairs(questions, files["quad"], both=True),
+        **{f"scores/{name}.csv": _scores(questions, ahead, rng) for name, ahead in _MODELS.items()},
         "captions.csv": {"caption": _captions()},
         "gallery.csv": _right_pairs(shown, files["gallery"]),
         "ratings.csv": _ratings(judged, files["rated"]),
@@ -77,29 +77,29 @@ def _pictures(folder: Path, kind: str, benchmark: Benchmark) -> list[str]:
     return names
 
 
-def _pairs(asked: Benchmark, files: Sequence[str], *, both: bool) -> dict[str, Sequence[object]]:
-    questions = cast(Quad, asked.questions)
+def _pairs(benchmark: Benchmark, files: Sequence[str], *, both: bool) -> dict[str, Sequence[object]]:
+    questions = cast(Quad, benchmark.questions)
     captions, images = questions.captions, questions.images
-    said = [[asked.captions[row].text for row in rows] for rows in captions.T]
+    texts = [[benchmark.captions[row].text for row in rows] for rows in captions.T]
     seen = [[files[row] for row in rows] for rows in images.T]
-    found: dict[str, Sequence[object]] = {
-        "id": _ids(asked),
+    columns: dict[str, Sequence[object]] = {
+        "id": _ids(benchmark),
         "image": seen[0],
-        "caption": said[0],
-        "negative_caption": said[1],
+        "caption": texts[0],
+        "negative_caption": texts[1],
     }
     if both:
-        found["negative_image"] = seen[1]
-    return {**found, "type": questions.groupings["type"]}
+        columns["negative_image"] = seen[1]
+    return {**columns, "type": questions.groupings["type"]}
 
 
-def _ids(asked: Benchmark) -> list[str]:
-    return [f"q{row:02d}" for row in range(len(asked))]
+def _ids(benchmark: Benchmark) -> list[str]:
+    return [f"q{row:02d}" for row in range(len(benchmark))]
 
 
-def _scores(asked: Benchmark, ahead: float, rng: np.random.Generator) -> dict[str, Sequence[object]]:
-    right, wrong = rng.normal([ahead, 0.0], 1.0, (len(asked), 2)).round(3).T
-    return {"id": _ids(asked), "positive_score": right.tolist(), "negative_score": wrong.tolist()}
+def _scores(benchmark: Benchmark, ahead: float, rng: np.random.Generator) -> dict[str, Sequence[object]]:
+    right, wrong = rng.normal([ahead, 0.0], 1.0, (len(benchmark), 2)).round(3).T
+    return {"id": _ids(benchmark), "positive_score": right.tolist(), "negative_score": wrong.tolist()}
 
 
 def _captions() -> list[str]:
@@ -107,20 +107,20 @@ def _captions() -> list[str]:
     does = ("sits on a wooden bench", "waits near the blue door", "looks at a large green bus")
     plural = {"sits": "sit", "waits": "wait", "looks": "look"}
     where = ("in the park", "on a rainy street")
-    made = []
+    sentences = []
     for subject, verb, place in product(who, does, where):
         head, _, rest = verb.partition(" ")
         many = subject.startswith(("Two", "Three"))
-        made.append(f"{subject} {plural[head] if many else head} {rest} {place}.")
-    return made
+        sentences.append(f"{subject} {plural[head] if many else head} {rest} {place}.")
+    return sentences
 
 
 def _right_pairs(shown: Benchmark, files: Sequence[str]) -> dict[str, Sequence[object]]:
     """Every caption with every image that it is true of, and with the one that it was written for."""
-    found = cast(Positives, shown.gallery.t2i.positives)
-    rows = np.repeat(np.arange(len(shown.captions)), found.counts)
+    positives = cast(Positives, shown.gallery.t2i.positives)
+    rows = np.repeat(np.arange(len(shown.captions)), positives.counts)
     return {
-        "image": [files[image] for image in found.items],
+        "image": [files[image] for image in positives.items],
         "caption": [shown.captions[row].text for row in rows],
     }
 
@@ -132,9 +132,9 @@ def _captioners(
     of: list[list[str]] = [[] for _ in files]
     for caption, image in zip(shown.captions, shown.gallery.owners, strict=True):
         of[image].append(str(caption.text))
-    first = {file: said[0] for file, said in zip(files, of, strict=True)}
+    first = {file: captions[0] for file, captions in zip(files, of, strict=True)}
     second = {file: of[row - row % 3][0] for row, file in enumerate(files)}
-    return first, second, {file: said[1:] for file, said in zip(files, of, strict=True)}
+    return first, second, {file: captions[1:] for file, captions in zip(files, of, strict=True)}
 
 
 def _ratings(judged: Benchmark, files: Sequence[str]) -> dict[str, Sequence[object]]:

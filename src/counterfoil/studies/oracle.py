@@ -64,14 +64,14 @@ def load(argument: str, options: Options = DEFAULT) -> Oracle:
     return Oracle(identity, Random(identity, options.seed))
 
 
-def _degree(said: str, image: Image, chance: float) -> float:
+def _degree(text: str, image: Image, chance: float) -> float:
     source = image.source
     if isinstance(source, Animation):
-        return grade(read(said), source.scenes)
+        return grade(read(text), source.scenes)
     if isinstance(source, GradedDrawing):
-        return float(level(read(said), source.scene))
+        return float(level(read(text), source.scene))
     if isinstance(source, LazyDrawing):
-        return float(matches(said, source.scene)) + _APART * chance
+        return float(matches(text, source.scene)) + _APART * chance
     raise DataError(
         "the oracle knows the scenes behind pictures, and this one is only a picture",
         where=str(source),

@@ -59,27 +59,27 @@ class EvaluationRuns:
         from counterfoil.scorers import checkpoint as checkpoint_folder
 
         scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
-        made = []
+        runs = []
         for benchmark in self.benchmarks:
             if only and benchmark.name not in only:
                 continue
             if benchmark.name == ALIKE and "classifies" in abilities(scorer):
                 continue
             given = run(benchmark, scorer, session=self._session)
-            made.append(self._keep(name, checkpoint, benchmark, given, scorer))
-        return made
+            runs.append(self._keep(name, checkpoint, benchmark, given, scorer))
+        return runs
 
     def measure_gallery(self, name: str, checkpoint: Path) -> tuple[Run, Run]:
         """The runs of one checkpoint on the gallery, ranked once: all true pairs right, and the own ones."""
         from counterfoil.scorers import checkpoint as checkpoint_folder
 
         scorer = checkpoint_folder.load(str(checkpoint), Options(device="cpu"))
-        whole = next(each for each in self.benchmarks if each.questions.directed)
+        whole = next(answers for answers in self.benchmarks if answers.questions.directed)
         both = (whole, as_collected(whole))
         given = rank_galleries(both, scorer, session=self._session)
         every, own = (
-            self._keep(name, checkpoint, benchmark, each, scorer)
-            for benchmark, each in zip(both, given, strict=True)
+            self._keep(name, checkpoint, benchmark, answers, scorer)
+            for benchmark, answers in zip(both, given, strict=True)
         )
         return every, own
 
@@ -89,21 +89,21 @@ class EvaluationRuns:
 
     def _keep(self, name: str, checkpoint: Path, benchmark: Benchmark, given: Answers, scorer: Any) -> Run:
         facts = dict(self.facts(benchmark, scorer))
-        said: dict[str, Any] = {
+        provenance: dict[str, Any] = {
             key: facts[key] for key in ("benchmark", "scorer", "versions") if key in facts
         }
-        result = evaluate(benchmark, given, scorer=name, draws=_DRAWS, provenance=said)
+        result = evaluate(benchmark, given, scorer=name, draws=_DRAWS, provenance=provenance)
         folder = self.runs / checkpoint.name / benchmark.name
         return save_run(folder, benchmark, given, result, facts)
 
 
 def world(plan: Plan) -> tuple[Benchmark, ...]:
     """Quads in both styles and in one, choices and a gallery, drawn when read, as the networks see them."""
-    made, size = contrasts(plan.questions), plan.size
-    control = questions_of(made, size=size, styles=("natural", "natural"), lazy=True)
+    questions, size = contrasts(plan.questions), plan.size
+    control = questions_of(questions, size=size, styles=("natural", "natural"), lazy=True)
     card = control.card.model_copy(update={"name": ALIKE, "title": "World, quads in one style"})
     return (
-        questions_of(made, size=size, styles=("natural", "synthetic"), lazy=True),
+        questions_of(questions, size=size, styles=("natural", "synthetic"), lazy=True),
         replace(control, card=card),
         choices(plan.questions, size=size, lazy=True),
         gallery(plan.images, size=size, lazy=True),
@@ -257,7 +257,7 @@ class TrainingRuns:
 def combined(of_seeds: Sequence[Mapping[str, TrainingSummary]]) -> tuple[TrainingSummary, ...]:
     """The trainings as a page shows them: of each the first seed's curve, and the seconds of all."""
     return tuple(
-        replace(one, seconds=sum(each[name].seconds for each in of_seeds), seeds=len(of_seeds))
+        replace(one, seconds=sum(seed[name].seconds for seed in of_seeds), seeds=len(of_seeds))
         for name, one in of_seeds[0].items()
     )
 
@@ -283,8 +283,8 @@ def noise(workshop: TrainingRuns, bench: EvaluationRuns, clean: Sequence[Run]) -
     if not plan.noise:
         raise InputError("the plan has no rates of noise")
     trials = [Trial("0 % wrong", clean, x=0.0, series=_RAW)]
-    asked = [(rate, None) for rate in plan.noise] + [(plan.noise[-1], "faithful")]
-    for rate, keep in asked:
+    settings = [(rate, None) for rate in plan.noise] + [(plan.noise[-1], "faithful")]
+    for rate, keep in settings:
         data = training(plan.contrasts, kind="trohn-img", size=plan.size, failure=rate, keep=keep)
         name = f"noise-{rate:g}{'-filtered' if keep else ''}"
         runs = []
@@ -297,8 +297,8 @@ def noise(workshop: TrainingRuns, bench: EvaluationRuns, clean: Sequence[Run]) -
     def judged(control: bool) -> Sweep:
         return ablations.noise(
             [
-                replace(each, runs=[run for run in each.runs if (run.benchmark.name == ALIKE) == control])
-                for each in trials
+                replace(trial, runs=[run for run in trial.runs if (run.benchmark.name == ALIKE) == control])
+                for trial in trials
             ]
         )
 

@@ -20,7 +20,7 @@ from counterfoil.evaluation.agreement import FEWEST_PEOPLE
 from counterfoil.evaluation.result import Estimate
 from counterfoil.metrics.agreement import Scale
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.tasks.annotate_judgements import read_judgements
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import write
@@ -135,7 +135,7 @@ class PeopleAgreements(Tabular):
 
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page with the numbers and their intervals."""
-        from counterfoil.report.page_frame import shareable, tables_page
+        from counterfoil.report.html import shareable, tables_page
 
         caption = f"Per question, {shareable(self.source)}, with 95 % intervals"
         html = tables_page(

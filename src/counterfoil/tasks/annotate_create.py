@@ -37,7 +37,7 @@ from counterfoil.inputs.fields import from_text, values_of
 from counterfoil.inputs.files import read_text
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.tasks.annotate_judgements import read_judgements
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from counterfoil.annotate.campaign import open_campaign
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Column, Table, text_table
+from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.tasks.annotate_judgements import opened
 from counterfoil.tasks.results import Tabular
 

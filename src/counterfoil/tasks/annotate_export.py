@@ -13,7 +13,7 @@ from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, expor
 from counterfoil.annotate.labels import Partly
 from counterfoil.errors import InputError
 from counterfoil.outputs import Folder
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.store import owner_only, write_csv, write_json, write_parquet, write_text
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded

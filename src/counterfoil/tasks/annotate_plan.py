@@ -9,7 +9,7 @@ from counterfoil.annotate.forms.base import FormField, WorkItem
 from counterfoil.annotate.forms.registry import WORK_FORMS, WorkFormEntry
 from counterfoil.errors import InputError
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Column, Table, text_table
+from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.stats.label_planning import (
     LabelDesign,
     LabelPlan,

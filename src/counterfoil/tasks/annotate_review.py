@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Column, Table, text_table
+from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.store import write_csv
 from counterfoil.tasks.annotate_judgements import opened
 from counterfoil.tasks.annotate_status import SHORT

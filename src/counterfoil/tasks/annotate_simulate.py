@@ -25,7 +25,7 @@ from counterfoil.errors import InputError
 from counterfoil.evaluation.result import Estimate
 from counterfoil.outputs import Folder
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Cell, Column, Row, Table, text_table
+from counterfoil.report.tables import Cell, Column, Row, Table, text_table
 from counterfoil.stats.label_planning import MOST_LABELS, LabelDesign, LabelPlan, plan_labels
 from counterfoil.store import check_writable
 from counterfoil.tasks.feedback import SILENT, Feedback

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil.annotate.status import CampaignStatus, facts_of
-from counterfoil.report.markup import Column, Table, text_table
+from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.tasks.annotate_judgements import opened
 from counterfoil.tasks.results import Tabular
 

@@ -32,7 +32,7 @@ from counterfoil.evaluation.intervals import LEVEL
 from counterfoil.evaluation.result import Estimate, Result
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import audit_page
-from counterfoil.report.markup import Table
+from counterfoil.report.tables import Table
 from counterfoil.scorers.base import DEFAULT, Options, abilities
 from counterfoil.tasks import evaluation_inputs as inputs
 from counterfoil.tasks.feedback import SILENT, Feedback

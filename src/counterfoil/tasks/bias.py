@@ -29,7 +29,7 @@ from counterfoil.evaluation.judged_pairs import (
 from counterfoil.evaluation.run import Run
 from counterfoil.report import annotators
 from counterfoil.report.annotators import WAYS
-from counterfoil.report.markup import Table
+from counterfoil.report.tables import Table
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.model_lists import load
 from counterfoil.tasks.outputs import write

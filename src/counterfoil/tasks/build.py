@@ -22,7 +22,7 @@ from counterfoil.build.steps.registry import STEPS
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.fields import from_text
 from counterfoil.outputs import Folder
-from counterfoil.report.markup import Cell, Column, Table, text_table
+from counterfoil.report.tables import Cell, Column, Table, text_table
 from counterfoil.scorers.base import Options
 from counterfoil.store import (
     begin,

@@ -19,7 +19,7 @@ from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError
 from counterfoil.evaluation.audit import BenchmarkAudit
 from counterfoil.report.build_page import RowExample, StepSection, build_page, counts_table
-from counterfoil.report.markup import Table
+from counterfoil.report.tables import Table
 from counterfoil.tasks.audit import AuditOptions, audit
 from counterfoil.tasks.feedback import Feedback
 

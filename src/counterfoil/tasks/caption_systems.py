@@ -19,8 +19,8 @@ from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.system_scores import NumberOf, SystemScores, together
 from counterfoil.evaluation.systems import SystemCorrelations, system_correlations
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Cell, Column, Row, Table, to_csv, to_latex, to_markdown
 from counterfoil.report.systems_page import agreements, differences, systems_page
+from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.tasks import caption_values
 from counterfoil.tasks.caption_inputs import MediaFolder, Policy, same_items

@@ -15,7 +15,7 @@ from counterfoil.engine.caption_scoring import CaptionInputs, metric_for
 from counterfoil.engine.plan import Note
 from counterfoil.errors import InputError
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.captions.registry import SEVERAL, entry, several

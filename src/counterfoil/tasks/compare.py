@@ -17,9 +17,9 @@ from counterfoil.evaluation.run import measured_run
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import active_outputs
 from counterfoil.report import figures
-from counterfoil.report.markup import Table, to_csv, to_latex, to_markdown
+from counterfoil.report.comparison_tables import by_group, differences, headline, overview
 from counterfoil.report.notes import rests_on
-from counterfoil.report.tables import by_group, differences, headline, overview
+from counterfoil.report.tables import Table, to_csv, to_latex, to_markdown
 from counterfoil.tasks.evaluation_inputs import whereabouts, whole_benchmark
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import load_runs

@@ -19,7 +19,7 @@ from counterfoil.engine.plan import check_at_hand
 from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.outputs import existing_paths
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.scorers.base import DEFAULT, Options, abilities
 from counterfoil.tasks import evaluation_inputs as inputs
 from counterfoil.tasks.feedback import SILENT, Feedback
@@ -195,7 +195,7 @@ class Explanation(Tabular):
         `pictures` is "auto" (images and captions of benchmarks whose licence lets a page carry them),
         "always" (for your own eyes) or "never" (no photographs); `private` keeps paths and users.
         """
-        from counterfoil.report.heat_page import page
+        from counterfoil.report.saliency_page import page
 
         html = page(
             self.scorer,

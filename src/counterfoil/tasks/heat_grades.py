@@ -18,15 +18,15 @@ from counterfoil.engine.explain import explain as explain_pairs
 from counterfoil.engine.perturbations import Span, words_of
 from counterfoil.errors import DataError
 from counterfoil.metrics.heatmaps import area_iou, iou_chance, pointing_chance, pointing_game, upsampled
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.scorers.base import abilities
 from counterfoil.stats.estimates import cluster_interval
 from counterfoil.tasks.explain import ExplainOptions, prepared
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.results import Tabular
 from counterfoil.world.drawings import LazyDrawing
-from counterfoil.world.places import SAYS, masks, spoken_of
-from counterfoil.world.truth import matches
+from counterfoil.world.painting import masks
+from counterfoil.world.truth import SAYS, matches, spoken_of
 
 #: Questions that are graded where no number is given.
 GRADED = 40

@@ -18,7 +18,7 @@ from counterfoil.evaluation.pooling import Summary, Tasks, summary, without
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.annotators import Pool
 from counterfoil.metrics.annotators import pool as pooled_items
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.model_lists import chosen_queries, load
 from counterfoil.tasks.outputs import guarded_file

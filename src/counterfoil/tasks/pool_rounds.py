@@ -16,7 +16,7 @@ from counterfoil.engine.session import Session
 from counterfoil.errors import InputError
 from counterfoil.evaluation.pooling import PoolRound
 from counterfoil.evaluation.result import Run
-from counterfoil.report.markup import Column, Table, text_table
+from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.stats.capture_recapture import Population
 from counterfoil.store import write_csv, write_json
 from counterfoil.tasks.bias import AnnotatorStudy, bias

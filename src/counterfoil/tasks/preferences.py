@@ -11,7 +11,7 @@ from counterfoil.errors import DataError
 from counterfoil.evaluation import preferences as bradley_terry
 from counterfoil.evaluation.preferences import Preferences
 from counterfoil.report.labels import amount
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.tasks.results import Tabular
 
 

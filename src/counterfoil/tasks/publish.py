@@ -21,7 +21,7 @@ from counterfoil.data.tables import read_table
 from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_json
 from counterfoil.outputs import Folder
-from counterfoil.report.markup import Column, Table, text_table
+from counterfoil.report.tables import Column, Table, text_table
 from counterfoil.store import check_writable
 from counterfoil.tasks.annotate_judgements import read_judgements
 from counterfoil.tasks.feedback import SILENT, Feedback

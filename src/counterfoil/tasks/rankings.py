@@ -10,7 +10,7 @@ import pyarrow as pa
 from counterfoil.evaluation.list_overlap import Diversity, diversity
 from counterfoil.evaluation.rank_correlation import RankCorrelation, rank_correlation
 from counterfoil.evaluation.result import Run
-from counterfoil.report.markup import Table
+from counterfoil.report.tables import Table
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import load_runs, write
 from counterfoil.tasks.results import Tabular

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from counterfoil.errors import DataError
-from counterfoil.report import ledger
-from counterfoil.report.ledger import Basis, Entry, by_basis
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report import reproduction
+from counterfoil.report.reproduction import Basis, Entry, by_basis
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.results import Tabular
 
@@ -90,4 +90,4 @@ def reproduce(
         raise DataError("no such folder", where=folder, hint="check --data")
     named = (papers,) if isinstance(papers, str) else papers
     with feedback.progress() as progress:
-        return Ledger(ledger.reproduce(data=folder, papers=named, progress=progress))
+        return Ledger(reproduction.reproduce(data=folder, papers=named, progress=progress))

@@ -12,9 +12,9 @@ import pyarrow as pa
 from counterfoil.errors import UnknownNameError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Run
-from counterfoil.report import tables
-from counterfoil.report.markup import Cell, Column, Row, Table, to_text
+from counterfoil.report import comparison_tables
 from counterfoil.report.notes import rests_on
+from counterfoil.report.tables import Cell, Column, Row, Table, to_text
 from counterfoil.tasks.outputs import write
 
 #: Which images a page carries: those whose licence lets a report carry them, all, or none.
@@ -56,7 +56,7 @@ class Tabular(ABC):
         return "\n".join(["\n\n".join(map(to_text, self.tables)), *self.notes])
 
     def _repr_html_(self) -> str:
-        from counterfoil.report.page_frame import fragment
+        from counterfoil.report.html import fragment
 
         return fragment(self.tables, self.notes)
 
@@ -125,7 +125,7 @@ class EvaluationRun(Tabular, Run):
         return rests_on(self.benchmark, [self.result])
 
     def __repr__(self) -> str:
-        first = [name for name in (tables.leading(self._alone),) if name in self.result]
+        first = [name for name in (comparison_tables.leading(self._alone),) if name in self.result]
         numbers = ", ".join(f"{name} {self.result[name]}" for name in first)
         return f"<EvaluationRun {self.name} on {self.benchmark.name}: {numbers or 'no main measure'}>"
 

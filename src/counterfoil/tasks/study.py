@@ -12,7 +12,7 @@ import pyarrow as pa
 from counterfoil.claims import claimed
 from counterfoil.data.answers import command
 from counterfoil.errors import MissingExtraError
-from counterfoil.report.markup import Table
+from counterfoil.report.tables import Table
 from counterfoil.store import check_writable
 from counterfoil.tasks.compare import RunComparison
 from counterfoil.tasks.feedback import SILENT, Feedback

@@ -282,8 +282,8 @@ class _Making:
         self.shown["built"] = Built(
             captions=self.sizes.captions,
             steps=tuple(steps),
-            kept=tuple(folders[-1].rows().slice(0, 200).to_pylist()),
-            dropped=tuple(row for each in folders for row in each.dropped().slice(0, 200).to_pylist()),
+            kept_rows=tuple(folders[-1].rows().slice(0, 200).to_pylist()),
+            dropped_rows=tuple(row for each in folders for row in each.dropped().slice(0, 200).to_pylist()),
         )
 
     def compare(self) -> None:

@@ -15,7 +15,7 @@ from counterfoil.engine.plan import Note, Progress
 from counterfoil.errors import InputError
 from counterfoil.places import located
 from counterfoil.report import figures
-from counterfoil.report.markup import Cell, Column, Row, Table
+from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.store import check_writable
 from counterfoil.tasks import training_inputs as inputs
 from counterfoil.tasks.feedback import SILENT, Feedback
@@ -127,7 +127,7 @@ class TrainedModel(Tabular):
         curves = self.outcome.curves
         if not curves:
             raise InputError("nothing was measured on the way to these weights", where=self.checkpoint)
-        return figures.training_curves(curves, kept=self.outcome.kept, unit=self.outcome.unit)
+        return figures.training_curves(curves, kept_step=self.outcome.kept, unit=self.outcome.unit)
 
     def __repr__(self) -> str:
         return f"<TrainedModel by {self.recipe} in {self.checkpoint}>"

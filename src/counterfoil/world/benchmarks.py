@@ -4,7 +4,7 @@ A caption is written for one image and may be true of many. Collected benchmarks
 those that people verified (CxC, ECCV Caption); here every true pair is known.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -31,6 +31,7 @@ from counterfoil.world.sample import (
     Items,
     Progress,
     card_of,
+    check_drawing,
     check_number,
     check_size,
     check_styles,
@@ -83,7 +84,7 @@ def gallery(
     names = [f"caption-{i:05d}" for i in range(len(meanings))]
     pictures = items.images(size, lazy=lazy, progress=progress)
     source = drawn_with(seed, size, style)
-    made = from_searches(
+    benchmark = from_searches(
         card_of("world-gallery", n + len(meanings)).model_copy(update={"counts": {}}),
         pictures,
         items.captions(),
@@ -95,10 +96,10 @@ def gallery(
         source=source,
         path=None,
     )
-    return as_collected(made) if known == "own" else made
+    return as_collected(benchmark) if known == "own" else benchmark
 
 
-def as_collected(made: Benchmark) -> Benchmark:
+def as_collected(benchmark: Benchmark) -> Benchmark:
     """The same queries and items, where right is only what was written for the image, as COCO counts it.
 
     What else is true counts as wrong. The benchmark is called "...-own", so that neither is taken for the
@@ -108,14 +109,14 @@ def as_collected(made: Benchmark) -> Benchmark:
     >>> collected.name, collected.gallery.t2i.positives.counts.tolist()
     ('world-gallery-own', [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
     """
-    i2t, t2i = own(made.gallery.owners, len(made.images))
-    card = made.card.model_copy(
+    i2t, t2i = own(benchmark.gallery.owners, len(benchmark.images))
+    card = benchmark.card.model_copy(
         update={
-            "name": f"{made.card.name}-own",
-            "title": f"{made.card.title}, own captions only",
+            "name": f"{benchmark.card.name}-own",
+            "title": f"{benchmark.card.title}, own captions only",
         }
     )
-    return replace(made, card=card, questions=replace(made.gallery, i2t=i2t, t2i=t2i))
+    return replace(benchmark, card=card, questions=replace(benchmark.gallery, i2t=i2t, t2i=t2i))
 
 
 def described(
@@ -133,15 +134,15 @@ def described(
         if items.image(scene, style) < len(scenes):
             continue
         scenes.append(scene)
-        said = 0
+        captions = 0
         for _ in range(_TRIES * captions_each):
             meaning = describe(scene, rng)
             known = len(items.texts)
             items.caption(text(meaning, opening=one_of(OPENINGS, rng)))
             if len(items.texts) > known:
                 meanings.append(meaning)
-                said += 1
-            if said == captions_each:
+                captions += 1
+            if captions == captions_each:
                 break
         else:
             raise InputError(
@@ -206,82 +207,78 @@ def clips(
     >>> made.questions.ratings[:, 0].tolist(), len(made.images), len(made.questions.references.row(0))
     ([1.0, 0.5, 0.0, 1.0, 0.5, 0.0], 2, 5)
     """
-    check_number(n, "questions")
-    check_size(size)
-    check_styles([style])
+    check_drawing(n, "questions", size, [style])
     rng = stream("clips", seed)
     ranks = np.asarray(list(permutations(range(len(GRADES)))))
-    told: list[ClipCaptions] = []
-    while len(told) * len(GRADES) < n:
-        if len(told) % len(ranks) == 0:
+    generated: list[ClipCaptions] = []
+    while len(generated) * len(GRADES) < n:
+        if len(generated) % len(ranks) == 0:
             ranks = rng.permutation(ranks)
-        made = tell(MOTIONS[len(told) % len(MOTIONS)], ranks[len(told) % len(ranks)], rng)
-        if made is not None:
-            told.append(made)
-            progress("making up clips", min(n, len(told) * len(GRADES)), n)
-    rows = [(i, grade) for i in range(len(told)) for grade in range(len(GRADES))][:n]
+        clip = generate_clip(MOTIONS[len(generated) % len(MOTIONS)], ranks[len(generated) % len(ranks)], rng)
+        if clip is not None:
+            generated.append(clip)
+            progress("making up clips", min(n, len(generated) * len(GRADES)), n)
+    rows = [(i, grade) for i in range(len(generated)) for grade in range(len(GRADES))][:n]
     items = Items()
-    captions = [items.caption(told[i].candidates[grade]) for i, grade in rows]
-    references = [[items.caption(said) for said in one.references] for one in told]
+    captions = [items.caption(generated[i].candidates[grade]) for i, grade in rows]
+    references = [[items.caption(sentence) for sentence in one.references] for one in generated]
     names = tuple(GRADES)
     return Benchmark(
         card=card_of("world-clips", n),
         images=tuple(
             Video(f"clip-{i:05d}", Animation(one.frames, size, style, where=f"clip {i} of the world"))
-            for i, one in enumerate(told)
+            for i, one in enumerate(generated)
         ),
-        captions=tuple(Caption(f"caption-{i:05d}", said) for said, i in items.texts.items()),
+        captions=tuple(Caption(f"caption-{i:05d}", sentence) for sentence, i in items.texts.items()),
         questions=Rated(
             tuple(f"clip-{i:05d}-{names[grade]}" for i, grade in rows),
             captions=np.asarray(captions, dtype=np.int64),
             images=np.asarray([i for i, _ in rows], dtype=np.int64),
             ratings=np.asarray([[GRADES[names[grade]]] for _, grade in rows]),
             references=References.of([references[i] for i, _ in rows]),
-            groupings={"motion": tuple(told[i].motion for i, _ in rows)},
+            groupings={"motion": tuple(generated[i].motion for i, _ in rows)},
         ),
         source=drawn_with(seed, size, style),
     )
 
 
-def tell(motion: str, rank: Int64[ndarray, "grades"], rng: np.random.Generator) -> ClipCaptions | None:
+def generate_clip(
+    motion: str, rank: Int64[ndarray, "grades"], rng: np.random.Generator
+) -> ClipCaptions | None:
     """A clip and its captions; None where too few can be made.
 
-    `rank` says of each grade how many words longer its caption is than the shortest (`told.in_order`).
+    `rank` says of each grade how many words longer its caption is than the shortest (`ratings.in_order`).
     """
     frames = moving(motion, rng)
     # Each begins alike, or how it begins would make it longer.
     opening = one_of(CLIP_OPENINGS, rng)
-    said: dict[str, dict[str, Meaning]] = {name: {} for name in GRADES}
-    for meaning in _meanings(frames, rng):
+    utterances: dict[str, dict[str, Meaning]] = {name: {} for name in GRADES}
+    seen = [frames[0], frames[len(frames) // 2], frames[-1]]
+    meanings = [describe(seen[k % 3], rng) for k in range(_SAID)]
+    for k in range(_EDITED):
+        contrast = edit(seen[2 * (k % 2)], one_of(SUBSETS, rng), rng)
+        if contrast is not None:
+            meanings += contrast.captions
+    # Different captions of the clip, true of all of it or not.
+    for meaning in dict.fromkeys(meanings):
         true = share(meaning, frames)
         name = "whole" if true == 1 else "nothing" if true == 0 else "part"
         if name != "part" or _PART <= true <= 1 - _PART:
-            said[name][text(meaning, opening=opening)] = meaning
-    if len(said["whole"]) <= REFERENCES or not all(said.values()):
+            utterances[name][text(meaning, opening=opening)] = meaning
+    if len(utterances["whole"]) <= REFERENCES or not all(utterances.values()):
         return None
-    of_grade = [list(said[name]) for name in GRADES]
-    chosen = in_order([words(each) for each in of_grade], rank, rng)
-    candidates = tuple(each[at] for each, at in zip(of_grade, chosen, strict=True))
+    of_grade = [list(utterances[name]) for name in GRADES]
+    chosen = in_order([words(sentences) for sentences in of_grade], rank, rng)
+    candidates = tuple(sentences[at] for sentences, at in zip(of_grade, chosen, strict=True))
     # What is true of a whole clip is short as a rule: clips of which it cannot be long enough are left out.
     long = words(candidates)
     if (long - long.min() != rank).any():
         return None
     # One of the true captions is asked about; the references are others than that, each begun as it comes.
-    others = [true for true in said["whole"] if true != candidates[0]]
+    others = [true for true in utterances["whole"] if true != candidates[0]]
     rows = sorted(rng.permutation(len(others))[:REFERENCES])
-    references = tuple(text(said["whole"][others[i]], opening=one_of(CLIP_OPENINGS, rng)) for i in rows)
+    references = tuple(text(utterances["whole"][others[i]], opening=one_of(CLIP_OPENINGS, rng)) for i in rows)
     return ClipCaptions(motion, frames, candidates, references)
-
-
-def _meanings(frames: Sequence[Scene], rng: np.random.Generator) -> list[Meaning]:
-    """Different captions of a clip, complete or not."""
-    seen = [frames[0], frames[len(frames) // 2], frames[-1]]
-    found = [describe(seen[k % 3], rng) for k in range(_SAID)]
-    for k in range(_EDITED):
-        contrast = edit(seen[2 * (k % 2)], one_of(SUBSETS, rng), rng)
-        if contrast is not None:
-            found += contrast.captions
-    return list(dict.fromkeys(found))
 
 
 #: How many images the gallery has, and captions for each.

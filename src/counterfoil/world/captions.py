@@ -45,7 +45,7 @@ class Phrase:
             )
 
     @property
-    def said(self) -> tuple[tuple[str, str], ...]:
+    def attributes(self) -> tuple[tuple[str, str], ...]:
         """The attributes that the phrase mentions, as (attribute, value)."""
         pairs = ((name, getattr(self, name)) for name in ("shape", *ATTRIBUTES))
         return tuple((name, value) for name, value in pairs if value is not None)
@@ -125,7 +125,12 @@ def matches(meaning: Meaning, scene: Scene) -> bool:
         fitting.append([tuple(fits)] if phrase.count > 1 else [(i,) for i in fits])
     if len(fitting) == 1:
         return True
-    return any(_related(meaning.relation, chosen, scene) for chosen in _assignments(fitting))
+    # Whether the relation, if any, holds for one way to point at things.
+    relation = meaning.relation
+    return any(
+        relation is None or all(holds(relation, things[i], things[j]) for i in chosen[0] for j in chosen[1])
+        for chosen in _assignments(fitting)
+    )
 
 
 #: The things that a phrase speaks of, by their places in the scene.
@@ -142,14 +147,6 @@ def _assignments(
     for chosen in fitting[len(taken)]:
         if not any(i in other for other in taken for i in chosen):
             yield from _assignments(fitting, (*taken, chosen))
-
-
-def _related(relation: str | None, chosen: tuple[_Chosen, ...], scene: Scene) -> bool:
-    """Whether the relation, if any, holds where the phrases speak of the `chosen` things."""
-    things = scene.things
-    return relation is None or all(
-        holds(relation, things[i], things[j]) for i in chosen[0] for j in chosen[1]
-    )
 
 
 #: Ways to begin a caption. The first says no more than the thing itself.
@@ -182,14 +179,14 @@ def text(meaning: Meaning, *, opening: str = "") -> str:
     many = meaning.phrases[0].count > 1
     if many and opening.endswith(" is "):
         opening = opening.removesuffix("is ") + "are "
-    said = _listed(meaning.phrases)
+    claim = _listed(meaning.phrases)
     if meaning.relation is not None:
         first, second, *rest = meaning.phrases
         verb = "" if opening else "are " if many else "is "
-        said = f"{first.text} {verb}{meaning.relation} {second.text}"
+        claim = f"{first.text} {verb}{meaning.relation} {second.text}"
         if rest:
-            said += f"; there {'are' if rest[0].count > 1 else 'is'} also {_listed(rest)}"
-    sentence = f"{opening}{said}{CLOSINGS[meaning.closed]}."
+            claim += f"; there {'are' if rest[0].count > 1 else 'is'} also {_listed(rest)}"
+    sentence = f"{opening}{claim}{CLOSINGS[meaning.closed]}."
     return sentence[0].upper() + sentence[1:]
 
 
@@ -244,7 +241,7 @@ def speak(
         if thing in done:
             continue
         phrase, group = counted(mention(thing, rng), thing, scene, rng, but=done)
-        if any(phrase == said for said, _ in spoken):
+        if any(phrase == known for known, _ in spoken):
             continue
         spoken.append((phrase, group))
         done += group
@@ -266,20 +263,20 @@ def counted(
 
 def relation_of(first: tuple[Thing, ...], second: tuple[Thing, ...], rng: np.random.Generator) -> str | None:
     """A relation from each of the first to each of the second; one of two where two hold, None for none."""
-    found = [name for name in RELATIONS if all(holds(name, a, b) for a in first for b in second)]
-    return found[int(rng.random() * len(found))] if found else None
+    relations = [name for name in RELATIONS if all(holds(name, a, b) for a in first for b in second)]
+    return relations[int(rng.random() * len(relations))] if relations else None
 
 
 def mention(thing: Thing, rng: np.random.Generator, *must: str) -> Phrase:
     """The thing as a caption may speak of it: what it must say, and some of the rest."""
-    said = {name: getattr(thing, name) for name in must}
+    attributes = {name: getattr(thing, name) for name in must}
     hollow = thing.shape in CONTAINERS
     for name, often in _MENTION:
         # "A plain star" is said only where it matters, and all containers are large and plain.
         known = (hollow and name != "colour") or (name == "texture" and thing.texture == "plain")
         if rng.random() < often and not known:
-            said[name] = getattr(thing, name)
+            attributes[name] = getattr(thing, name)
     # Now and then only "a blue shape", where that says anything.
-    if not said or hollow or rng.random() < 0.9:
-        said["shape"] = thing.shape
-    return Phrase(**said)
+    if not attributes or hollow or rng.random() < 0.9:
+        attributes["shape"] = thing.shape
+    return Phrase(**attributes)

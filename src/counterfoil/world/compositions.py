@@ -95,7 +95,11 @@ def adapt(
     if _right(meaning, unlike, scene):
         return scene
     if unlike is not None and matches(unlike, scene):
-        ways = [each for each in rewrites(scene, unlike, meaning, rng) if _right(meaning, unlike, each)]
+        ways = [
+            candidate
+            for candidate in rewrites(scene, unlike, meaning, rng)
+            if _right(meaning, unlike, candidate)
+        ]
         if ways:
             return one_of(ways, rng)
     changes = list(_changes(scene, meaning, rng))
@@ -106,9 +110,11 @@ def adapt(
         if _right(meaning, unlike, changed):
             return changed
     for first in order[:_FIRST]:
-        found = [each for each in _changes(first, meaning, rng) if _right(meaning, unlike, each)]
-        if found:
-            return one_of(found, rng)
+        second_changes = [
+            candidate for candidate in _changes(first, meaning, rng) if _right(meaning, unlike, candidate)
+        ]
+        if second_changes:
+            return one_of(second_changes, rng)
     return compose(meaning, rng, unlike=unlike)
 
 
@@ -205,7 +211,7 @@ def _composed(meaning: Meaning, rng: np.random.Generator) -> Scene | None:
     roles += [""] * (len(counts) - 2)
     things: list[Thing] = []
     for k, phrase in enumerate(meaning.phrases):
-        others = [each for each in meaning.phrases if each.count > 1 and each is not phrase]
+        others = [other for other in meaning.phrases if other.count > 1 and other is not phrase]
         for cell in cells[k]:
             thing = _spoken(phrase, cell, rng, others, roles[k])
             if thing is None:
@@ -231,12 +237,12 @@ def _places(meaning: Meaning, counts: list[int], rng: np.random.Generator) -> li
     """The cells of the things of each phrase, so that the relation holds; None where there is no room."""
     order = [CELLS[i] for i in rng.permutation(len(CELLS))]
     if meaning.relation is None:
-        found = _taken(order, counts)
+        cells = _taken(order, counts)
     elif meaning.relation in CONTAINMENT:
         if counts[:2] != [1, 1]:
             return None
-        found = _taken(order, [1, *counts[2:]])
-        found = found and [found[0], *found]
+        cells = _taken(order, [1, *counts[2:]])
+        cells = cells and [cells[0], *cells]
     else:
         right, down = DIRECTIONS[meaning.relation]
         # What a cell has more of, the further it lies in the direction from the second to the first.
@@ -249,8 +255,8 @@ def _places(meaning: Meaning, counts: list[int], rng: np.random.Generator) -> li
         first = [cell for cell in order if ahead[cell] >= cut][: counts[0]]
         second = [cell for cell in order if ahead[cell] < cut][: counts[1]]
         rest = _taken([cell for cell in order if cell not in (*first, *second)], counts[2:])
-        found = None if rest is None else [first, second, *rest]
-    return found
+        cells = None if rest is None else [first, second, *rest]
+    return cells
 
 
 def _taken(cells: list[Cell], counts: list[int]) -> list[list[Cell]] | None:
@@ -266,7 +272,7 @@ def _spoken(
 ) -> Thing | None:
     """A thing that fits the phrase and none of the others, which count theirs; None where none is found."""
     for _ in range(_SAMPLES):
-        thing = _with(sample_thing(rng, cell), dict(phrase.said))
+        thing = _with(sample_thing(rng, cell), dict(phrase.attributes))
         if role == "host" and phrase.shape is None:
             thing = hollow(thing, rng)
         if thing.shape in CONTAINERS:

@@ -131,18 +131,18 @@ def moving(motion: str, rng: np.random.Generator, *, frames: int = FRAMES) -> tu
     while True:
         # Nothing is hollow: what crosses a ring would be inside it for a moment.
         scene = sample_scene(rng, fewest=2, most=3, containers=0.0)
-        made = _changes(scene, rng, frames) if motion == "changes" else _moves(scene, motion, rng, frames)
-        if made is not None:
-            return made
+        scenes = _changes(scene, rng, frames) if motion == "changes" else _moves(scene, motion, rng, frames)
+        if scenes is not None:
+            return scenes
 
 
 def _changes(scene: Scene, rng: np.random.Generator, frames: int) -> tuple[Scene, ...] | None:
     """One scene up to the middle, then the same after one edit."""
-    found = edit(scene, one_of(SUBSETS, rng), rng)
-    if found is None:
+    contrast = edit(scene, one_of(SUBSETS, rng), rng)
+    if contrast is None:
         return None
     half = frames // 2
-    return (found.scenes[0],) * half + (found.scenes[1],) * (frames - half)
+    return (contrast.scenes[0],) * half + (contrast.scenes[1],) * (frames - half)
 
 
 def _moves(scene: Scene, motion: str, rng: np.random.Generator, frames: int) -> tuple[Scene, ...] | None:
@@ -154,13 +154,17 @@ def _moves(scene: Scene, motion: str, rng: np.random.Generator, frames: int) -> 
     if motion == "leaves":
         path = path[::-1]
     (x0, y0), (x1, y1) = path
-    made = []
-    for at in _progress(frames):
+    scenes = []
+    # Still, moving evenly, still.
+    still = frames // 4
+    steps = max(1, frames - 2 * still)
+    for number in range(frames):
+        at = min(1.0, max(0.0, (number - still + 1) / steps))
         x, y = round(x0 + at * (x1 - x0), 3), round(y0 + at * (y1 - y0), 3)
         moved = replace(mover, x=x, y=y)
         seen = 0 <= x <= 1 and 0 <= y <= 1
-        made.append(with_things(scene, (mover, moved)) if seen else replace(scene, things=others))
-    return tuple(made)
+        scenes.append(with_things(scene, (mover, moved)) if seen else replace(scene, things=others))
+    return tuple(scenes)
 
 
 _Path = tuple[tuple[float, float], tuple[float, float]]
@@ -190,13 +194,6 @@ def _on(path: _Path, thing: Thing) -> bool:
     return across and min(y0, y1) - 0.16 < thing.y < max(y0, y1) + 0.16
 
 
-def _progress(frames: int) -> list[float]:
-    """How far along the way the thing is in each frame: still, moving evenly, still."""
-    still = frames // 4
-    steps = max(1, frames - 2 * still)
-    return [min(1.0, max(0.0, (number - still + 1) / steps)) for number in range(frames)]
-
-
 _PAGE, _INK, _FAINT = (252, 251, 248), (44, 40, 36), (128, 120, 112)
 _LETTERS, _LINE, _GAP = 13, 17, 14
 _FONTS = ImageFont.FreeTypeFont | ImageFont.ImageFont
@@ -219,9 +216,9 @@ def contact_sheet(
             "a contact sheet needs contrasts and styles", given=f"{len(contrasts)}, {len(styles)}"
         )
     columns = [(style, i) for style in styles for i in (0, 1)]
-    said = [[_lines(text(caption), size) for caption in contrast.captions] for contrast in contrasts]
+    captions = [[_lines(text(caption), size) for caption in contrast.captions] for contrast in contrasts]
     # A title, pictures, captions.
-    heights = [_LINE + size + 6 + _LINE * max(map(len, pair)) + _GAP for pair in said]
+    heights = [_LINE + size + 6 + _LINE * max(map(len, pair)) + _GAP for pair in captions]
     width = _GAP + len(columns) * (size + _GAP)
     page = Image.new("RGB", (width, 2 * _GAP + _LINE + sum(heights)), _PAGE)
     pen = ImageDraw.Draw(page)
@@ -229,7 +226,7 @@ def contact_sheet(
         if i == 0:
             pen.text((_GAP + column * (size + _GAP), _GAP // 2), style, fill=_INK, font=_font())
     top = _GAP + _LINE
-    for contrast, lines, height in zip(contrasts, said, heights, strict=True):
+    for contrast, lines, height in zip(contrasts, captions, heights, strict=True):
         pen.text((_GAP, top), contrast.subset.replace("_", " "), fill=_FAINT, font=_font())
         for column, (style, i) in enumerate(columns):
             left = _GAP + column * (size + _GAP)

@@ -62,12 +62,16 @@ def imagine(contrast: Contrast, rng: np.random.Generator, *, failure: float = 0.
         raise InputError("the generator's failure is no probability", given=failure, allowed="0 to 1")
     if rng.random() >= failure:
         return contrast.scenes[1], True
-    kind = _drawn_kind(contrast, rng)
+    if rng.random() < (0 if contrast.type == "add" else _FITS_BOTH / _OPEN):
+        kind = "both"
+    else:
+        odds = np.cumsum(list(_OTHERS.values()))
+        kind = list(_OTHERS)[int(np.searchsorted(odds, odds[-1] * rng.random(), side="right"))]
     if kind == "original":
         return contrast.scenes[0], False
-    wanted, made = _KINDS[kind]
+    wanted, draw = _KINDS[kind]
     for tried in range(_TRIES):
-        scene = made(contrast, rng, tried)
+        scene = draw(contrast, rng, tried)
         if tuple(matches(caption, scene) for caption in contrast.captions) == wanted:
             return scene, False
     return contrast.scenes[0], False
@@ -76,13 +80,6 @@ def imagine(contrast: Contrast, rng: np.random.Generator, *, failure: float = 0.
 def shows(contrast: Contrast, scene: Scene) -> bool:
     """Whether `scene` is a right negative image: of its two captions, only the negative one is true."""
     return matches(contrast.captions[1], scene) and not matches(contrast.captions[0], scene)
-
-
-def _drawn_kind(contrast: Contrast, rng: np.random.Generator) -> str:
-    if rng.random() < (0 if contrast.type == "add" else _FITS_BOTH / _OPEN):
-        return "both"
-    odds = np.cumsum(list(_OTHERS.values()))
-    return list(_OTHERS)[int(np.searchsorted(odds, odds[-1] * rng.random(), side="right"))]
 
 
 def _spoilt(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
@@ -94,10 +91,6 @@ def _spoilt(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
     for at in rng.permutation(len(things))[: 1 + tried // _PER_THING]:
         things[at] = repainted(things[at], rng)
     return replace(contrast.scenes[1], things=tuple(things))
-
-
-def _another(_: Contrast, rng: np.random.Generator, __: int) -> Scene:
-    return sample_scene(rng)
 
 
 def _both(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
@@ -122,13 +115,13 @@ def _both(contrast: Contrast, rng: np.random.Generator, tried: int) -> Scene:
 
 
 def _laid(
-    kept: Sequence[Thing], groups: Sequence[Sequence[Thing]], rng: np.random.Generator
+    fixed: Sequence[Thing], groups: Sequence[Sequence[Thing]], rng: np.random.Generator
 ) -> tuple[Thing, ...]:
     """What is kept, and each of the `groups` laid to a free cell, or a small thing into an empty container.
 
     What finds no room is left out.
     """
-    things = list(kept)
+    things = list(fixed)
     for group in sorted(groups, key=lambda group: all(thing.shape not in CONTAINERS for thing in group)):
         scene = Scene(tuple(things))
         room: list[tuple[int, int] | Thing] = list(scene.free())
@@ -156,6 +149,6 @@ def repainted(thing: Thing, rng: np.random.Generator) -> Thing:
 #: What makes each kind, and of which of the two captions it must be true.
 _KINDS: dict[str, tuple[tuple[bool, bool], Callable[[Contrast, np.random.Generator, int], Scene]]] = {
     "spoilt": ((False, False), _spoilt),
-    "another": ((False, False), _another),
+    "another": ((False, False), lambda _, rng, __: sample_scene(rng)),
     "both": ((True, True), _both),
 }

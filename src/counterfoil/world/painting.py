@@ -13,6 +13,8 @@ from zlib import crc32
 
 import numpy as np
 import PIL.Image
+from jaxtyping import Bool
+from numpy import ndarray
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
@@ -270,25 +272,22 @@ def _over(side: int) -> int:
     return max(4, ceil(384 / side))
 
 
-def _width(size_name: str, side: int) -> int:
-    """The side of a stamp: the shape and its shadow in every style, even so that its middle is a corner."""
-    reach = max(max(abs(right) for right in look.fall) + 2 * look.soft for look in LOOKS.values())
-    return 2 * ceil(side * (RADII[size_name] * _REACH + reach))
-
-
 @lru_cache(maxsize=512)
 def _large(shape: str, size_name: str, turn: int, side: int, part: float = 1.0) -> Image.Image:
     """Where the paper is, several times as large as it will be, its corners a little round."""
     over, radius = _over(side), RADII[size_name] * side * _over(side)
-    width = _width(size_name, side) * over
+    # The side of a stamp: the shape and its shadow in every style, even so that its middle is a corner.
+    reach = max(max(abs(right) for right in look.fall) + 2 * look.soft for look in LOOKS.values())
+    width = 2 * ceil(side * (RADII[size_name] * _REACH + reach)) * over
     large = Image.new("L", (width, width))
     pen = ImageDraw.Draw(large)
     # A box stands straighter than cut paper lies: its corners stay within its cell.
-    angle = turn / 3 if shape == "box" else turn
+    angle = np.deg2rad(turn / 3 if shape == "box" else turn)
+    turned = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     drawn = [(outline, 255) for outline in OUTLINES[shape]]
     drawn += [(HOLES[shape], 0)] if shape in HOLES else []
     for outline, level in drawn:
-        points = _turned(outline, angle) * part * radius + width / 2
+        points = outline @ turned * part * radius + width / 2
         pen.polygon([(float(x), float(y)) for x, y in points], fill=level)
     # A blur and a threshold round the corners by about the blur's radius; walls are too thin for much of it.
     soft = large.filter(ImageFilter.GaussianBlur(radius * (0.03 if shape in HOLES else 0.06)))
@@ -329,12 +328,6 @@ def _ink(shape: str, size_name: str, texture: str, turn: int, side: int) -> Floa
 
 def _reduced(large: Image.Image, side: int) -> Floats:
     return np.asarray(large.reduce(_over(side)), dtype=np.float64) / 255
-
-
-def _turned(points: Floats, degrees: float) -> Floats:
-    angle = np.deg2rad(degrees)
-    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    return points @ turn
 
 
 __all__ = ["PALETTE", "RADII", "SHEETS", "STYLES", "draw", "draw_many", "encode"]
@@ -388,7 +381,7 @@ def draw_many(
         raise InputError("pictures are too small to show a thing", given=size, allowed=f"{SMALLEST} or more")
     pictures = np.empty((len(scenes), size, size, 3), dtype=np.uint8)
     for picture, scene, name in zip(pictures, scenes, styles, strict=True):
-        _paint(picture, scene, name, _chance(light or scene, seed))
+        _paint(picture, scene, name, light or scene, seed)
     return pictures
 
 
@@ -399,8 +392,12 @@ def encode(picture: PIL.Image.Image) -> bytes:
     return buffer.getvalue()
 
 
-def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, chance: int) -> None:
+def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, light: Scene, seed: int) -> None:
     """Draws the scene over what is in `picture`."""
+    # 32 bits that only the scene of the light and the seed decide, the same on every machine.
+    keys = [f"{seed} {light.paper}"]
+    keys += [f"{t.shape} {t.size} {t.texture} {t.colour} {t.x} {t.y} {t.turn}" for t in light.things]
+    chance = crc32(",".join(keys).encode())
     size = len(picture)
     picture[:] = sheet(scene.paper, size, style, chance % len(LOOKS[style].lights))
     things = scene.things
@@ -428,8 +425,22 @@ def _paint(picture: NDArray[np.uint8], scene: Scene, style: str, chance: int) ->
         picture += speckles
 
 
-def _chance(scene: Scene, seed: int) -> int:
-    """32 bits that only scene and seed decide, the same on every machine."""
-    said = [f"{seed} {scene.paper}"]
-    said += [f"{t.shape} {t.size} {t.texture} {t.colour} {t.x} {t.y} {t.turn}" for t in scene.things]
-    return crc32(",".join(said).encode())
+def masks(scene: Scene, side: int) -> Bool[ndarray, "things side side"]:
+    """The pixels that each thing covers, more than half of each; shadows are no part of a thing.
+
+    A hole of a container belongs to no one, or to what lies in it.
+
+    >>> from counterfoil.world.scenes import Thing
+    >>> found = masks(Scene((Thing("square", "large", "plain", "red", x=0.5, y=0.5),)), 100)
+    >>> found.shape, bool(found[0, 50, 50]), bool(found[0, 10, 10]), round(float(found.mean()), 2)
+    ((1, 100, 100), True, False, 0.05)
+    """
+    covered = np.zeros((len(scene.things), side, side), dtype=np.bool_)
+    for mask, thing in zip(covered, scene.things, strict=True):
+        paper = paper_of(thing, side) > 0.5
+        left, top = corner(thing, side, len(paper))
+        rows, columns = (
+            at[(at >= 0) & (at < side)] for at in (np.arange(len(paper)) + k for k in (top, left))
+        )
+        mask[np.ix_(rows, columns)] = paper[np.ix_(rows - top, columns - left)]
+    return covered

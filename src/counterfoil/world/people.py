@@ -72,7 +72,7 @@ class Annotations:
     """What each annotator said of each item, and how long each answer took."""
 
     annotators: tuple[str, ...]
-    said: Bool[ndarray, "annotators items"]
+    yes: Bool[ndarray, "annotators items"]
     seconds: Float[ndarray, "annotators items"]
 
 
@@ -84,17 +84,17 @@ def annotate(
     Two people share no more than the truth: what a third says tells nothing beyond it.
 
     >>> sure = annotate(np.array([True, False]), [Annotator("a")], np.random.default_rng(0))
-    >>> sure.said
+    >>> sure.yes
     array([[ True, False]])
     """
     _check_names(annotators)
     shape = len(annotators), len(truth)
     yes = np.array([[a.hits, 1 - a.rejections] for a in annotators]).reshape(-1, 2)
     chance = np.where(truth, yes[:, :1], yes[:, 1:])
-    said = rng.random(shape) < chance
+    answers = rng.random(shape) < chance
     mean = np.array([a.seconds for a in annotators])[:, None]
     return Annotations(
-        tuple(a.name for a in annotators), said, rng.gamma(_SHAPE, 1 / _SHAPE, size=shape) * mean
+        tuple(a.name for a in annotators), answers, rng.gamma(_SHAPE, 1 / _SHAPE, size=shape) * mean
     )
 
 
@@ -127,11 +127,13 @@ def rates(truth: Bool[ndarray, "items"], answers: Annotations) -> tuple[Annotato
         raise InputError(
             "bias shows only where some items are so and some are not", given=f"{int(truth.sum())} so"
         )
-    found = []
-    for name, said, seconds in zip(answers.annotators, answers.said, answers.seconds, strict=True):
-        hits, rejections = float(said[truth].mean()), float(1 - said[~truth].mean())
-        found.append(Annotator(name, (hits + rejections) / 2, (hits - rejections) / 2, float(seconds.mean())))
-    return tuple(found)
+    annotators = []
+    for name, yes, seconds in zip(answers.annotators, answers.yes, answers.seconds, strict=True):
+        hits, rejections = float(yes[truth].mean()), float(1 - yes[~truth].mean())
+        annotators.append(
+            Annotator(name, (hits + rejections) / 2, (hits - rejections) / 2, float(seconds.mean()))
+        )
+    return tuple(annotators)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,15 +158,15 @@ def rates_unseen(answers: Annotations, *, rounds: int = 1000, tolerance: float =
     Source: A. Dawid, A. Skene, Maximum likelihood estimation of observer error-rates using the EM
     algorithm, 1979 (two classes).
     """
-    found = patterns(answers.said, ~answers.said)
-    guess = fit(found.yes, found.no, found.counts, rounds=rounds, tolerance=tolerance)
+    counted = patterns(answers.yes, ~answers.yes)
+    guess = fit(counted.yes, counted.no, counted.counts, rounds=rounds, tolerance=tolerance)
     people = tuple(
         Annotator(name, float(h + r) / 2, float(h - r) / 2, float(seconds.mean()))
         for name, h, r, seconds in zip(
             answers.annotators, guess.hits, guess.rejections, answers.seconds, strict=True
         )
     )
-    return Guess(people, guess.so[found.of_item], guess.share)
+    return Guess(people, guess.so[counted.of_item], guess.share)
 
 
 def judge(
@@ -192,9 +194,9 @@ def judge(
     at = np.array([number[pair] for pair in pairs], dtype=np.int64)
     parts = [
         pool.append_column("annotator", pa.array([name] * len(pairs), pa.string()))
-        .append_column("answer", pa.array([_WORDS[int(yes)] for yes in said[at]], pa.string()))
+        .append_column("answer", pa.array([_WORDS[int(yes)] for yes in answers_yes[at]], pa.string()))
         .append_column("seconds", pa.array(np.round(seconds[at], 2)))
-        for name, said, seconds in zip(answers.annotators, answers.said, answers.seconds, strict=True)
+        for name, answers_yes, seconds in zip(answers.annotators, answers.yes, answers.seconds, strict=True)
     ]
     return pa.concat_tables(parts)
 
@@ -231,7 +233,7 @@ def vote(
     for annotator in annotators:
         left_better = rng.random(len(two)) < p[:, 0] / p.sum(axis=1)
         answers = annotate(left_better, [annotator], rng)
-        side = np.where(answers.said[0], 0, 1)
+        side = np.where(answers.yes[0], 0, 1)
         rows = np.arange(len(two))
         parts.append(
             pa.table(

@@ -5,7 +5,7 @@ claim of a caption judged by itself; preferences are always votes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, permutations
 
 import numpy as np
@@ -14,7 +14,6 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
-from counterfoil.data.records import Image
 from counterfoil.data.references import References
 from counterfoil.world import truth
 from counterfoil.world.captions import OPENINGS, Meaning, Phrase, describe, matches, text
@@ -24,11 +23,7 @@ from counterfoil.world.people import Annotator, annotate
 from counterfoil.world.sample import (
     Items,
     Progress,
-    card_of,
-    check_number,
-    check_size,
-    check_styles,
-    drawn_with,
+    check_drawing,
     silent,
     stream,
 )
@@ -50,12 +45,12 @@ def claims(meaning: Meaning) -> tuple[Meaning, ...]:
     >>> [text(claim) for claim in claims(read("A red star is above a moon."))]
     ['A star.', 'A red star.', 'A moon.', 'A red star is above a moon.']
     """
-    found: list[Meaning] = []
+    parts: list[Meaning] = []
     for phrase in meaning.phrases:
         if phrase.shape is not None:
-            found.append(Meaning((Phrase(phrase.shape),)))
-        found.append(Meaning((phrase,)))
-    return tuple(dict.fromkeys([*found, meaning]))
+            parts.append(Meaning((Phrase(phrase.shape),)))
+        parts.append(Meaning((phrase,)))
+    return tuple(dict.fromkeys([*parts, meaning]))
 
 
 def level(meaning: Meaning, scene: Scene) -> int:
@@ -100,13 +95,13 @@ def share(meaning: Meaning, frames: Sequence[Scene]) -> float:
 
 def grade(meaning: Meaning, frames: Sequence[Scene]) -> float:
     """1 where the caption is true of the whole clip, of every frame; 1/2 of a part of it; 0 of nothing."""
-    found = share(meaning, frames)
-    return GRADES["whole" if found == 1 else "part" if found > 0 else "nothing"]
+    true_share = share(meaning, frames)
+    return GRADES["whole" if true_share == 1 else "part" if true_share > 0 else "nothing"]
 
 
-def words(said: Sequence[str]) -> Float64[ndarray, "captions"]:
+def words(sentences: Sequence[str]) -> Float64[ndarray, "captions"]:
     """How many words sentences have."""
-    return np.asarray([len(sentence.split()) for sentence in said], dtype=np.float64)
+    return np.asarray([len(sentence.split()) for sentence in sentences], dtype=np.float64)
 
 
 #: References of an image.
@@ -126,10 +121,10 @@ class GradedCaptions:
     scene: Scene
     references: tuple[str, ...]
     candidates: tuple[Meaning, ...]
-    said: tuple[str, ...]
+    sentences: tuple[str, ...]
 
 
-def tell(n: int, rng: np.random.Generator, progress: Progress = silent) -> list[GradedCaptions]:
+def generate_captions(n: int, rng: np.random.Generator, progress: Progress = silent) -> list[GradedCaptions]:
     """`n` different scenes with a candidate of each level and references.
 
     Wrong captions are edits of a scene's own ("nearly" as a rule) and what was said of others. Candidates of
@@ -151,23 +146,14 @@ def tell(n: int, rng: np.random.Generator, progress: Progress = silent) -> list[
             if contrast is not None:
                 edited[contrast.captions[1]] = scene
         progress("making up scenes", min(n, len(scenes)), n)
-    return _told(n, scenes, list(dict.fromkeys([*pool, *edited])), edited, rng)
-
-
-def _told(
-    n: int,
-    scenes: dict[Scene, list[Meaning]],
-    pool: list[Meaning],
-    edited: dict[Meaning, Scene],
-    rng: np.random.Generator,
-) -> list[GradedCaptions]:
+    pool = list(dict.fromkeys([*pool, *edited]))
     table = level_table(pool, list(scenes))
     # How long captions are, without an opening and with one, which takes the verb of a relation away.
     long = [words([text(meaning, opening=opening) for meaning in pool]) for opening in OPENINGS[:2]]
     number = {scene: i for i, scene in enumerate(scenes)}
     source = np.asarray([number[edited[meaning]] if meaning in edited else -1 for meaning in pool])
     ranks = np.asarray(list(permutations(range(len(LEVELS)))))
-    told: list[GradedCaptions] = []
+    generated: list[GradedCaptions] = []
     for column, (scene, true) in enumerate(scenes.items()):
         fits = [np.flatnonzero(table[:, column] == at) for at in range(1, len(LEVELS))]
         if not all(map(len, fits)):
@@ -175,23 +161,23 @@ def _told(
         # Where the scene's own caption was changed a little, that is the wrong one that is hard to tell.
         own = fits[-1][source[fits[-1]] == column]
         fits[-1] = own if len(own) else fits[-1]
-        if len(told) % len(ranks) == 0:
+        if len(generated) % len(ranks) == 0:
             ranks = rng.permutation(ranks)
         opening = one_of(OPENINGS, rng)
         spoken = long[bool(opening)]
         wrong = [rng.permutation(rows)[:_LOOKED_AT] for rows in fits]
-        own_words = words([text(each, opening=OPENINGS[bool(opening)]) for each in true])
+        own_words = words([text(true_meaning, opening=OPENINGS[bool(opening)]) for true_meaning in true])
         lengths = [*(spoken[rows] for rows in wrong), own_words]
-        chosen = in_order(lengths, ranks[len(told) % len(ranks)], rng)
+        chosen = in_order(lengths, ranks[len(generated) % len(ranks)], rng)
         right = true[chosen[-1]]
         candidates = (*(pool[rows[at]] for rows, at in zip(wrong, chosen, strict=False)), right)
-        said = tuple(text(meaning, opening=opening) for meaning in candidates)
+        sentences = tuple(text(meaning, opening=opening) for meaning in candidates)
         others = [meaning for meaning in true if meaning != right][:REFERENCES]
         references = tuple(text(meaning, opening=one_of(OPENINGS, rng)) for meaning in others)
-        told.append(GradedCaptions(scene, references, candidates, said))
-        if len(told) == n:
+        generated.append(GradedCaptions(scene, references, candidates, sentences))
+        if len(generated) == n:
             break
-    return told
+    return generated
 
 
 def in_order(
@@ -206,11 +192,11 @@ def in_order(
     >>> in_order([np.array([3.0, 8.0]), np.array([9.0, 5.0]), np.array([7.0, 2.0])], np.array([1, 2, 0]), rng)
     [1, 0, 0]
     """
-    starts = np.unique(np.concatenate([each - at for each, at in zip(lengths, rank, strict=True)]))
-    misses = [abs(each - at - starts[:, None]) for each, at in zip(lengths, rank, strict=True)]
-    missed = np.sum([each.min(axis=1) for each in misses], axis=0)
+    starts = np.unique(np.concatenate([kind - at for kind, at in zip(lengths, rank, strict=True)]))
+    misses = [abs(kind - at - starts[:, None]) for kind, at in zip(lengths, rank, strict=True)]
+    missed = np.sum([kind.min(axis=1) for kind in misses], axis=0)
     start = one_of(np.flatnonzero(missed == missed.min()).tolist(), rng)
-    rows = [each[start] for each in misses]
+    rows = [kind[start] for kind in misses]
     return [one_of(np.flatnonzero(row == row.min()).tolist(), rng) for row in rows]
 
 
@@ -254,31 +240,26 @@ def rated(
     >>> made.questions.ratings[:, 0].tolist(), len(made.images), len(made.questions.references.row(0))
     ([4.0, 3.0, 2.0, 1.0, 4.0, 3.0, 2.0, 1.0], 2, 5)
     """
-    _check(n, size, style)
-    told = tell(-(-n // len(LEVELS)), stream("rated", seed), progress)
-    rows = [(i, at) for i in range(len(told)) for at in range(len(LEVELS), 0, -1)][:n]
+    check_drawing(n, "questions", size, [style])
+    generated = generate_captions(-(-n // len(LEVELS)), stream("rated", seed), progress)
+    rows = [(i, at) for i in range(len(generated)) for at in range(len(LEVELS), 0, -1)][:n]
     ratings = np.asarray([[at] for _, at in rows], dtype=np.float64)
     if people:
-        asked = [(told[i].candidates[at - 1], told[i].scene) for i, at in rows]
-        ratings = judged(asked, people, stream("rated", seed, 1))
-    items = Items()
-    images = [items.image(told[i].scene, style) for i, _ in rows]
-    captions = [items.caption(told[i].said[at - 1]) for i, at in rows]
-    references = [[items.caption(said) for said in one.references] for one in told]
-    return Benchmark(
-        card=card_of("world-rated", n),
-        images=_weighed(items, size, lazy, progress),
-        captions=items.captions(),
-        questions=Rated(
-            tuple(f"scene-{i:05d}-{LEVELS[at - 1]}" for i, at in rows),
-            captions=np.asarray(captions, dtype=np.int64),
-            images=np.asarray(images, dtype=np.int64),
-            ratings=ratings,
-            references=References.of([references[i] for i, _ in rows]),
-            groupings={"things": tuple(_things(told[i].scene) for i, _ in rows)},
-        ),
-        source=drawn_with(seed, size, style),
+        pairs = [(generated[i].candidates[at - 1], generated[i].scene) for i, at in rows]
+        ratings = judged(pairs, people, stream("rated", seed, 1))
+    items = Items(drawing=GradedDrawing)
+    images = [items.image(generated[i].scene, style) for i, _ in rows]
+    captions = [items.caption(generated[i].sentences[at - 1]) for i, at in rows]
+    references = [[items.caption(sentence) for sentence in one.references] for one in generated]
+    questions = Rated(
+        tuple(f"scene-{i:05d}-{LEVELS[at - 1]}" for i, at in rows),
+        captions=np.asarray(captions, dtype=np.int64),
+        images=np.asarray(images, dtype=np.int64),
+        ratings=ratings,
+        references=References.of([references[i] for i, _ in rows]),
+        groupings={"things": tuple(f"{len(generated[i].scene.things)} things" for i, _ in rows)},
     )
+    return items.benchmark("world-rated", questions, seed, size, [style], lazy, progress)
 
 
 def preferences(
@@ -304,42 +285,37 @@ def preferences(
     >>> made.questions.groupings["kind"][:3], len(made.images)
     (('right-nearly', 'right-partly', 'nearly-partly'), 2)
     """
-    _check(n, size, style)
-    told = tell(-(-n // _PER_IMAGE), stream("preferences", seed), progress)
+    check_drawing(n, "questions", size, [style])
+    generated = generate_captions(-(-n // _PER_IMAGE), stream("preferences", seed), progress)
     rng = stream("preferences", seed, 1)
     rows = [(k // _PER_IMAGE, PAIRS[k % len(PAIRS)]) for k in range(n)]
     first = rng.random(n) < 0.5
-    yes = annotate(first, list(people), rng).said.sum(axis=0)
+    yes = annotate(first, list(people), rng).yes.sum(axis=0)
     votes = np.stack([yes, len(people) - yes], axis=1).astype(np.float64)
     coin = rng.random(n) < 0.5
     label = np.where(votes[:, 0] == votes[:, 1], coin, votes[:, 1] > votes[:, 0]).astype(np.int64)
-    items = Items()
-    images = [items.image(told[i].scene, style) for i, _ in rows]
+    items = Items(drawing=GradedDrawing)
+    images = [items.image(generated[i].scene, style) for i, _ in rows]
     captions = [
-        [items.caption(told[i].said[at - 1]) for at in (pair if front else pair[::-1])]
+        [items.caption(generated[i].sentences[at - 1]) for at in (pair if front else pair[::-1])]
         for (i, pair), front in zip(rows, first, strict=True)
     ]
-    references = [[items.caption(said) for said in one.references] for one in told]
+    references = [[items.caption(sentence) for sentence in one.references] for one in generated]
     kinds = tuple("-".join(LEVELS[at - 1] for at in pair) for _, pair in rows)
-    return Benchmark(
-        card=card_of("world-preferences", n),
-        images=_weighed(items, size, lazy, progress),
-        captions=items.captions(),
-        questions=Preference.between(
-            tuple(f"{kind}-{k:05d}" for k, kind in enumerate(kinds)),
-            np.asarray(captions, dtype=np.int64),
-            np.asarray(images, dtype=np.int64),
-            votes,
-            label,
-            references=References.of([references[i] for i, _ in rows]),
-            groupings={"kind": kinds},
-        ),
-        source=drawn_with(seed, size, style),
+    questions = Preference.between(
+        tuple(f"{kind}-{k:05d}" for k, kind in enumerate(kinds)),
+        np.asarray(captions, dtype=np.int64),
+        np.asarray(images, dtype=np.int64),
+        votes,
+        label,
+        references=References.of([references[i] for i, _ in rows]),
+        groupings={"kind": kinds},
     )
+    return items.benchmark("world-preferences", questions, seed, size, [style], lazy, progress)
 
 
 def judged(
-    asked: Sequence[tuple[Meaning, Scene]], people: Sequence[Annotator], rng: np.random.Generator
+    pairs: Sequence[tuple[Meaning, Scene]], people: Sequence[Annotator], rng: np.random.Generator
 ) -> Float64[ndarray, "asked people"]:
     """People's ratings of captions of scenes: each person judges each claim and gives the level of the sum.
 
@@ -350,32 +326,12 @@ def judged(
     >>> judged([(read("A blue star."), scene)], [Annotator("sure"), Annotator("contrary", accuracy=0.0)], rng)
     array([[3., 3.]])
     """
-    made = [claims(meaning) for meaning, _ in asked]
-    counts = np.asarray([len(part) for part in made])
-    truth = [matches(claim, scene) for part, (_, scene) in zip(made, asked, strict=True) for claim in part]
-    said = annotate(np.asarray(truth, dtype=bool), list(people), rng).said
+    claims_of = [claims(meaning) for meaning, _ in pairs]
+    counts = np.asarray([len(part) for part in claims_of])
+    truth = [
+        matches(claim, scene) for part, (_, scene) in zip(claims_of, pairs, strict=True) for claim in part
+    ]
+    answers = annotate(np.asarray(truth, dtype=bool), list(people), rng).yes
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    true = np.add.reduceat(said.astype(np.int64), starts, axis=1).T
+    true = np.add.reduceat(answers.astype(np.int64), starts, axis=1).T
     return levels(true, np.repeat(counts[:, None], len(people), axis=1)).astype(np.float64)
-
-
-def _weighed(items: Items, size: int, lazy: bool, progress: Progress) -> tuple[Image, ...]:
-    """The pictures; those that are drawn when read know that captions are right by degrees."""
-    made = items.images(size, lazy=lazy, progress=progress)
-    return tuple(
-        replace(image, source=GradedDrawing(**vars(image.source)))
-        if isinstance(image.source, LazyDrawing)
-        else image
-        for image in made
-    )
-
-
-def _things(scene: Scene) -> str:
-    """How many things there are, in a word."""
-    return f"{len(scene.things)} things"
-
-
-def _check(n: int, size: int, style: str) -> None:
-    check_number(n, "questions")
-    check_size(size)
-    check_styles([style])

@@ -37,10 +37,10 @@ from counterfoil.world.scenes import (
 _ATTRIBUTES = ("shape", "size", "texture", "colour")
 
 
-def rewrites(scene: Scene, said: Meaning, meaning: Meaning, rng: np.random.Generator) -> Iterator[Scene]:
-    """The scene after the change that makes `said`, a caption of it, into `meaning`: one for every way.
+def rewrites(scene: Scene, old: Meaning, meaning: Meaning, rng: np.random.Generator) -> Iterator[Scene]:
+    """The scene after the change that makes `old`, a caption of it, into `meaning`: one for every way.
 
-    There are several ways where the scene shows several things that `said` may speak of, and none where the
+    There are several ways where the scene shows several things that `old` may speak of, and none where the
     captions differ in more than one thing. Not all of them fit `meaning`.
 
     >>> from counterfoil.world.truth import read
@@ -51,15 +51,15 @@ def rewrites(scene: Scene, said: Meaning, meaning: Meaning, rng: np.random.Gener
     >>> new.things[0].colour, new.things[1] == scene.things[1]
     ('pink', True)
     """
-    before, after = said.phrases, meaning.phrases
-    if said.closed == meaning.closed == "things" and abs(len(before) - len(after)) == 1:
+    before, after = old.phrases, meaning.phrases
+    if old.closed == meaning.closed == "things" and abs(len(before) - len(after)) == 1:
         yield from _more_or_less(scene, before, after, rng)
         return
-    if len(before) != len(after) or said.closed != meaning.closed:
+    if len(before) != len(after) or old.closed != meaning.closed:
         return
-    if said.relation != meaning.relation:
-        if before == after and said.relation is not None and meaning.relation is not None:
-            yield from _laid_anew(scene, said, meaning.relation, rng)
+    if old.relation != meaning.relation:
+        if before == after and old.relation is not None and meaning.relation is not None:
+            yield from _laid_anew(scene, old, meaning.relation, rng)
         return
     differing = [k for k, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
     if len(differing) == 1:
@@ -120,7 +120,7 @@ def _counted_anew(scene: Scene, old: Phrase, new: Phrase, rng: np.random.Generat
     free = scene.free()
     if free:
         more = replace(sample_thing(rng, one_of(free, rng)), texture="plain")
-        for name, value in old.said:
+        for name, value in old.attributes:
             more = _with(more, name, value)
         yield replace(changed, things=(*changed.things, more))
 
@@ -164,22 +164,22 @@ def _places_exchanged(scene: Scene, one: Phrase, two: Phrase) -> Iterator[Scene]
             yield carried(scene, {first.cell: (second.x, second.y), second.cell: (first.x, first.y)})
 
 
-def _laid_anew(scene: Scene, said: Meaning, relation: str, rng: np.random.Generator) -> Iterator[Scene]:
+def _laid_anew(scene: Scene, caption: Meaning, relation: str, rng: np.random.Generator) -> Iterator[Scene]:
     """Two things laid as the relation has them, straight for a direction; no more moved than need be."""
-    old = said.relation
+    old = caption.relation
     assert old is not None
-    for first, second in _pairs(scene, *said.phrases[:2]):
+    for first, second in _pairs(scene, *caption.phrases[:2]):
         together = first.cell == second.cell
         if together != (old in CONTAINMENT):
             continue
         if relation in CONTAINMENT:
-            found = None if together else moved_in(scene, first, second)
+            moved = None if together else moved_in(scene, first, second)
         elif together:
-            found = moved_out(scene, first, second, rng, new=relation)
+            moved = moved_out(scene, first, second, rng, new=relation)
         else:
-            found = moved_round(scene, first, second, old, rng, new=relation)
-        if found is not None and found[0] == relation:
-            yield found[1]
+            moved = moved_round(scene, first, second, old, rng, new=relation)
+        if moved is not None and moved[0] == relation:
+            yield moved[1]
 
 
 def _more_or_less(
@@ -198,20 +198,17 @@ def _more_or_less(
     free = scene.free()
     if not free or phrase.count > 1:
         return
-    added = _thing(phrase, one_of(free, rng), rng)
+    # The phrase fits it; everything else about it is at random.
+    added = sample_thing(rng, one_of(free, rng))
+    for name, value in phrase.attributes:
+        added = _with(added, name, value)
+    if added.shape in CONTAINERS:
+        added = replace(added, size="large", texture="plain")
     hosts = [thing for thing in scene.things if has_room(thing, scene)]
     fits_in = added.shape not in CONTAINERS and phrase.size != "large"
     if hosts and fits_in and rng.random() < CONTAINED:
         added = replace(added, size="small", x=hosts[0].x, y=hosts[0].y)
     yield replace(scene, things=(*scene.things, added))
-
-
-def _thing(phrase: Phrase, cell: tuple[int, int], rng: np.random.Generator) -> Thing:
-    """A thing that the phrase fits, everything else about it at random."""
-    thing = sample_thing(rng, cell)
-    for name, value in phrase.said:
-        thing = _with(thing, name, value)
-    return replace(thing, size="large", texture="plain") if thing.shape in CONTAINERS else thing
 
 
 def _with(thing: Thing, name: str, value: str) -> Thing:

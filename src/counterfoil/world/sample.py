@@ -8,7 +8,7 @@ import numpy as np
 import PIL.Image
 
 from counterfoil.data.benchmark import Benchmark, Card, cards_of
-from counterfoil.data.forms import Choice, Quad, Statement
+from counterfoil.data.forms import Choice, Preference, Quad, Rated, Statement
 from counterfoil.data.records import BytesSource, Caption, Image, PixelSource, Source
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.inputs.limits import check_amount, most
@@ -76,13 +76,13 @@ def contrasts(
     """
     check_number(n, "questions")
     rng = stream(of, seed)
-    made: list[Contrast] = []
+    drawn: list[Contrast] = []
     queue: list[str] = []
     turned = dict.fromkeys(SUBSETS, False)
     spoken: set[Meaning] = set()
-    while len(made) < n:
+    while len(drawn) < n:
         scene = sample_scene(rng)
-        said: set[Meaning] = set()
+        new_meanings: set[Meaning] = set()
         for _ in range(int(rng.integers(1, MOST_EDITS + 1))):
             if not queue:
                 queue = [SUBSETS[i] for i in rng.permutation(len(SUBSETS))]
@@ -90,13 +90,13 @@ def contrasts(
             # A scene without room for the edit leaves it to the next one.
             if contrast is None or (distinct and spoken.intersection(contrast.captions)):
                 break
-            said.update(contrast.captions)
+            new_meanings.update(contrast.captions)
             turned[queue[0]] = not turned[queue[0]]
-            made.append(contrast if turned[queue[0]] else contrast.reversed)
+            drawn.append(contrast if turned[queue[0]] else contrast.reversed)
             queue.pop(0)
-        spoken |= said
-        progress("making up scenes", min(len(made), n), n)
-    return made[:n]
+        spoken |= new_meanings
+        progress("making up scenes", min(len(drawn), n), n)
+    return drawn[:n]
 
 
 def quads(
@@ -121,12 +121,12 @@ def quads(
     """
     check_size(size)
     check_styles(styles)
-    made = contrasts(n, seed=seed)
-    return benchmark(made, seed=seed, size=size, styles=styles, lazy=lazy, progress=progress)
+    pairs = contrasts(n, seed=seed)
+    return benchmark(pairs, seed=seed, size=size, styles=styles, lazy=lazy, progress=progress)
 
 
 def benchmark(
-    made: Sequence[Contrast],
+    contrasts: Sequence[Contrast],
     *,
     seed: int = 0,
     size: int = 192,
@@ -140,23 +140,18 @@ def benchmark(
     """
     items = Items()
     rng = stream("quads", seed, 1)
-    captions = [items.spoken(contrast, rng) for contrast in made]
+    captions = [items.spoken(contrast, rng) for contrast in contrasts]
     images = [
         [items.image(scene, style) for scene, style in zip(contrast.scenes, styles, strict=True)]
-        for contrast in made
+        for contrast in contrasts
     ]
-    return Benchmark(
-        card=card_of("world-quads", len(made)),
-        images=items.images(size, lazy=lazy, progress=progress),
-        captions=items.captions(),
-        questions=Quad(
-            _ids(made),
-            captions=np.asarray(captions, dtype=np.int64),
-            images=np.asarray(images, dtype=np.int64),
-            groupings=groupings(made),
-        ),
-        source=drawn_with(seed, size, *styles),
+    questions = Quad(
+        _ids(contrasts),
+        captions=np.asarray(captions, dtype=np.int64),
+        images=np.asarray(images, dtype=np.int64),
+        groupings=groupings(contrasts),
     )
+    return items.benchmark("world-quads", questions, seed, size, styles, lazy, progress)
 
 
 def choices(
@@ -180,23 +175,18 @@ def choices(
     """
     check_size(size)
     check_styles([style])
-    made = contrasts(n, seed=seed, of="choices")
+    pairs = contrasts(n, seed=seed, of="choices")
     items = Items()
     rng = stream("choices", seed, 1)
-    captions = [items.spoken(contrast, rng) for contrast in made]
-    images = [items.image(contrast.scenes[0], style) for contrast in made]
-    return Benchmark(
-        card=card_of("world-choices", n),
-        images=items.images(size, lazy=lazy, progress=progress),
-        captions=items.captions(),
-        questions=Choice(
-            _ids(made),
-            query=np.asarray(images, dtype=np.int64),
-            candidates=np.asarray(captions, dtype=np.int64),
-            groupings=groupings(made),
-        ),
-        source=drawn_with(seed, size, style),
+    captions = [items.spoken(contrast, rng) for contrast in pairs]
+    images = [items.image(contrast.scenes[0], style) for contrast in pairs]
+    questions = Choice(
+        _ids(pairs),
+        query=np.asarray(images, dtype=np.int64),
+        candidates=np.asarray(captions, dtype=np.int64),
+        groupings=groupings(pairs),
     )
+    return items.benchmark("world-choices", questions, seed, size, [style], lazy, progress)
 
 
 def statements(
@@ -219,31 +209,23 @@ def statements(
     >>> made.statements.truth.tolist(), len(made.images)
     ([True, False, True, False, True, False, True], 3)
     """
-    check_number(n, "questions")
-    check_size(size)
-    check_styles([style])
-    made = contrasts((n + 1) // 2, seed=seed, of="statements")
+    check_drawing(n, "questions", size, [style])
+    pairs = contrasts((n + 1) // 2, seed=seed, of="statements")
     items = Items()
     rng = stream("statements", seed, 1)
-    captions = [items.spoken(contrast, rng) for contrast in made]
-    images = [items.image(contrast.scenes[0], style) for contrast in made]
+    captions = [items.spoken(contrast, rng) for contrast in pairs]
+    images = [items.image(contrast.scenes[0], style) for contrast in pairs]
     words = ("true", "false")
-    return Benchmark(
-        card=card_of("world-statements", n),
-        images=items.images(size, lazy=lazy, progress=progress),
-        captions=items.captions(),
-        questions=Statement(
-            tuple(f"{name}-{word}" for name in _ids(made) for word in words),
-            captions=np.asarray(captions, dtype=np.int64).reshape(-1),
-            images=np.repeat(np.asarray(images, dtype=np.int64), 2),
-            truth=np.tile([True, False], len(made)),
-            groupings={
-                name: tuple(label for label in labels for _ in words)
-                for name, labels in groupings(made).items()
-            },
-        ).select(np.arange(n)),
-        source=drawn_with(seed, size, style),
-    )
+    questions = Statement(
+        tuple(f"{name}-{word}" for name in _ids(pairs) for word in words),
+        captions=np.asarray(captions, dtype=np.int64).reshape(-1),
+        images=np.repeat(np.asarray(images, dtype=np.int64), 2),
+        truth=np.tile([True, False], len(pairs)),
+        groupings={
+            name: tuple(label for label in labels for _ in words) for name, labels in groupings(pairs).items()
+        },
+    ).select(np.arange(n))
+    return items.benchmark("world-statements", questions, seed, size, [style], lazy, progress)
 
 
 @dataclass
@@ -252,14 +234,16 @@ class Items:
 
     scenes: dict[tuple[Scene, str], int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
+    #: What a picture is that is drawn when it is read.
+    drawing: type[LazyDrawing] = LazyDrawing
 
     def image(self, scene: Scene, style: str) -> int:
         """The position of the picture of a scene."""
         return self.scenes.setdefault((scene, style), len(self.scenes))
 
-    def caption(self, said: str) -> int:
+    def caption(self, sentence: str) -> int:
         """The position of a sentence."""
-        return self.texts.setdefault(said, len(self.texts))
+        return self.texts.setdefault(sentence, len(self.texts))
 
     def spoken(self, contrast: Contrast, rng: np.random.Generator) -> list[int]:
         """The positions of both captions of a contrast, which begin alike."""
@@ -268,13 +252,35 @@ class Items:
 
     def images(self, size: int, *, lazy: bool = False, progress: Progress = silent) -> tuple[Image, ...]:
         """All pictures, drawn now, or each when it is read."""
-        drawn = [LazyDrawing(scene, size, style, _where(i)) for i, (scene, style) in enumerate(self.scenes)]
+        drawn = [
+            self.drawing(scene, size, style, f"scene {i} of the world")
+            for i, (scene, style) in enumerate(self.scenes)
+        ]
         sources = drawn if lazy else _painted(drawn, progress)
-        return tuple(Image(_named(i), source) for i, source in enumerate(sources))
+        return tuple(Image(f"scene-{i:05d}", source) for i, source in enumerate(sources))
 
     def captions(self) -> tuple[Caption, ...]:
         """All sentences."""
-        return tuple(Caption(f"caption-{i:05d}", said) for said, i in self.texts.items())
+        return tuple(Caption(f"caption-{i:05d}", sentence) for sentence, i in self.texts.items())
+
+    def benchmark(
+        self,
+        name: str,
+        questions: Quad | Choice | Statement | Rated | Preference,
+        seed: int,
+        size: int,
+        styles: Sequence[str],
+        lazy: bool,
+        progress: Progress,
+    ) -> Benchmark:
+        """The benchmark of these questions about the items."""
+        return Benchmark(
+            card=card_of(name, len(questions)),
+            images=self.images(size, lazy=lazy, progress=progress),
+            captions=self.captions(),
+            questions=questions,
+            source=drawn_with(seed, size, *styles),
+        )
 
 
 def painted(benchmark: Benchmark) -> Benchmark:
@@ -292,14 +298,14 @@ def _painted(drawn: Sequence[LazyDrawing], progress: Progress) -> list[Source]:
     for start in range(0, len(drawn), _BATCH):
         batch = drawn[start : start + _BATCH]
         pixels = draw_many(
-            [each.scene for each in batch], batch[0].size, style=[each.style for each in batch]
+            [drawing.scene for drawing in batch], batch[0].size, style=[drawing.style for drawing in batch]
         )
-        for each, picture in zip(batch, pixels, strict=True):
-            small = each.size <= AS_PIXELS
+        for drawing, picture in zip(batch, pixels, strict=True):
+            small = drawing.size <= AS_PIXELS
             sources.append(
-                PixelSource(picture, each.where)
+                PixelSource(picture, drawing.where)
                 if small
-                else BytesSource(encode(PIL.Image.fromarray(picture)), each.where)
+                else BytesSource(encode(PIL.Image.fromarray(picture)), drawing.where)
             )
         progress("drawing", len(sources), len(drawn))
     return sources
@@ -312,17 +318,24 @@ def card_of(name: str, size: int) -> Card:
 
 @cache
 def _cards() -> dict[str, Card]:
-    return {each.name: each for each in cards_of("counterfoil.world")}
+    return {card.name: card for card in cards_of("counterfoil.world")}
 
 
-def groupings(made: Sequence[Contrast]) -> dict[str, tuple[str, ...]]:
+def groupings(contrasts: Sequence[Contrast]) -> dict[str, tuple[str, ...]]:
     """The labels of contrasts: `type` and `subset`."""
-    return {name: tuple(getattr(contrast, name) for contrast in made) for name in ("type", "subset")}
+    return {name: tuple(getattr(contrast, name) for contrast in contrasts) for name in ("type", "subset")}
 
 
 def drawn_with(seed: int, size: int, *styles: str) -> str:
     """Where a benchmark of the world is from, for provenance."""
     return f"drawn with seed {seed}, {size} x {size} pixels, {' and '.join(dict.fromkeys(styles))}"
+
+
+def check_drawing(n: int, what: str, size: int, styles: Sequence[str]) -> None:
+    """All three: how many, how large, and in which styles."""
+    check_number(n, what)
+    check_size(size)
+    check_styles(styles)
 
 
 def check_number(n: int, what: str) -> None:
@@ -351,13 +364,5 @@ def check_styles(styles: Sequence[str]) -> None:
             raise UnknownNameError("style", style, STYLES)
 
 
-def _ids(made: Sequence[Contrast]) -> tuple[str, ...]:
-    return tuple(f"{contrast.subset}-{i:05d}" for i, contrast in enumerate(made))
-
-
-def _named(i: int) -> str:
-    return f"scene-{i:05d}"
-
-
-def _where(i: int) -> str:
-    return f"scene {i} of the world"
+def _ids(contrasts: Sequence[Contrast]) -> tuple[str, ...]:
+    return tuple(f"{contrast.subset}-{i:05d}" for i, contrast in enumerate(contrasts))

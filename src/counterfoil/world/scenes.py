@@ -104,7 +104,7 @@ class Scene:
         """The scene of a text that `to_json` wrote; raises `DataError` for any other."""
         try:
             held = json.loads(text)
-            scene = cls(tuple(Thing(*each) for each in held["things"]), held["paper"])
+            scene = cls(tuple(Thing(*values) for values in held["things"]), held["paper"])
         except (ValueError, TypeError, KeyError) as error:
             raise DataError("no scene of the drawn world", where=where, given=text) from error
         for thing in scene.things:
@@ -152,8 +152,8 @@ def holds(relation: str, first: Thing, second: Thing) -> bool:
 
 def relation_between(first: Thing, second: Thing) -> str | None:
     """The one relation that holds from `first` to `second`; None where two do, since they lie askew."""
-    found = [name for name in RELATIONS if holds(name, first, second)]
-    return found[0] if len(found) == 1 else None
+    relations = [name for name in RELATIONS if holds(name, first, second)]
+    return relations[0] if len(relations) == 1 else None
 
 
 def sample_scene(

@@ -32,9 +32,7 @@ from counterfoil.world.generator import imagine
 from counterfoil.world.sample import (
     Items,
     Progress,
-    check_number,
-    check_size,
-    check_styles,
+    check_drawing,
     contrasts,
     drawn_with,
     groupings,
@@ -91,10 +89,10 @@ class Filter:
                 given=f"precision {self.precision}, with {len(bad):,} of {len(right):,} rows wrong",
                 allowed=f"precision from {n_good / (n_good + len(bad)):.3f} on",
             )
-        kept = np.zeros(len(right), dtype=bool)
-        kept[rng.permutation(good)[:n_good]] = True
-        kept[rng.permutation(bad)[:n_bad]] = True
-        return kept
+        mask = np.zeros(len(right), dtype=bool)
+        mask[rng.permutation(good)[:n_good]] = True
+        mask[rng.permutation(bad)[:n_bad]] = True
+        return mask
 
 
 def training(
@@ -128,9 +126,7 @@ def training(
     """
     if kind not in KINDS:
         raise UnknownNameError("kind of training set", kind, KINDS)
-    check_number(n, "rows")
-    check_size(size)
-    check_styles(styles)
+    check_drawing(n, "rows", size, styles)
     if not 0 <= failure <= 1:
         raise InputError("a failure rate is a chance", given=failure, allowed="0 to 1")
     if kind != "trohn-img" and (failure or keep is not None):
@@ -150,13 +146,16 @@ def training(
         rows, labels, items = _kept(rows, labels, items, np.flatnonzero(chosen))
     drawn = (*styles, "synthetic") if kind in ("trohn-img", "pac") else styles
     failing = f", failure {failure:g}" if kind == "trohn-img" else ""
+    filtered = "" if keep is None else f", {keep} only"
+    if isinstance(keep, Filter):
+        filtered = f", filtered with precision {keep.precision:g} and recall {keep.recall:g}"
     return TrainingSet(
         name=f"world-{kind}",
         images=items.images(size, progress=progress),
         captions=items.captions(),
         rows=rows,
         groupings=labels,
-        source=f"{kind}, {drawn_with(seed, size, *drawn)}{failing}{_said(keep)}",
+        source=f"{kind}, {drawn_with(seed, size, *drawn)}{failing}{filtered}",
     )
 
 
@@ -172,8 +171,8 @@ def _loose(
         columns["caption"].append(items.caption(text(describe(scene, rng), opening=one_of(OPENINGS, rng))))
         if kind == "pac":
             columns["generated_image"].append(items.image(scene, "synthetic"))
-            said = text(describe(scene, generator), opening=one_of(OPENINGS, generator))
-            columns["generated_caption"].append(items.caption(said))
+            sentence = text(describe(scene, generator), opening=one_of(OPENINGS, generator))
+            columns["generated_caption"].append(items.caption(sentence))
         if row % _REPORT == 0 or row + 1 == n:
             progress("making up scenes", row + 1, n)
     empty = ("",) * n
@@ -184,31 +183,31 @@ def _loose(
 def _contrasted(
     n: int, kind: str, seed: int, styles: Sequence[str], failure: float, items: Items, progress: Progress
 ) -> tuple[dict[str, Ids], dict[str, tuple[str, ...]]]:
-    made = contrasts(n, seed=seed, of="contrasts", distinct=False, progress=progress)
+    pairs = contrasts(n, seed=seed, of="contrasts", distinct=False, progress=progress)
     rng = stream("contrasts", seed, 1)
-    openings = [one_of(OPENINGS, rng) for _ in made]
+    openings = [one_of(OPENINGS, rng) for _ in pairs]
     faithful = [""] * n
 
     def captions(which: int) -> list[int]:
         return [
             items.caption(text(c.captions[which], opening=opening))
-            for c, opening in zip(made, openings, strict=True)
+            for c, opening in zip(pairs, openings, strict=True)
         ]
 
     columns = {
-        "image": [items.image(each.scenes[0], styles[row % len(styles)]) for row, each in enumerate(made)],
+        "image": [items.image(pair.scenes[0], styles[row % len(styles)]) for row, pair in enumerate(pairs)],
         "caption": captions(0),
     }
     if kind != "coco":
         columns["negative_caption"] = captions(1)
     if kind == "trohn-img":
         columns["negative_image"] = []
-        for row, contrast in enumerate(made):
+        for row, contrast in enumerate(pairs):
             # A stream per row: what fails in one changes no other.
             scene, right = imagine(contrast, stream("contrasts", seed, 2, 1 + row), failure=failure)
             columns["negative_image"].append(items.image(scene, "synthetic"))
             faithful[row] = "yes" if right else "no"
-    labels = {**groupings(made), "faithful": tuple(faithful)}
+    labels = {**groupings(pairs), "faithful": tuple(faithful)}
     return {role: np.asarray(at, dtype=np.int64) for role, at in columns.items()}, labels
 
 
@@ -220,7 +219,7 @@ def _kept(
         raise InputError("the filter leaves no row", hint="ask for more rows or a lower failure rate")
     scenes, texts = list(items.scenes), list(items.texts)
     left = Items()
-    kept = {
+    columns = {
         role: np.array(
             [
                 left.image(*scenes[i]) if role in IMAGE_ROLES else left.caption(texts[i])
@@ -230,15 +229,7 @@ def _kept(
         )
         for role, positions in rows.items()
     }
-    return kept, {name: tuple(each[i] for i in chosen) for name, each in labels.items()}, left
-
-
-def _said(keep: str | Filter | None) -> str:
-    if keep is None:
-        return ""
-    if isinstance(keep, Filter):
-        return f", filtered with precision {keep.precision:g} and recall {keep.recall:g}"
-    return f", {keep} only"
+    return columns, {name: tuple(values[i] for i in chosen) for name, values in labels.items()}, left
 
 
 TRAIN, VALIDATION = "train.parquet", "validation.parquet"
@@ -248,7 +239,7 @@ _GROUP = 1000
 
 
 def save_training(
-    made: TrainingSet, folder: Path, *, share: float = 0.2, progress: Progress = silent
+    training_set: TrainingSet, folder: Path, *, share: float = 0.2, progress: Progress = silent
 ) -> tuple[int, int]:
     """Write a training set in the layout of TROHN-Img: `train.parquet` and `validation.parquet`.
 
@@ -259,14 +250,31 @@ def save_training(
 
     Raises `InputError` where a side would be empty.
     """
-    training_rows, validation_rows = _divided(made.rows["image"], share, made.source or made.name)
+    training_rows, validation_rows = _divided(
+        training_set.rows["image"], share, training_set.source or training_set.name
+    )
     paths = folder / TRAIN, folder / VALIDATION
+    # The columns, as images for the package `datasets`.
+    names = [*training_set.rows, *training_set.groupings]
+    picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    features = {
+        name: {"_type": "Image"} if name in IMAGE_ROLES else {"dtype": "string", "_type": "Value"}
+        for name in names
+    }
+    schema = pa.schema(
+        [(name, picture if name in IMAGE_ROLES else pa.string()) for name in names],
+        metadata={"huggingface": json.dumps({"info": {"features": features}})},
+    )
     for path in paths:
         path.unlink(missing_ok=True)
     try:
         done = 0
         for path, rows in zip(paths, (training_rows, validation_rows), strict=True):
-            _write(path, made, rows, progress, done)
+            with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+                for start in range(0, len(rows), _GROUP):
+                    group = rows[start : start + _GROUP]
+                    writer.write_table(pa.table(_columns(training_set, group), schema=schema))
+                    progress("saving", done + start + len(group), len(training_set))
             done += len(rows)
     except BaseException:
         for path in paths:
@@ -294,51 +302,30 @@ def _divided(image: Ids, share: float, where: str) -> tuple[Ids, Ids]:
     return np.flatnonzero(at < first), np.flatnonzero(at >= first)
 
 
-def _write(path: Path, made: TrainingSet, rows: Ids, progress: Progress, done: int) -> None:
-    schema = _schema(made)
-    with writing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for start in range(0, len(rows), _GROUP):
-            group = rows[start : start + _GROUP]
-            writer.write_table(pa.table(_columns(made, group), schema=schema))
-            progress("saving", done + start + len(group), len(made))
-
-
-def _columns(made: TrainingSet, rows: Ids) -> dict[str, Sequence[object]]:
+def _columns(training_set: TrainingSet, rows: Ids) -> dict[str, Sequence[object]]:
     columns: dict[str, Sequence[object]] = {}
     # Neighbouring rows share images; encoding one once is enough.
     encoded: dict[int, dict[str, object]] = {}
-    for role, positions in made.rows.items():
+    for role, positions in training_set.rows.items():
         at = positions[rows].tolist()
         if role not in IMAGE_ROLES:
-            columns[role] = [_text(made, i) for i in at]
+            columns[role] = [_text(training_set, i) for i in at]
             continue
         for i in at:
             if i not in encoded:
-                data = made.images[i].checked()
+                data = training_set.images[i].checked()
                 ending = "png" if data.startswith(b"\x89PNG") else "jpg"
-                encoded[i] = {"bytes": data, "path": f"{made.images[i].id}.{ending}"}
+                encoded[i] = {"bytes": data, "path": f"{training_set.images[i].id}.{ending}"}
         columns[role] = [encoded[i] for i in at]
-    for name, labels in made.groupings.items():
+    for name, labels in training_set.groupings.items():
         columns[name] = [labels[i] for i in rows]
     return columns
 
 
-def _text(made: TrainingSet, at: int) -> str:
-    caption = made.captions[at]
+def _text(training_set: TrainingSet, at: int) -> str:
+    caption = training_set.captions[at]
     if caption.text is None:
-        raise DataError(f"caption '{caption.id}' is not at hand", where=made.source or made.name)
+        raise DataError(
+            f"caption '{caption.id}' is not at hand", where=training_set.source or training_set.name
+        )
     return caption.text
-
-
-def _schema(made: TrainingSet) -> pa.Schema:
-    """The columns, as images for the package `datasets`."""
-    names = [*made.rows, *made.groupings]
-    picture = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    features = {
-        name: {"_type": "Image"} if name in IMAGE_ROLES else {"dtype": "string", "_type": "Value"}
-        for name in names
-    }
-    return pa.schema(
-        [(name, picture if name in IMAGE_ROLES else pa.string()) for name in names],
-        metadata={"huggingface": json.dumps({"info": {"features": features}})},
-    )

@@ -58,18 +58,14 @@ def table(meanings: Sequence[Meaning], scenes: Sequence[Scene]) -> Bool[ndarray,
     columns = _columns(scenes)
     kinds: dict[object, list[int]] = {}
     for row, meaning in enumerate(meanings):
-        kinds.setdefault(_build(meaning), []).append(row)
+        build = meaning.relation, meaning.closed, tuple(phrase.count for phrase in meaning.phrases)
+        kinds.setdefault(build, []).append(row)
     for rows in kinds.values():
         step = max(1, _BLOCK // len(scenes))
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             answer[part] = _decide([meanings[row] for row in part], columns)
     return answer
-
-
-def _build(meaning: Meaning) -> object:
-    """The build of a caption; captions of one build are decided together."""
-    return meaning.relation, meaning.closed, tuple(phrase.count for phrase in meaning.phrases)
 
 
 @dataclass(frozen=True)
@@ -108,9 +104,9 @@ def _columns(scenes: Sequence[Scene]) -> _SceneColumns:
     things = [thing for scene in scenes for thing in scene.things]
 
     def column(values: list[Any], missing: object) -> NDArray[Any]:
-        found = np.asarray(values)
-        filled = np.full(present.shape, missing, dtype=found.dtype if found.size else None)
-        filled[present] = found
+        array = np.asarray(values)
+        filled = np.full(present.shape, missing, dtype=array.dtype if array.size else None)
+        filled[present] = array
         return filled
 
     having: dict[tuple[str, str], Sets] = {}
@@ -139,33 +135,29 @@ def _decide(meanings: list[Meaning], columns: _SceneColumns) -> Flags:
     """The truth of captions of one build: (captions, scenes)."""
     first = meanings[0]
     counts = [phrase.count for phrase in first.phrases]
-    fits = [_fits([m.phrases[k] for m in meanings], columns) for k in range(len(counts))]
+    # The things that each phrase fits: (phrases, scenes) for the first of each caption, the second, ...
+    nothing = np.zeros_like(columns.everything)
+    fits = [np.repeat(columns.everything[None], len(meanings), axis=0) for _ in counts]
+    for row, meaning in enumerate(meanings):
+        for sets, phrase in zip(fits, meaning.phrases, strict=True):
+            for attribute in phrase.attributes:
+                sets[row] &= columns.having.get(attribute, nothing)
     true = np.ones(fits[0].shape, dtype=np.bool_)
-    for found, count in zip(fits, counts, strict=True):
+    for sets, count in zip(fits, counts, strict=True):
         # "A star" is at least one, a numeral is exact.
-        true &= _at_least(found, count)
+        true &= _at_least(sets, count)
         if count > 1:
-            true &= ~_at_least(found, count + 1)
+            true &= ~_at_least(sets, count + 1)
     if first.closed == "things":
         true &= columns.sizes == sum(counts)
     if first.relation is None:
         return true & _apart(fits, counts)
     related = np.zeros_like(true)
     for one, two in _pairs(fits, counts, first.relation, columns):
-        rest = [found & ~(one | two) for found in fits[2:]]
-        found = (one != 0) & (two != 0)
-        related |= found & _apart(rest, counts[2:]) if rest else found
+        rest = [sets & ~(one | two) for sets in fits[2:]]
+        sets = (one != 0) & (two != 0)
+        related |= sets & _apart(rest, counts[2:]) if rest else sets
     return true & related
-
-
-def _fits(phrases: list[Phrase], columns: _SceneColumns) -> Sets:
-    """The things that each phrase fits: (phrases, scenes)."""
-    found = np.repeat(columns.everything[None], len(phrases), axis=0)
-    nothing = np.zeros_like(columns.everything)
-    for row, phrase in enumerate(phrases):
-        for said in phrase.said:
-            found[row] &= columns.having.get(said, nothing)
-    return found
 
 
 def _pairs(
@@ -173,7 +165,8 @@ def _pairs(
 ) -> list[tuple[Sets, Sets]]:
     """What the first two phrases may speak of under their relation; empty sets where they may not."""
     pairs = []
-    for one in _choices(fits[0], counts[0], columns):
+    # One of the things that fit the first phrase, or all of them under a numeral.
+    for one in [fits[0]] if counts[0] > 1 else [fits[0] & bit for bit in columns.bits]:
         # What each of `one` bears the relation to.
         reach = fits[1].copy()
         for bit, row in zip(columns.bits, columns.related[relation], strict=True):
@@ -185,25 +178,14 @@ def _pairs(
     return pairs
 
 
-def _choices(fits: Sets, count: int, columns: _SceneColumns) -> list[Sets]:
-    """What a phrase may speak of: one of the things that fit it, or all of them under a numeral."""
-    return [fits] if count > 1 else [fits & bit for bit in columns.bits]
-
-
 def _apart(fits: list[Sets], counts: list[int]) -> Flags:
     """Whether the phrases can speak of distinct things (Hall's condition)."""
     true = np.ones(fits[0].shape, dtype=np.bool_)
     for size in range(1, len(fits) + 1):
         for chosen in combinations(range(len(fits)), size):
-            true &= _at_least(_union([fits[k] for k in chosen]), sum(counts[k] for k in chosen))
+            union = np.bitwise_or.reduce([fits[k] for k in chosen])
+            true &= _at_least(union, sum(counts[k] for k in chosen))
     return true
-
-
-def _union(sets: list[Sets]) -> Sets:
-    found = sets[0]
-    for more in sets[1:]:
-        found = found | more
-    return found
 
 
 def _at_least(sets: Sets, count: int) -> Flags:
@@ -303,7 +285,7 @@ def matches(caption: Meaning | str, scene: Scene) -> bool:
     return captions.matches(_meaning(caption), scene)
 
 
-def positives(told: Sequence[Meaning | str], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
+def positives(captions: Sequence[Meaning | str], scenes: Sequence[Scene]) -> Bool[ndarray, "captions scenes"]:
     """Which captions are true of which scenes: what `matches` says of each pair, for all pairs at once.
 
     Raises `DataError` for a sentence that cannot be read.
@@ -313,11 +295,35 @@ def positives(told: Sequence[Meaning | str], scenes: Sequence[Scene]) -> Bool[nd
     >>> positives(["A star.", "Two stars."], [Scene((star,))]).tolist()
     [[True], [False]]
     """
-    return table([_meaning(caption) for caption in told], scenes)
+    return table([_meaning(caption) for caption in captions], scenes)
 
 
 def _meaning(caption: Meaning | str) -> Meaning:
     return read(caption) if isinstance(caption, str) else caption
+
+
+#: The words that say something of a thing that can be seen where it lies: the attribute and its value.
+SAYS = {
+    **{word: ("shape", shape) for shape in (*SHAPES, *CONTAINERS) for word in (shape, plural(shape))},
+    **{value: (name, value) for name, values in ATTRIBUTES.items() for value in values},
+}
+
+
+def spoken_of(word: str, scene: Scene) -> list[int]:
+    """Which things of the scene have what the word says: all red ones for "red"; none for other words.
+
+    >>> from counterfoil.world.scenes import Thing
+    >>> star = Thing("star", "small", "plain", "red", x=0.2, y=0.5)
+    >>> scene = Scene((star, Thing("moon", "large", "plain", "red", x=0.8, y=0.5)))
+    >>> [spoken_of(word, scene) for word in ("red", "Stars", "blue", "above")]
+    [[0, 1], [0], [], []]
+    """
+    attribute = SAYS.get(word.lower())
+    if attribute is None:
+        return []
+    return [
+        number for number, thing in enumerate(scene.things) if getattr(thing, attribute[0]) == attribute[1]
+    ]
 
 
 class _Reader:
@@ -331,7 +337,13 @@ class _Reader:
     def caption(self) -> Meaning:
         for word in self.words:
             if word not in VOCABULARY:
-                self._unknown(word)
+                near = get_close_matches(word, sorted(VOCABULARY), n=1, cutoff=0.6)
+                raise DataError(
+                    "no caption says this word",
+                    where=f"caption {self.text!r}",
+                    given=word,
+                    hint=f"did you mean '{near[0]}'?" if near else None,
+                )
         opened = any(self._take(opening) for opening in _OPENINGS)
         phrases = [self._phrase()]
         relation = self._relation(opened)
@@ -373,20 +385,24 @@ class _Reader:
         if count is None:
             self._stop("'a', 'an' or a number")
         self.at += 1
-        said: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         while (name := _ATTRIBUTE_OF.get(self._peek())) is not None:
-            if name in said:
+            if name in attributes:
                 self._stop(f"one {name} for a thing")
-            said[name] = self._peek()
+            attributes[name] = self._peek()
             self.at += 1
         noun = (_NOUNS if count == 1 else _PLURALS).get(self._peek())
         if noun is None:
             self._stop("the name of a shape" if count == 1 else "the name of a shape, in the plural")
         self.at += 1
         if noun != ANY_SHAPE:
-            said["shape"] = noun
+            attributes["shape"] = noun
         return Phrase(
-            said.get("shape"), said.get("size"), said.get("texture"), said.get("colour"), count=count
+            attributes.get("shape"),
+            attributes.get("size"),
+            attributes.get("texture"),
+            attributes.get("colour"),
+            count=count,
         )
 
     def _peek(self, ahead: int = 0) -> str:
@@ -399,15 +415,6 @@ class _Reader:
             return False
         self.at += len(words)
         return True
-
-    def _unknown(self, word: str) -> NoReturn:
-        near = get_close_matches(word, sorted(VOCABULARY), n=1, cutoff=0.6)
-        raise DataError(
-            "no caption says this word",
-            where=f"caption {self.text!r}",
-            given=word,
-            hint=f"did you mean '{near[0]}'?" if near else None,
-        )
 
     def _stop(self, expected: str) -> NoReturn:
         before = " ".join(self.words[: self.at])

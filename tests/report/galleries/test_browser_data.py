@@ -23,7 +23,7 @@ from counterfoil.report.forms.first_items import (
     missed,
     sample,
 )
-from counterfoil.report.pictures import Album, to_json
+from counterfoil.report.thumbnails import Thumbnails, to_json
 
 from ..conftest import NASTY, gallery_benchmark, gallery_scores, rankings_of, run_of
 
@@ -152,7 +152,7 @@ def test_by_rule_places_are_looked_for_among_the_items_kept(rounded: bool) -> No
             assert found[query, 1] == high
             assert kind[query] == (0 if high == 1 else 1 if high <= FIRST else 2)
     assert (endless > 0) == rounded
-    data = GALLERY.data(compare([run])[0], Album(), pictures=False, captions=True)
+    data = GALLERY.data(compare([run])[0], Thumbnails(), pictures=False, captions=True)
     assert data["models"][0]["missed"] is None
     assert data["models"][0]["first"][:30] == found.tolist()
 
@@ -181,8 +181,8 @@ def test_all_queries_with_a_right_answer_are_shown_while_there_is_room(
 
 
 def test_the_data_lead_back_to_items_scores_and_pictures(galleries: Comparison) -> None:
-    album = Album()
-    data = json.loads(to_json(GALLERY.data(galleries, album, pictures=True, captions=True)))
+    thumbnails = Thumbnails()
+    data = json.loads(to_json(GALLERY.data(galleries, thumbnails, pictures=True, captions=True)))
     benchmark = galleries.runs[0].benchmark
     gallery = benchmark.gallery
     assert data["of"] == 88
@@ -211,13 +211,13 @@ def test_the_data_lead_back_to_items_scores_and_pictures(galleries: Comparison) 
 
 
 def test_pictures_go_to_both_directions_and_stay_within_the_budget(galleries: Comparison) -> None:
-    whole = Album()
+    whole = Thumbnails()
     GALLERY.data(galleries, whole, pictures=True, captions=True)
     room = sum(map(len, whole.uris)) // 2
-    album = Album(room)
-    data = GALLERY.data(galleries, album, pictures=True, captions=True)
+    thumbnails = Thumbnails(room)
+    data = GALLERY.data(galleries, thumbnails, pictures=True, captions=True)
     assert 0 < data["pictured"] < 88
-    assert sum(map(len, album.uris)) <= room
+    assert sum(map(len, thumbnails.uris)) <= room
     assert "1" in data["pictures"][: data["split"]]
     assert "1" in data["pictures"][data["split"] :]
     for q, there in enumerate(data["pictures"]):
@@ -229,9 +229,9 @@ def test_pictures_go_to_both_directions_and_stay_within_the_budget(galleries: Co
 
 
 def test_left_out_pictures_and_captions_are_not_in_the_data(galleries: Comparison) -> None:
-    album = Album()
-    text = to_json(GALLERY.data(galleries, album, pictures=False, captions=False))
-    assert album.uris == []
+    thumbnails = Thumbnails()
+    text = to_json(GALLERY.data(galleries, thumbnails, pictures=False, captions=False))
+    assert thumbnails.uris == []
     assert "about photo" not in text
     assert "window.hacked" not in text
 
@@ -240,7 +240,7 @@ def test_what_was_not_kept_is_not_shown() -> None:
     benchmark = gallery_benchmark()
     answers = rankings_of(benchmark, gallery_scores()["good"], top=0)
     data = GALLERY.data(
-        compare([run_of(benchmark, "bare", answers)])[0], Album(), pictures=False, captions=True
+        compare([run_of(benchmark, "bare", answers)])[0], Thumbnails(), pictures=False, captions=True
     )
     model = data["models"][0]
     assert model["top"][0] == [-1] * FIRST
@@ -259,7 +259,7 @@ def test_one_direction_alone_will_do() -> None:
     )
     benchmark = replace(listed, questions=alone)
     run = run_of(benchmark, "one way", rankings_of(benchmark, gallery_scores()["good"]))
-    data = GALLERY.data(compare([run])[0], Album(), pictures=True, captions=True)
+    data = GALLERY.data(compare([run])[0], Thumbnails(), pictures=True, captions=True)
     assert data["split"] == len(data["ids"]) == 29
 
 

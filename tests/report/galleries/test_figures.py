@@ -14,6 +14,7 @@ from counterfoil.evaluation.compare import Comparison, compare
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from counterfoil.report import drawing, figures
+from counterfoil.report.drawing import spaced
 from counterfoil.report.forms import recall_curves as gallery_figures
 from counterfoil.report.forms.recall_curves import (
     CHANCE,
@@ -23,7 +24,6 @@ from counterfoil.report.forms.recall_curves import (
     multiplicity,
     recall_curves,
     right_answers,
-    spaced,
     varied,
 )
 
@@ -130,11 +130,6 @@ def test_where_right_is_a_rule_there_is_no_curve_but_a_number_of_right_answers()
         search = Search(np.arange(20), Plausible(codes, others, (threshold, 2)))
         expected = [sum((a != b).sum() <= threshold for b in others) for a in codes]
         assert right_answers(search).tolist() == expected
-
-
-def test_right_answers_count_those_outside_the_gallery() -> None:
-    counts = right_answers(gallery_benchmark().gallery.i2t)
-    assert counts[:3].tolist() == [4, 0, 3]
 
 
 @given(st.lists(st.integers(0, 5000), min_size=1, max_size=60))

@@ -1,9 +1,5 @@
-"""The page over galleries as text: complete, closed to the outside, and apart from that of other forms."""
+"""Tables of galleries, and their chapter of a page."""
 
-import base64
-import hashlib
-import html as html_of
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,14 +7,15 @@ import pytest
 
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.evaluation.compare import Comparison, compare
+from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Positives
-from counterfoil.report.forms import first_items
-from counterfoil.report.markup import to_csv, to_latex, to_markdown, written
+from counterfoil.report.comparison_tables import differences, headline, main_measures, overview
+from counterfoil.report.forms import FORMS, first_items
+from counterfoil.report.forms.base import Chapter
 from counterfoil.report.page import page
-from counterfoil.report.tables import differences, headline, main_measures, overview
+from counterfoil.report.tables import to_csv, to_latex, to_markdown, written
 
 from ..conftest import gallery_benchmark, gallery_scores, rankings_of, run_of
-from ..outlines import Outline
 from ..test_page import island
 from .test_browser_data import ruled
 
@@ -76,83 +73,24 @@ def test_tables_are_written_in_every_markup(galleries: Comparison) -> None:
     assert all(row.cells[3].value is None for row in pairs.rows)
 
 
-def test_tags_balance_ids_are_unique_and_links_lead_somewhere(gallery_report: str) -> None:
-    outline = Outline.of(gallery_report)
-    links = [a["href"] for tag, a in outline.attributes if tag == "a"]
-    assert {"#queries", "#questions", "#b-drawn-gallery"} <= set(links)
-    assert all(link[1:].split("?")[0] in outline.ids for link in links)
+def chapter(run: Run) -> Chapter:
+    return FORMS["gallery"].chapter(compare([run])[0], "b-x", "")
 
 
-def test_the_one_script_is_the_one_the_policy_names(gallery_report: str) -> None:
-    policy = html_of.unescape(
-        re.search(r'Content-Security-Policy" content="([^"]*)"', gallery_report).group(1)
-    )
-    (script,) = re.findall(r"<script>(.*?)</script>", gallery_report, re.S)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert f"script-src 'sha256-{digest}'" in policy
-
-
-def test_numbers_notes_and_figures_stand_in_the_page(gallery_report: str, galleries: Comparison) -> None:
-    body = " ".join(html_of.unescape(re.sub(r"<[^>]+>", " ", gallery_report)).split())
-    for comparison in (overview(galleries),):
-        for row in comparison.rows:
-            assert row.name in body
-            assert all(written(c, k) in body for c, k in zip(row.cells, comparison.columns, strict=True))
-    assert "30 images look for 0 to 4 right captions among all 60" in body
-    assert "The rankings of cut end after 12 captions" in body
-    assert "How far down to look" in body
-    assert "How many answers are right" in body
-    assert (
-        "R@5: a right answer is among the first 5" in body.replace(" :", ":") or "among the first 5" in body
-    )
-
-
-def test_data_of_galleries_and_of_pairs_are_apart(gallery_report: str) -> None:
-    data = island(gallery_report)
-    assert [b["anchor"] for b in data["galleries"]] == ["b-drawn-gallery"]
-    assert [b["anchor"] for b in data["benchmarks"]] == ["b-choices"]
-
-
-def test_a_page_without_galleries_carries_nothing_of_theirs(report: str) -> None:
-    assert "galleries" not in island(report)
-    assert 'id="queries"' not in report
-    assert "The browser of a gallery's queries" not in report
-
-
-def test_a_page_of_galleries_alone_has_no_questions() -> None:
-    benchmark = gallery_benchmark(8)
-    run = run_of(benchmark, "alone", rankings_of(benchmark, gallery_scores(8)["good"]))
-    comparison = compare([run])[0]
-    text = page([comparison])
-    assert 'id="questions"' not in text
-    assert "The browser of quads and choices" not in text
-    assert "More than luck?" not in text
-    assert text == page([comparison])
-    never = page([comparison], pictures="never")
-    assert island(never)["pictures"] == []
-    assert "Images were left out as asked." in never
-
-
-def test_the_licence_keeps_pictures_and_captions_out() -> None:
-    benchmark = gallery_benchmark(8, redistributable=False, licence="research only")
-    run = run_of(benchmark, "alone", rankings_of(benchmark, gallery_scores(8)["good"]))
-    comparison = compare([run])[0]
-    closed = page([comparison])
-    assert island(closed)["pictures"] == []
-    assert "about photo" not in closed
-    assert "the licence of Drawn gallery (research only) does not let a report carry them" in closed
-    assert "about photo" in page([comparison], pictures="always")
-
-
-def test_a_sample_says_that_it_is_one(
-    gallery_report: str, galleries: Comparison, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("undrawn")
+def test_a_page_of_galleries_alone_has_no_questions_and_says_what_is_a_sample(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert "drawn by lot" not in gallery_report
-    monkeypatch.setattr(first_items, "MOST_QUERIES", 40)
-    # Of 90 queries 88 have a right answer.
-    text = page([galleries], pictures="never")
+    benchmark = gallery_benchmark(8)
+    comparison = compare([run_of(benchmark, "alone", rankings_of(benchmark, gallery_scores(8)["good"]))])[0]
+    monkeypatch.setattr(first_items, "MOST_QUERIES", 10)
+    text = page([comparison], pictures="never")
+    assert 'id="questions"' not in text
+    assert "More than luck?" not in text
+    assert island(text)["pictures"] == []
+    # Of 24 queries 22 have a right answer.
     assert (
-        "Of 88 queries with a right answer 40 are here, drawn by lot. Images were left out as asked." in text
+        "Of 22 queries with a right answer 10 are here, drawn by lot. Images were left out as asked." in text
     )
 
 
@@ -161,35 +99,29 @@ def test_groups_of_queries_have_a_table() -> None:
     labels = tuple("early" if i % 8 < 4 else "late" for i in range(24))
     grouped = replace(benchmark, questions=replace(benchmark.gallery, groupings={"when <asked>": labels}))
     run = run_of(grouped, "alone", rankings_of(grouped, gallery_scores(8)["good"]))
-    text = html_of.unescape(page([compare([run])[0]], pictures="never"))
-    assert "Results on Drawn gallery by when <asked>." in text
-    assert f"{100 * run.result.groups['late']['t2i_map_at_r'].value:.2f}" in text
+    (table,) = next(section for section in chapter(run).sections if section.key == "groups").tables
+    assert table.caption == "Results on Drawn gallery by when <asked>."
+    values = [cell.value for cell in table.rows[1].cells]
+    assert run.result.groups["late"]["t2i_map_at_r"].value in values
 
 
-def test_a_gallery_of_one_direction_has_a_page() -> None:
+def test_a_gallery_of_one_direction_has_a_chapter() -> None:
     benchmark = gallery_benchmark(8)
     gallery = benchmark.gallery
     nobody = Search(np.empty(0, np.int64), Positives.of([]))
     alone = Gallery(gallery.ids[:8], i2t=gallery.i2t, t2i=nobody, owners=gallery.owners, n_images=8)
     one_way = replace(benchmark, questions=alone)
-    scores = gallery_scores(8)
-    runs = [run_of(one_way, name, rankings_of(one_way, table)) for name, table in scores.items()]
-    text = page([compare(runs)[0]], pictures="never")
-    body = html_of.unescape(re.sub(r"<[^>]+>", " ", text))
-    assert "8 images look for 0 to 4 right captions among all 16." in body
-    assert "has I2T mAP@R" in body
-    assert "Two directions" not in body
-    assert "How far down to look" in body
-    assert "captions look for" not in body
+    found = chapter(run_of(one_way, "good", rankings_of(one_way, gallery_scores(8)["good"])))
+    assert found.about == "8 images look for 0 to 4 right captions among all 16."
+    assert "has I2T mAP@R" in found.lead
+    assert found.directions is None
+    assert [section.key for section in found.sections] == ["curves", "multiplicity"]
+    assert "captions look for" not in found.sections[0].drawings[0].wide.lower()
 
 
 def test_where_right_is_a_rule_there_is_no_curve() -> None:
     benchmark, answers, _ = ruled()
-    run = run_of(benchmark, "ruled", answers)
-    text = page([compare([run])[0]], pictures="never")
-    body = html_of.unescape(re.sub(r"<[^>]+>", " ", text))
-    assert f"{100 * run.result.measures['mean_pmrp'].value:.2f}" in body
-    assert "How far down to look" not in body
-    assert "How many answers are right" in body
+    found = chapter(run_of(benchmark, "ruled", answers))
+    assert [section.key for section in found.sections] == ["multiplicity"]
     # The main measure is the only one, so there is no second table.
-    assert "All measures, as a table" not in body
+    assert found.everything is None

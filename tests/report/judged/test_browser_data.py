@@ -13,9 +13,8 @@ from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.forms import FORMS
 from counterfoil.report.forms import rated as judged
-from counterfoil.report.forms.rated import NEAR
-from counterfoil.report.forms.rating_levels import distance, places, standing
-from counterfoil.report.pictures import FRAMES, Album, strip, to_json
+from counterfoil.report.forms.rated import NEAR, distance, places, standing
+from counterfoil.report.thumbnails import FRAMES, Thumbnails, strip, to_json
 
 RATED, PREFERRED = FORMS["rated"], FORMS["preference"]
 
@@ -59,7 +58,7 @@ def test_kinds_of_preferences_are_those_of_the_items(preferred: Comparison) -> N
 
 
 def test_the_data_hold_judgements_and_scores(rated: Comparison) -> None:
-    data = RATED.data(rated, Album(), pictures=True, captions=True)
+    data = RATED.data(rated, Thumbnails(), pictures=True, captions=True)
     json.loads(to_json(data))
     questions = rated.runs[0].benchmark.judged
     assert data["ids"] == list(questions.ids)
@@ -81,7 +80,7 @@ def test_the_data_hold_judgements_and_scores(rated: Comparison) -> None:
 
 
 def test_a_preference_of_several_draws_shows_their_mean(preferred: Comparison) -> None:
-    data = PREFERRED.data(preferred, Album(), pictures=False, captions=True)
+    data = PREFERRED.data(preferred, Thumbnails(), pictures=False, captions=True)
     drawn = preferred.runs[2].answers.values
     assert drawn.ndim == 3
     assert data["models"][2]["scores"] == pytest.approx(drawn.mean(axis=2), rel=1e-5)
@@ -93,9 +92,9 @@ def test_a_preference_of_several_draws_shows_their_mean(preferred: Comparison) -
 def test_of_many_questions_a_part_is_carried_with_its_place_among_all(
     rated: Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = RATED.data(rated, Album(), pictures=False, captions=True)
+    whole = RATED.data(rated, Thumbnails(), pictures=False, captions=True)
     monkeypatch.setattr(judged, "MOST_QUESTIONS", 9)
-    part = RATED.data(rated, Album(), pictures=False, captions=True)
+    part = RATED.data(rated, Thumbnails(), pictures=False, captions=True)
     assert (part["of"], len(part["ids"])) == (len(whole["ids"]), 9)
     assert set(part["groupings"][0]["codes"]) == {0, 1}
     for key in ("standing", "away"):
@@ -105,7 +104,7 @@ def test_of_many_questions_a_part_is_carried_with_its_place_among_all(
 
 
 def test_nothing_is_carried_that_may_not_be(rated: Comparison) -> None:
-    data = RATED.data(rated, Album(), pictures=False, captions=False)
+    data = RATED.data(rated, Thumbnails(), pictures=False, captions=False)
     assert "sentence number" not in to_json(data)
     assert {number for _, number in data["images"]} == {-1}
 
@@ -116,11 +115,11 @@ def test_a_video_is_a_strip_of_frames_and_features_are_none(tmp_path: Path) -> N
     np.save(tmp_path / "features.npy", np.ones((4, 3), np.float32))
     video = Video("moving", FrameFolder(tmp_path, rate=2.0))
     PIL.Image.open(strip_of(video, tmp_path)).load()
-    album = Album()
+    thumbnails = Thumbnails()
     features = Video("embedded", FrameFeatures(tmp_path / "features.npy"))
-    found = album.add([video, features, Image("nothing")], [[0], [1], [2]])
+    found = thumbnails.add([video, features, Image("nothing")], [[0], [1], [2]])
     assert list(found) == [0]
-    assert not album.broken
+    assert not thumbnails.broken
 
 
 def strip_of(video: Video, folder: Path) -> Path:
@@ -137,12 +136,12 @@ def strip_of(video: Video, folder: Path) -> Path:
 
 def test_frames_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "0.png").write_bytes(b"no picture")
-    album = Album()
-    assert album.add([Video("cut off", FrameFolder(tmp_path))], [[0]]) == {0: 0}
-    assert "0.png" in album.broken["cut off"]
+    thumbnails = Thumbnails()
+    assert thumbnails.add([Video("cut off", FrameFolder(tmp_path))], [[0]]) == {0: 0}
+    assert "0.png" in thumbnails.broken["cut off"]
 
 
 def test_benchmarks_may_lack_references(preferred: Comparison) -> None:
     benchmark: Benchmark = preferred.runs[0].benchmark
     assert benchmark.judged.references is None
-    assert PREFERRED.data(preferred, Album(), pictures=False, captions=True)["references"] is None
+    assert PREFERRED.data(preferred, Thumbnails(), pictures=False, captions=True)["references"] is None

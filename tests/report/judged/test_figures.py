@@ -6,7 +6,7 @@ import pytest
 from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.report.drawing import svg
-from counterfoil.report.forms.rating_levels import MOST_LEVELS, levels, points, spread
+from counterfoil.report.forms.rated import MOST_LEVELS, levels, points, score_spread
 
 
 def test_points_are_all_ratings_that_somebody_gave(rated: Comparison) -> None:
@@ -37,14 +37,14 @@ def test_every_point_is_in_the_column_of_its_rating() -> None:
 
 def test_means_of_an_oracle_climb_and_of_its_opposite_fall(rated: Comparison) -> None:
     for run, sign in ((rated.runs[0], 1), (rated.runs[2], -1)):
-        (axes,) = spread(run).axes
+        (axes,) = score_spread(run).axes
         means = next(line for line in axes.lines if line.get_marker() == "o").get_ydata()
         ratings, scores = points(run)
         assert list(means) == pytest.approx([scores[ratings == r].mean() for r in np.unique(ratings)])
         assert (np.diff(means) * sign > 0).all()
-        assert "rating" in svg(spread(run), name="x", title="x")
+        assert "rating" in svg(score_spread(run), name="x", title="x")
 
 
 def test_preferences_have_no_ratings(preferred: Comparison) -> None:
     with pytest.raises(InputError, match="no scores of rated captions"):
-        spread(preferred.runs[0])
+        score_spread(preferred.runs[0])

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from jaxtyping import Int
@@ -11,13 +12,13 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report import drawing, tables
+from counterfoil.report import comparison_tables, drawing
 from counterfoil.report import labels as label_of
+from counterfoil.report.html import Drawing, Panels, wide_and_narrow
 from counterfoil.report.labels import amount, measure_label, measure_meaning
-from counterfoil.report.markup import Column, Table, number, text_table
 from counterfoil.report.notes import Note, lead
-from counterfoil.report.page_frame import Drawing, Panels
-from counterfoil.report.pictures import Album, PicturePair, RankedPictures, richest
+from counterfoil.report.tables import Column, Table, number, text_table
+from counterfoil.report.thumbnails import PicturePair, RankedPictures, Thumbnails, richest
 
 #: A grouping of more groups than this gets a table of its own kind, a row per group.
 MANY_GROUPS = 8
@@ -117,15 +118,23 @@ class FormReport(ABC):
 
     @abstractmethod
     def questions_data(
-        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+        self,
+        comparison: Comparison,
+        benchmark: Benchmark,
+        thumbnails: Thumbnails,
+        *,
+        pictures: bool,
+        captions: bool,
     ) -> dict[str, Any]:
         """What the form's script reads of the questions and of every scorer's answers."""
 
-    def data(self, comparison: Comparison, album: Album, *, pictures: bool, captions: bool) -> dict[str, Any]:
+    def data(
+        self, comparison: Comparison, thumbnails: Thumbnails, *, pictures: bool, captions: bool
+    ) -> dict[str, Any]:
         """Questions, answers and pictures of one benchmark for its browser, as values that JSON can hold.
 
         Right and wrong are decided here, by the measures; the script compares no scores. `pictures` are
-        taken as far as `album` has room; without `captions` their texts are left out.
+        taken as far as `thumbnails` has room; without `captions` their texts are left out.
         """
         benchmark = richest(comparison)
         return {
@@ -134,8 +143,8 @@ class FormReport(ABC):
             "form": benchmark.questions.form,
             "ties": str(comparison.runs[0].result.ties.get("policy", "")),
             "kinds": list(self.KINDS),
-            "best": [run.name for run in comparison.runs].index(tables.ranking(comparison)[0]),
-            **self.questions_data(comparison, benchmark, album, pictures=pictures, captions=captions),
+            "best": [run.name for run in comparison.runs].index(comparison_tables.ranking(comparison)[0]),
+            **self.questions_data(comparison, benchmark, thumbnails, pictures=pictures, captions=captions),
         }
 
     def amount(self, benchmark: Benchmark) -> str:
@@ -148,14 +157,14 @@ class FormReport(ABC):
         `width` is how many letters a line may have, for forms that then leave out the less important.
         """
         columns = (
-            Column(tables.unit([*result.measures, *result.undefined]), look="bold"),
+            Column(comparison_tables.unit([*result.measures, *result.undefined]), look="bold"),
             Column("95 % interval", align="center"),
             Column("chance", look="dim"),
         )
         rows = []
         for name, e in result.measures.items():
-            style = tables.style_of(name)
-            value, low, high = (number(each, style) for each in (e.value, e.low, e.high))
+            style = comparison_tables.style_of(name)
+            value, low, high = (number(end, style) for end in (e.value, e.low, e.high))
             rows.append(
                 (name, value, f"[{low}, {high}]", "" if e.chance is None else number(e.chance, style))
             )
@@ -177,7 +186,7 @@ class FormReport(ABC):
 
     def overview(self, comparison: Comparison) -> Table:
         """The table of measures that the chapter opens with."""
-        return tables.overview(comparison)
+        return comparison_tables.overview(comparison)
 
     def everything(self, comparison: Comparison) -> Table | None:
         """All measures, where the overview leaves some out."""
@@ -187,10 +196,10 @@ class FormReport(ABC):
         """The measures of the overview with what each says."""
         form = comparison.runs[0].benchmark.questions.form
         columns = self.overview(comparison).columns
-        return [(column, said) for column in columns if (said := measure_meaning(column.measure, form))]
+        return [(column, meaning) for column in columns if (meaning := measure_meaning(column.measure, form))]
 
     def examples(
-        self, comparison: Comparison, album: Album
+        self, comparison: Comparison, thumbnails: Thumbnails
     ) -> tuple[PicturePair, ...] | tuple[RankedPictures, ...]:
         """A few questions in pictures, where they are at hand; none of most forms."""
         return ()
@@ -205,8 +214,8 @@ class FormReport(ABC):
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
         """Parts of the chapter between the measures and the tests."""
-        found = group_tables(comparison, anchor)
-        return [Section("groups", "By group", groupings=tuple(found))] if found else []
+        group_sections = group_tables(comparison, anchor)
+        return [Section("groups", "By group", groupings=tuple(group_sections))] if group_sections else []
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
         """One direction against the other, where both are asked."""
@@ -218,9 +227,9 @@ class FormReport(ABC):
 
     def chapter(self, comparison: Comparison, anchor: str, pictures: str) -> Chapter:
         """The chapter on `comparison`; `anchor` begins every id in it, `pictures` which images it has."""
-        main = tables.main_measures(comparison)
+        main = comparison_tables.main_measures(comparison)
         # The measure that scorers are ordered by comes first.
-        first = tables.leading(comparison)
+        first = comparison_tables.leading(comparison)
         order = main if main[:1] == (first,) else (first, *(name for name in main[::-1] if name != first))
         # Pairs that are corrected together stand together.
         families = [
@@ -249,7 +258,9 @@ class FormReport(ABC):
                 for number, (family, among) in enumerate(families)
             ),
             differences=tuple(
-                tables.differences(family, name, among) for family, among in families for name in main
+                comparison_tables.differences(family, name, among)
+                for family, among in families
+                for name in main
             ),
             margins=self.margins(comparison, anchor),
             pictures=pictures,
@@ -262,32 +273,33 @@ def dots(
     """Dots and whiskers of some measures, side by side where there is room."""
     from counterfoil.report import figures
 
-    wide = drawing.svg(figures.measures(comparison, measures, columns=columns), name=name, title=title)
-    narrow = drawing.svg(figures.measures(comparison, measures, columns=1), name=f"{name}-n", title=title)
-    return Drawing(title, caption, wide, narrow)
+    draw = partial(figures.measures, comparison, measures)
+    return wide_and_narrow(title, caption, name, draw, {"columns": columns}, {"columns": 1})
 
 
 def group_tables(comparison: Comparison, anchor: str) -> list[Grouping]:
     """Every grouping with its tables; those that the benchmark's authors report by with figures too."""
     benchmark = comparison.runs[0].benchmark
-    labels = tables.groupings(benchmark.questions)
+    labels = comparison_tables.groupings(benchmark.questions)
     official = [name for name in benchmark.card.groupings if name in labels] or list(labels)[:1]
-    main = tables.grouped_measures(comparison)
-    found = []
+    main = comparison_tables.grouped_measures(comparison)
+    grouping_tables = []
     for place, name in enumerate([*official, *(name for name in labels if name not in official)]):
         many = len(labels[name]) > MANY_GROUPS
         drawings: list[Drawing] = []
         if name in official and not many:
             # The first grouping in full; of the others the one number that sums the rest up.
-            shown = main if name == official[0] else (tables.leading(comparison),)
+            shown = main if name == official[0] else (comparison_tables.leading(comparison),)
             drawings = _group_drawings(comparison, name, len(labels[name]), f"{anchor}-by-{place}", shown)
         of_groups = (
-            tuple(tables.group_rows(comparison, measure, grouping=name) for measure in main)
+            tuple(comparison_tables.group_rows(comparison, measure, grouping=name) for measure in main)
             if many
-            else (tables.by_group(comparison, grouping=name),)
+            else (comparison_tables.by_group(comparison, grouping=name),)
         )
-        found.append(Grouping(label_of.grouping(name), name in official, tuple(drawings), of_groups))
-    return found
+        grouping_tables.append(
+            Grouping(label_of.grouping(name), name in official, tuple(drawings), of_groups)
+        )
+    return grouping_tables
 
 
 def _group_drawings(
@@ -322,7 +334,9 @@ def margins(comparison: Comparison, name: str, measure: str) -> tuple[str, ...]:
             name=f"{name}-{number}",
             title=f"Margins of {measure_label(measure)}: {scorer}",
         )
-        for number, scorer in enumerate(name for name in tables.ranking(comparison) if name in shown)
+        for number, scorer in enumerate(
+            name for name in comparison_tables.ranking(comparison) if name in shown
+        )
     )
 
 
@@ -345,6 +359,5 @@ def versus(comparison: Comparison, name: str, pair: tuple[str, str], title: str,
     """One direction against the other, by two measures."""
     from counterfoil.report import figures
 
-    wide = drawing.svg(figures.directions(comparison, pair), name=name, title=title)
-    narrow = drawing.svg(figures.directions(comparison, pair, size=3.9), name=f"{name}-n", title=title)
-    return Drawing(title, caption, wide, narrow)
+    draw = partial(figures.directions, comparison, pair)
+    return wide_and_narrow(title, caption, name, draw, {}, {"size": 3.9})

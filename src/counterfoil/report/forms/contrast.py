@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
@@ -12,12 +12,12 @@ from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.forms import of
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.measures import averaged
-from counterfoil.report import tables
+from counterfoil.report import comparison_tables
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins, versus
+from counterfoil.report.html import Drawing, Panels
 from counterfoil.report.labels import measure_label, measure_meaning
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
-from counterfoil.report.page_frame import Drawing, Panels
-from counterfoil.report.pictures import Album, PicturePair, grouping, pairs, shown_scores, spread
+from counterfoil.report.thumbnails import PicturePair, Thumbnails, grouping, pairs, shown_scores, spread
 
 _DIRECTIONS = ("ipos2t", "ineg2t", "tpos2i", "tneg2i")
 
@@ -53,7 +53,7 @@ class ContrastReport(FormReport):
         return failures(run)
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        main = tables.main_measures(comparison)
+        main = comparison_tables.main_measures(comparison)
         return [dots(comparison, f"{anchor}-measures", "Main measures", READING, main)]
 
     def margins(self, comparison: Comparison, anchor: str) -> Section | None:
@@ -63,7 +63,9 @@ class ContrastReport(FormReport):
         # Margins are those of questions, whatever these weigh.
         main = [
             name
-            for name in dict.fromkeys(averaged(each, form) for each in tables.main_measures(comparison))
+            for name in dict.fromkeys(
+                averaged(measure, form) for measure in comparison_tables.main_measures(comparison)
+            )
             if any(figures.margin_values(run, name) is not None for run in comparison.runs)
         ]
         if not main:
@@ -85,7 +87,13 @@ class ContrastReport(FormReport):
         return Section("margins", "Margins", about, panels=panels)
 
     def questions_data(
-        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+        self,
+        comparison: Comparison,
+        benchmark: Benchmark,
+        thumbnails: Thumbnails,
+        *,
+        pictures: bool,
+        captions: bool,
     ) -> dict[str, Any]:
         """All questions, as columns, so that some thousand of them stay within a megabyte or two."""
         questions = benchmark.listed
@@ -94,7 +102,7 @@ class ContrastReport(FormReport):
             [[at for at in row if at >= 0] for row in slots.tolist()] for slots in (caption_at, image_at)
         )
         order = spread(comparison, self.kinds) if pictures else []
-        shown = album.add(benchmark.images, [images_of[i] for i in order]) if pictures else {}
+        shown = thumbnails.add(benchmark.images, [images_of[i] for i in order]) if pictures else {}
         return {
             "asks": getattr(questions, "asks", None),
             "correct": getattr(questions, "correct", None),
@@ -131,8 +139,8 @@ class QuadReport(ContrastReport):
             "belongs to the first image, the second to the second."
         )
 
-    def examples(self, comparison: Comparison, album: Album) -> tuple[PicturePair, ...]:
-        return pairs(comparison, album)
+    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> tuple[PicturePair, ...]:
+        return pairs(comparison, thumbnails)
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """A value below 1, such as the half of a tie, is a failure; a direction not measured has none."""
@@ -141,7 +149,7 @@ class QuadReport(ContrastReport):
         return failed[0] + 2 * failed[1].astype(np.int64)
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        main = tables.main_measures(comparison)
+        main = comparison_tables.main_measures(comparison)
         known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
         finer = [name for name in known if name not in main]
         drawn = super().measures(comparison, anchor)
@@ -195,10 +203,16 @@ class ParaphraseReport(ContrastReport):
         )
 
     def questions_data(
-        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+        self,
+        comparison: Comparison,
+        benchmark: Benchmark,
+        thumbnails: Thumbnails,
+        *,
+        pictures: bool,
+        captions: bool,
     ) -> dict[str, Any]:
         """With pairs of captions in place of captions."""
-        data = super().questions_data(comparison, benchmark, album, pictures=pictures, captions=captions)
+        data = super().questions_data(comparison, benchmark, thumbnails, pictures=pictures, captions=captions)
         first, second = benchmark.questions.text_pairs() or ((), ())
         sides = list(zip(np.ravel(first).tolist(), np.ravel(second).tolist(), strict=True))
         named = data["captions"]
@@ -220,18 +234,14 @@ def below_one(run: Run) -> Int[ndarray, "questions"]:
 
 def failures(run: Run) -> tuple[list[int], dict[int, str]]:
     """Questions by how far the wrong one is ahead; without scores, by how many choices are wrong."""
-    margin = _margin(run)
-    if margin is not None:
+    if run.answers.has_scores:
+        # The smallest gap between a right and a wrong score per question.
+        margins_of = of(run.benchmark).margins(run.benchmark, run.answers.scores)
+        margin = np.min(
+            [margins_of[name] for name in ("i2t", "t2i", "accuracy") if name in margins_of], axis=0
+        )
         order = [q for q in np.argsort(margin, kind="stable").tolist() if margin[q] <= 0]
         return order, {q: f"the wrong one is ahead by {-margin[q]:.4g}" for q in order[:WORST]}
     wrong = np.stack([run.items[name] < 1 for name in (*_DIRECTIONS, "accuracy") if name in run.items])
     order = [q for q in np.argsort(-wrong.sum(axis=0), kind="stable").tolist() if wrong[:, q].any()]
     return order, {q: f"wrong in {wrong[:, q].sum()} of {len(wrong)} choices" for q in order[:WORST]}
-
-
-def _margin(run: Run) -> Float[ndarray, "questions"] | None:
-    """The smallest gap between a right and a wrong score per question; None where there are no scores."""
-    if not run.answers.has_scores:
-        return None
-    found = of(run.benchmark).margins(run.benchmark, run.answers.scores)
-    return np.min([found[name] for name in ("i2t", "t2i", "accuracy") if name in found], axis=0)

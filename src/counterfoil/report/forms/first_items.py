@@ -19,7 +19,7 @@ from counterfoil.evaluation.result import Run
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ties import Ties
 from counterfoil.report.forms.recall_curves import right_answers
-from counterfoil.report.pictures import Album, turns
+from counterfoil.report.thumbnails import Thumbnails, turns
 
 #: How many of a scorer's first items a query shows.
 FIRST = 5
@@ -40,9 +40,12 @@ def sample(comparison: Comparison, *, seed: int = 0) -> Int[ndarray, "chosen"]:
     room = max(2, min(MOST_QUERIES, MOST_ANSWERS // len(comparison.runs)))
     sides = [np.flatnonzero(questions.defined & (questions.directions == side)) for side in (0, 1)]
     fewer = min(len(rows) for rows in sides)
-    each = max(room // 2, room - fewer)
+    per_direction = max(room // 2, room - fewer)
     rng = np.random.default_rng(seed)
-    chosen = [rows if len(rows) <= each else np.sort(rng.choice(rows, each, replace=False)) for rows in sides]
+    chosen = [
+        rows if len(rows) <= per_direction else np.sort(rng.choice(rows, per_direction, replace=False))
+        for rows in sides
+    ]
     return np.concatenate(chosen).astype(np.int64)
 
 
@@ -74,10 +77,10 @@ def marks(search: Search, items: Int[ndarray, "queries width"]) -> Int[ndarray, 
     size = int(max(items.max(initial=0), positives.items.max())) + 2
     known = positives.queries * size + positives.items
     order = np.argsort(known)
-    asked = np.repeat(np.arange(len(items)), width) * size + items.reshape(-1)
-    at = np.minimum(np.searchsorted(known[order], asked), len(known) - 1)
+    wanted = np.repeat(np.arange(len(items)), width) * size + items.reshape(-1)
+    at = np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)
     gains = positives.gains[order][at]
-    hit = (known[order][at] == asked) & (items.reshape(-1) >= 0)
+    hit = (known[order][at] == wanted) & (items.reshape(-1) >= 0)
     return np.where(hit, np.where(gains >= 1, 1, 2), 0).reshape(items.shape)
 
 
@@ -90,9 +93,9 @@ def missed(
     places are 0 where the ranking ends before it, the item is -1 where the gallery does not hold it.
     """
     positives = search.positives
-    found = np.zeros((len(search), 3), dtype=np.int64)
+    places = np.zeros((len(search), 3), dtype=np.int64)
     if isinstance(positives, Plausible):
-        return found, np.zeros(len(search), dtype=bool)
+        return places, np.zeros(len(search), dtype=bool)
     top = placed.top[:, :FIRST]
     shown = (positives.items[:, None] == top[positives.queries]).any(axis=1) & (positives.items >= 0)
     left = np.flatnonzero(~shown)
@@ -103,12 +106,12 @@ def missed(
     queries, first = np.unique(positives.queries[order], return_index=True)
     pairs = order[first]
     reached = placed.above[pairs] >= 0
-    found[queries, 0] = positives.items[pairs]
-    found[queries, 1] = np.where(reached, placed.above[pairs] + 1, 0)
-    found[queries, 2] = np.where(reached, placed.above[pairs] + placed.level[pairs], 0)
+    places[queries, 0] = positives.items[pairs]
+    places[queries, 1] = np.where(reached, placed.above[pairs] + 1, 0)
+    places[queries, 2] = np.where(reached, placed.above[pairs] + placed.level[pairs], 0)
     there = np.zeros(len(search), dtype=bool)
     there[queries] = True
-    return found, there
+    return places, there
 
 
 def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
@@ -120,7 +123,7 @@ def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
     positives = search.positives
     if isinstance(positives, Plausible):
         return _first_kept(search, placed)
-    found = np.zeros((len(search), 2), dtype=np.int64)
+    places = np.zeros((len(search), 2), dtype=np.int64)
     reached = np.flatnonzero(placed.above >= 0)
     query, above = positives.queries[reached], placed.above[reached]
     order = np.lexsort((above, query))
@@ -130,16 +133,16 @@ def first_right(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
     least = np.full(len(search), -1)
     least[queries] = placed.above[best]
     right = np.bincount(query[above == least[query]], minlength=len(search))[queries]
-    found[queries, 0] = placed.above[best] + 1
-    found[queries, 1] = placed.above[best] + placed.level[best] - right + 1
-    return found
+    places[queries, 0] = placed.above[best] + 1
+    places[queries, 1] = placed.above[best] + placed.level[best] - right + 1
+    return places
 
 
 def _first_kept(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries 2"]:
-    found = np.zeros((len(search), 2), dtype=np.int64)
+    places = np.zeros((len(search), 2), dtype=np.int64)
     items = placed.top.astype(np.int64)
     if not items.shape[1]:
-        return found
+        return places
     right = marks(search, items) > 0
     # Where only an order is known nothing is tied.
     order = -np.arange(items.shape[1], dtype=np.float32)
@@ -148,13 +151,13 @@ def _first_kept(search: Search, placed: DirectionRanks) -> Int[ndarray, "queries
     wrong = ~right & (items >= 0)
     low, high = ((wrong & (scores > best)).sum(axis=1), (wrong & (scores >= best)).sum(axis=1))
     open_ended = (scores[:, -1:] == best)[:, 0] & (items.shape[1] < placed.depth)
-    found[:, 0], found[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
-    found[~right.any(axis=1)] = 0
-    return found
+    places[:, 0], places[:, 1] = low + 1, np.where(open_ended, -1, high + 1)
+    places[~right.any(axis=1)] = 0
+    return places
 
 
 def queries_data(
-    comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+    comparison: Comparison, benchmark: Benchmark, thumbnails: Thumbnails, *, pictures: bool, captions: bool
 ) -> dict[str, Any]:
     """A sample of a gallery's queries with what every scorer puts first, pictures as far as there is room."""
     questions = comparison.runs[0].benchmark.gallery
@@ -173,7 +176,9 @@ def queries_data(
     ]
     if pictures:
         strata = np.column_stack([np.arange(len(rows)) < split, *(a.kinds for a in answers)])
-        shown = album.add(benchmark.images, [needed[i] for i in turns(list(map(tuple, strata.tolist())))])
+        shown = thumbnails.add(
+            benchmark.images, [needed[i] for i in turns(list(map(tuple, strata.tolist())))]
+        )
     pictured = [all(p in shown for p in positions) for positions in needed]
     return {
         "ids": [questions.ids[row] for row in rows.tolist()],
@@ -195,7 +200,10 @@ def queries_data(
                 "kinds": "".join(map(str, a.kinds.tolist())),
                 "top": _numbers(a.top[:split], used_captions) + _numbers(a.top[split:], used_images),
                 "marks": ["".join(map(str, row)) for row in a.marks.tolist()],
-                "scores": _scores(a.scores),
+                # Six digits of each, for showing; None where only an order is known.
+                "scores": [[float(f"{v:.6g}") for v in row if np.isfinite(v)] for row in a.scores.tolist()]
+                if np.isfinite(a.scores).any()
+                else None,
                 "missed": _missed(a, split, used_captions, used_images),
                 "first": a.first.tolist(),
             }
@@ -247,8 +255,8 @@ def _rankings(run: Run) -> Rankings:
 
 def _padded(values: ndarray, empty: float) -> ndarray:
     """The first columns, and `empty` where there are not as many."""
-    kept = values[:, :FIRST]
-    return np.pad(kept, ((0, 0), (0, FIRST - kept.shape[1])), constant_values=empty)
+    first = values[:, :FIRST]
+    return np.pad(first, ((0, 0), (0, FIRST - first.shape[1])), constant_values=empty)
 
 
 def _used(*positions: ndarray) -> Int[ndarray, "used"]:
@@ -260,13 +268,6 @@ def _used(*positions: ndarray) -> Int[ndarray, "used"]:
 def _numbers(positions: ndarray, used: Int[ndarray, "used"]) -> list[Any]:
     """Where each position stands among the used ones; -1 stays what it is."""
     return np.where(positions < 0, -1, np.searchsorted(used, positions)).tolist()
-
-
-def _scores(scores: Float[ndarray, "queries first"]) -> list[list[float]] | None:
-    """Six digits of each, for showing; None where only an order is known."""
-    if not np.isfinite(scores).any():
-        return None
-    return [[float(f"{value:.6g}") for value in row if np.isfinite(value)] for row in scores.tolist()]
 
 
 def _missed(

@@ -1,6 +1,7 @@
 """Reports on galleries: directions side by side, recall curves, and how many answers are right."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,16 +13,16 @@ from counterfoil.data.forms import Gallery
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Estimate, Result, Run
 from counterfoil.metrics.measure import DIRECTIONS, split_direction
-from counterfoil.report import drawing, tables
+from counterfoil.report import comparison_tables
+from counterfoil.report.comparison_tables import main_measures
 from counterfoil.report.forms import first_items, recall_curves
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, versus
 from counterfoil.report.forms.recall_curves import right_answers
+from counterfoil.report.html import Drawing, wide_and_narrow
 from counterfoil.report.labels import amount, listed, measure_label, measure_meaning
-from counterfoil.report.markup import Column, Table, least_width, text_table
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent
-from counterfoil.report.page_frame import Drawing
-from counterfoil.report.pictures import Album, RankedPictures, shelves
-from counterfoil.report.tables import main_measures
+from counterfoil.report.tables import Column, Table, least_width, text_table
+from counterfoil.report.thumbnails import RankedPictures, Thumbnails, shelves
 
 _INTERVALS = {
     "clusters": "over images, each with the captions written for it",
@@ -54,10 +55,9 @@ class GalleryReport(FormReport):
     def remarks(self, comparison: Comparison) -> list[Note]:
         return [
             *_ties(comparison),
-            *_outside(comparison),
+            *_unfindable(comparison),
             *_cut(comparison),
             *below_chance(comparison),
-            *_undefined(comparison),
             *intervals(comparison, _INTERVALS),
         ]
 
@@ -68,8 +68,8 @@ class GalleryReport(FormReport):
         """Queries whose first right answer comes latest; those of unknown rank come first."""
         if not run.answers.has_rankings:
             return [], {}
-        questions, found = run.benchmark.gallery, run.answers.rankings
-        sides = ((questions.i2t, found.i2t), (questions.t2i, found.t2i))
+        questions, rankings = run.benchmark.gallery, run.answers.rankings
+        sides = ((questions.i2t, rankings.i2t), (questions.t2i, rankings.t2i))
         place = np.concatenate([first_items.first_right(*side) for side in sides])[:, 0]
         late = np.where(questions.defined, np.where(place > 0, place, np.iinfo(np.int64).max), 0)
         order = [q for q in np.argsort(-late, kind="stable").tolist() if late[q] > 1]
@@ -81,24 +81,38 @@ class GalleryReport(FormReport):
         }
 
     def questions_data(
-        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+        self,
+        comparison: Comparison,
+        benchmark: Benchmark,
+        thumbnails: Thumbnails,
+        *,
+        pictures: bool,
+        captions: bool,
     ) -> dict[str, Any]:
-        return first_items.queries_data(comparison, benchmark, album, pictures=pictures, captions=captions)
+        return first_items.queries_data(
+            comparison, benchmark, thumbnails, pictures=pictures, captions=captions
+        )
 
-    def examples(self, comparison: Comparison, album: Album) -> tuple[RankedPictures, ...]:
-        return shelves(comparison, album)
+    def examples(self, comparison: Comparison, thumbnails: Thumbnails) -> tuple[RankedPictures, ...]:
+        return shelves(comparison, thumbnails)
 
     def overview(self, comparison: Comparison) -> Table:
         """The measures that the benchmark's authors report."""
-        return tables.overview(comparison, measures=_shown(comparison))
+        return comparison_tables.overview(comparison, measures=_shown(comparison))
 
     def everything(self, comparison: Comparison) -> Table | None:
-        return tables.overview(comparison) if set(_names(comparison)) > set(_shown(comparison)) else None
+        return (
+            comparison_tables.overview(comparison)
+            if set(_names(comparison)) > set(_shown(comparison))
+            else None
+        )
 
     def meanings(self, comparison: Comparison) -> list[tuple[Column, str]]:
         """Without directions."""
         bases = _bases(comparison)
-        return [(Column(measure_label(base)), said) for base in bases if (said := measure_meaning(base))]
+        return [
+            (Column(measure_label(base)), meaning) for base in bases if (meaning := measure_meaning(base))
+        ]
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         return [_dots(comparison, anchor, base, READING) for base in _main_bases(comparison)]
@@ -108,19 +122,25 @@ class GalleryReport(FormReport):
         return [_dots(comparison, anchor, base, "") for base in _bases(comparison) if base not in main]
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
-        questions = comparison.runs[0].benchmark.questions
-        curves = _curves(comparison, f"{anchor}-curves")
-        multiplicity = _multiplicity(comparison, f"{anchor}-multiplicity")
-        groups = tuple(tables.by_group(comparison, grouping=name) for name in tables.groupings(questions))
-        return [
-            *([Section("curves", "How far down to look", drawings=(curves,))] if curves else []),
-            *(
-                [Section("multiplicity", "How many answers are right", drawings=(multiplicity,))]
-                if multiplicity
-                else []
-            ),
-            *([Section("groups", "By group", tables=groups)] if groups else []),
-        ]
+        questions = comparison.runs[0].benchmark.gallery
+        sections = []
+        if curves := recall_curves.curves(comparison):
+            caption = "The share of queries with a right answer among the first K, and what chance gives."
+            if len(comparison.runs) > recall_curves.NAMED:
+                caption += f" The best {recall_curves.NAMED} scorers are named; the others are thin and grey."
+            draw = partial(recall_curves.recall_curves, curves)
+            figure = wide_and_narrow("R@K against K", caption, f"{anchor}-curves", draw, {}, {"columns": 1})
+            sections.append(Section("curves", "How far down to look", drawings=(figure,)))
+        # Unless all queries of a direction have as many.
+        if recall_curves.varied(questions):
+            title, name = "How many right answers queries have", f"{anchor}-multiplicity"
+            draw = partial(recall_curves.multiplicity, questions)
+            figure = wide_and_narrow(title, "", name, draw, {}, {"columns": 1})
+            sections.append(Section("multiplicity", "How many answers are right", drawings=(figure,)))
+        names = comparison_tables.groupings(questions)
+        if groups := tuple(comparison_tables.by_group(comparison, grouping=name) for name in names):
+            sections.append(Section("groups", "By group", tables=groups))
+        return sections
 
     def result_table(self, result: Result, benchmark: Benchmark, width: int) -> Table:
         """Main measures first, all directions side by side, with as many digits and chances as have room."""
@@ -135,7 +155,40 @@ class GalleryReport(FormReport):
 
     def result_lines(self, result: Result) -> list[str]:
         """What was asked, what has no right answer or one outside the gallery, what could not be measured."""
-        return _result_lines(result.provenance.get("gallery", {}))
+        facts = result.provenance.get("gallery", {})
+        if not facts:
+            return []
+        i2t, t2i = facts["i2t"], facts["t2i"]
+        parts = f", the mean over {facts['parts']} parts" if facts["parts"] > 1 else ""
+        lines = [
+            f"{i2t['queries']:,} of {facts['images']:,} images and {t2i['queries']:,} of "
+            f"{facts['captions']:,} captions are queries{parts}"
+        ]
+        for kind, side in (("images", i2t), ("captions", t2i)):
+            if side["undefined"]:
+                some = kind if side["undefined"] > 1 else kind.removesuffix("s")
+                lines.append(f"without a right answer, left out: {side['undefined']:,} {some}")
+        for what, side in (("captions", i2t), ("images", t2i)):
+            if side["outside_gallery"]:
+                lines.append(
+                    f"right answers outside the gallery, never found: {side['outside_gallery']:,} of "
+                    f"{side['positives']:,} {what}"
+                )
+        if facts["cut"]:
+            depths = [
+                f"{DIRECTIONS[side].arrow} {depth:,}"
+                for side, depth in facts["cut"].items()
+                if depth is not None
+            ]
+            lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
+        unsupported = (facts.get("unsupported") or {}).items()
+        reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
+        if reasons:
+            # They are much alike, and all are in the result.
+            first, reason = next(iter(reasons.items()))
+            names = dict.fromkeys(split_direction(name)[1] for name in reasons)
+            lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
+        return lines
 
     def directions(self, comparison: Comparison, anchor: str) -> Drawing | None:
         by_side = {split_direction(measure)[0]: measure for measure in main_measures(comparison)}
@@ -183,10 +236,10 @@ def _result_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout
     for base, of in rows.items():
         cells = [base]
         for side in sides:
-            found = of.get(side)
-            cells.append(_with_interval(found, layout) if found else "")
+            estimate = of.get(side)
+            cells.append(_with_interval(estimate, layout) if estimate else "")
             if layout.chances:
-                cells.append(_per_cent(found.chance) if found else "")
+                cells.append(_per_cent(estimate.chance) if estimate else "")
         if not layout.chances:
             cells.append(_per_cent(of[next(side for side in reversed(sides) if side in of)].chance))
         lines.append(cells)
@@ -195,7 +248,7 @@ def _result_table(title: str, rows: Mapping[str, Mapping[str, Estimate]], layout
 
 def _with_interval(estimate: Estimate, layout: _Layout) -> str:
     """A value with its interval; in a narrow terminal without brackets, and 100 without digits."""
-    value, low, high = (100 * each for each in (estimate.value, estimate.low, estimate.high))
+    value, low, high = (100 * bound for bound in (estimate.value, estimate.low, estimate.high))
     if layout.chances:
         return f"{value:.2f} [{low:.2f}, {high:.2f}]"
     ends = [f"{end:.{layout.digits}f}".replace(f"{100:.{layout.digits}f}", "100") for end in (low, high)]
@@ -207,52 +260,18 @@ def _per_cent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.2f}"
 
 
-def _result_lines(facts: Mapping[str, Any]) -> list[str]:
-    if not facts:
-        return []
-    i2t, t2i = facts["i2t"], facts["t2i"]
-    parts = f", the mean over {facts['parts']} parts" if facts["parts"] > 1 else ""
-    lines = [
-        f"{i2t['queries']:,} of {facts['images']:,} images and {t2i['queries']:,} of "
-        f"{facts['captions']:,} captions are queries{parts}"
-    ]
-    for kind, side in (("images", i2t), ("captions", t2i)):
-        if side["undefined"]:
-            some = kind if side["undefined"] > 1 else kind.removesuffix("s")
-            lines.append(f"without a right answer, left out: {side['undefined']:,} {some}")
-    for what, side in (("captions", i2t), ("images", t2i)):
-        if side["outside_gallery"]:
-            lines.append(
-                f"right answers outside the gallery, never found: {side['outside_gallery']:,} of "
-                f"{side['positives']:,} {what}"
-            )
-    if facts["cut"]:
-        depths = [
-            f"{DIRECTIONS[side].arrow} {depth:,}" for side, depth in facts["cut"].items() if depth is not None
-        ]
-        lines.append(f"rankings are cut, the shortest after: {', '.join(depths)}")
-    unsupported = (facts.get("unsupported") or {}).items()
-    reasons = {name: why for name, why in unsupported if split_direction(name)[0] != "mean"}
-    if reasons:
-        # They are much alike, and all are in the result.
-        first, reason = next(iter(reasons.items()))
-        names = dict.fromkeys(split_direction(name)[1] for name in reasons)
-        lines.append(f"not measured: {', '.join(names)}; {first}, for one: {reason}")
-    return lines
-
-
 def _names(comparison: Comparison) -> list[str]:
     """All measures that a run has."""
     return list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
 
 
 def _shown(comparison: Comparison) -> Sequence[str]:
-    return tables.headline(comparison) or main_measures(comparison)
+    return comparison_tables.headline(comparison) or main_measures(comparison)
 
 
 def _bases(comparison: Comparison) -> list[str]:
     """The measures without their directions, those that are shown first."""
-    names = [*tables.headline(comparison), *_names(comparison)]
+    names = [*comparison_tables.headline(comparison), *_names(comparison)]
     return list(dict.fromkeys(split_direction(name)[1] for name in names))
 
 
@@ -268,30 +287,6 @@ def _dots(comparison: Comparison, anchor: str, base: str, caption: str) -> Drawi
     return dots(comparison, f"{anchor}-{base}", measure_label(base), caption, shown)
 
 
-def _curves(comparison: Comparison, name: str) -> Drawing | None:
-    found = recall_curves.curves(comparison)
-    if not found:
-        return None
-    title = "R@K against K"
-    caption = "The share of queries with a right answer among the first K, and what chance gives."
-    if len(comparison.runs) > recall_curves.NAMED:
-        caption += f" The best {recall_curves.NAMED} scorers are named; the others are thin and grey."
-    wide = drawing.svg(recall_curves.recall_curves(found), name=name, title=title)
-    narrow = drawing.svg(recall_curves.recall_curves(found, columns=1), name=f"{name}-n", title=title)
-    return Drawing(title, caption, wide, narrow)
-
-
-def _multiplicity(comparison: Comparison, name: str) -> Drawing | None:
-    """How many right answers queries have, unless all of a direction have as many."""
-    questions = comparison.runs[0].benchmark.gallery
-    if not recall_curves.varied(questions):
-        return None
-    title = "How many right answers queries have"
-    wide = drawing.svg(recall_curves.multiplicity(questions), name=name, title=title)
-    narrow = drawing.svg(recall_curves.multiplicity(questions, columns=1), name=f"{name}-n", title=title)
-    return Drawing(title, "", wide, narrow)
-
-
 def about(questions: Gallery) -> str:
     """How many queries look for how many items.
 
@@ -304,20 +299,20 @@ def about(questions: Gallery) -> str:
     '1 image looks for 2 right captions among all 2; 2 captions look for 1 right image among all 1.'
     """
     parts = 1 if questions.image_parts is None else len(set(questions.image_parts.tolist()))
-    said = []
+    sentences = []
     for name, search, size in (
         ("i2t", questions.i2t, questions.n_captions),
         ("t2i", questions.t2i, questions.n_images),
     ):
         if len(search):
-            asks, asked = _SIDES[name]
+            query, item = _SIDES[name]
             verb, whose = ("looks", "its") if len(search) == 1 else ("look", "their")
             r = right_answers(search)
             many = f"{r.min():,} to {r.max():,}" if r.min() < r.max() else f"{r[0]:,}"
-            right = f"{many} right {asked}{'' if many == '1' else 's'}"
+            right = f"{many} right {item}{'' if many == '1' else 's'}"
             among = f"all {size:,}" if parts == 1 else f"the {size // parts:,} of {whose} part"
-            said.append(f"{amount(len(search), asks)} {verb} for {right} among {among}")
-    text = f"{'; '.join(said)}."
+            sentences.append(f"{amount(len(search), query)} {verb} for {right} among {among}")
+    text = f"{'; '.join(sentences)}."
     if parts > 1:
         text += f" Measures are means over {parts} parts of the gallery."
     return text
@@ -325,7 +320,7 @@ def about(questions: Gallery) -> str:
 
 def _ties(comparison: Comparison) -> list[Note]:
     """By how much the order of tied items moves a main measure, or that it hardly does."""
-    found, most = [], 0
+    notes, most = [], 0
     scored = [run for run in comparison.runs if run.result.ties.get("questions") is not None]
     for run in scored:
         count = int(run.result.ties["questions"])
@@ -338,66 +333,56 @@ def _ties(comparison: Comparison) -> list[Note]:
         if _span(moved[name]) < NOTABLE:
             continue
         low, high = percent(min(moved[name])), percent(max(moved[name]))
-        found.append(
+        notes.append(
             Note(
                 f"{run.name} ties a right and a wrong item in {count:,} of {len(run.benchmark):,} queries: "
                 f"by the order of the tied, {measure_label(name)} is anything from {low} to {high}.",
                 "warning",
             )
         )
-    if scored and not found:
+    if scored and not notes:
         if not most:
             return [Note("No scorer ties a right and a wrong item.")]
         rest = "the order of the tied moves no main measure by a point"
         many = f"{most:,} {'query' if most == 1 else 'queries'}"
         return [Note(f"Ties of right and wrong items (in {many} at most) hardly matter: {rest}.")]
-    return found
+    return notes
 
 
-def _outside(comparison: Comparison) -> list[Note]:
-    """Right answers that the gallery does not hold: they count and cannot be found."""
+def _unfindable(comparison: Comparison) -> list[Note]:
+    """Right answers that the gallery does not hold, which count and cannot be found; queries without any."""
     gallery = _provenance(comparison.runs[0])
-    said = []
-    for name, (asks, asked) in _SIDES.items():
+    outside, undefined, notes = [], [], []
+    for name, (query, item) in _SIDES.items():
         facts = gallery.get(name, {})
-        if outside := int(facts.get("outside_gallery", 0)):
-            said.append(f"{outside:,} of {int(facts['positives']):,} right {asked}s of {asks} queries")
-    if not said:
-        return []
-    return [
-        Note(
-            f"Outside the gallery are {listed(said)}: they count as right answers and can never be found.",
-            "warning",
-        )
-    ]
-
-
-def _undefined(comparison: Comparison) -> list[Note]:
-    gallery = _provenance(comparison.runs[0])
-    said = [
-        f"{int(facts['undefined']):,} of {amount(int(facts['queries']), asks)}"
-        for name, (asks, _) in _SIDES.items()
-        if (facts := gallery.get(name, {})).get("undefined")
-    ]
-    return [Note(f"Without a right answer, and so left out: {listed(said)}.")] if said else []
+        if many := int(facts.get("outside_gallery", 0)):
+            outside.append(f"{many:,} of {int(facts['positives']):,} right {item}s of {query} queries")
+        if facts.get("undefined"):
+            undefined.append(f"{int(facts['undefined']):,} of {amount(int(facts['queries']), query)}")
+    if outside:
+        text = f"Outside the gallery are {listed(outside)}: they count as right answers and can never be "
+        notes.append(Note(f"{text}found.", "warning"))
+    if undefined:
+        notes.append(Note(f"Without a right answer, and so left out: {listed(undefined)}."))
+    return notes
 
 
 def _cut(comparison: Comparison) -> list[Note]:
     """Which runs were given as rankings that end, and what they therefore cannot say."""
-    found = []
+    notes = []
     for run in comparison.runs:
         cut = _provenance(run).get("cut")
         if not cut:
             continue
         depths = [
-            f"{int(cut[name]):,} {asked}s" for name, (_, asked) in _SIDES.items() if cut.get(name) is not None
+            f"{int(cut[name]):,} {item}s" for name, (_, item) in _SIDES.items() if cut.get(name) is not None
         ]
         text = f"The rankings of {run.name} end after {listed(depths)} or later"
         missing = _named(_provenance(run).get("unsupported", {}))
         if missing:
             text += f", too early for {listed(missing)}"
-        found.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
-    return found
+        notes.append(Note(f"{text}; what stands behind the end is not known.", "warning"))
+    return notes
 
 
 def _named(measures: Collection[str]) -> list[str]:

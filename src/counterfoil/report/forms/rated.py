@@ -2,30 +2,35 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Preference, Rated
+from counterfoil.errors import InputError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result, Run
-from counterfoil.report import drawing, tables
-from counterfoil.report.forms import contrast, rating_levels
+from counterfoil.report import comparison_tables, drawing
+from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, canvas, short, style
+from counterfoil.report.forms import contrast
 from counterfoil.report.forms.base import READING, WORST, FormReport, Section, dots, margins
-from counterfoil.report.forms.rating_levels import distance, standing
+from counterfoil.report.html import Drawing, Panels
 from counterfoil.report.labels import amount, listed, measure_label
 from counterfoil.report.notes import NOTABLE, Note, below_chance, intervals, percent, tied
-from counterfoil.report.page_frame import Drawing, Panels
-from counterfoil.report.pictures import Album, grouping, shown_scores, spread
+from counterfoil.report.thumbnails import Thumbnails, grouping, shown_scores, spread
 
 #: How far from its place among all questions by rating one may stand by score, as a share of all, to agree.
 NEAR = 0.2
 #: At most so many questions are shown, at most so many answers of all scorers together, and of every
 #: question at most so many references.
 MOST_QUESTIONS, MOST_ANSWERS, MOST_REFERENCES = 2_000, 16_000, 8
+#: So many different ratings have a column each; more are put into as many columns of equal width.
+MOST_LEVELS = 9
+#: So few points are drawn one by one, behind the summary of their column.
+_FEW = 400
 _INTERVALS = {
     "bootstrap": "a bootstrap over images, each drawn with all that was said about it",
     "crossed": "a bootstrap over images, widened for captions that were judged with several of them",
@@ -65,7 +70,7 @@ class JudgedReport(FormReport):
         return f"{self.asked(benchmark, shown)}. {references(questions)}".strip()
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
-        main = tables.main_measures(comparison)
+        main = comparison_tables.main_measures(comparison)
         known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
         shown = list(dict.fromkeys([*main, *known]))
         if not shown:
@@ -77,7 +82,13 @@ class JudgedReport(FormReport):
         return super().sections(comparison, anchor) if measured else []
 
     def questions_data(
-        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+        self,
+        comparison: Comparison,
+        benchmark: Benchmark,
+        thumbnails: Thumbnails,
+        *,
+        pictures: bool,
+        captions: bool,
     ) -> dict[str, Any]:
         """Of more than `MOST_QUESTIONS` a part, in which every group and kind of disagreement has its turn.
 
@@ -92,7 +103,7 @@ class JudgedReport(FormReport):
         sides = self.candidates(chosen)
         image_at = [list(dict.fromkeys(image for side in of for _, image in side)) for of in sides]
         needed = [image_at[place[row]] for row in order]
-        numbers = album.add(chosen.images, needed) if pictures else {}
+        numbers = thumbnails.add(chosen.images, needed) if pictures else {}
         return {
             "shows": benchmark.card.shows,
             "of": len(benchmark),
@@ -174,7 +185,7 @@ class RatedReport(JudgedReport):
         }
 
     def sections(self, comparison: Comparison, anchor: str) -> list[Section]:
-        found = super().sections(comparison, anchor)
+        all_sections = super().sections(comparison, anchor)
         if any(run.answers.has_scores for run in comparison.runs):
             about = (
                 "The scores at each rating, on each scorer's own scale: the mean (dot), the middle half "
@@ -182,8 +193,8 @@ class RatedReport(JudgedReport):
                 "left to right, and its bars would share no height."
             )
             panels = (spreads(comparison, f"{anchor}-spread"),)
-            found.append(Section("spread", "Scores and ratings", about, panels=panels))
-        return found
+            all_sections.append(Section("spread", "Scores and ratings", about, panels=panels))
+        return all_sections
 
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
         questions = benchmark.judged
@@ -255,11 +266,11 @@ class PreferenceReport(JudgedReport):
     def candidates(self, benchmark: Benchmark) -> list[list[list[tuple[int, int]]]]:
         questions = benchmark.preferences
         pairs = zip(questions.captions.tolist(), questions.images.tolist(), strict=True)
-        found: list[list[list[tuple[int, int]]]] = [[[], []] for _ in questions.ids]
+        rows: list[list[list[tuple[int, int]]]] = [[[], []] for _ in questions.ids]
         owners, sides = questions.owners.tolist(), questions.sides.tolist()
         for owner, side, pair in zip(owners, sides, pairs, strict=True):
-            found[owner][side].append(pair)
-        return found
+            rows[owner][side].append(pair)
+        return rows
 
     def judgements(self, benchmark: Benchmark) -> dict[str, Any]:
         """Votes, and the preferred candidate."""
@@ -284,16 +295,16 @@ def level(comparison: Comparison) -> list[Note]:
 
 def fitted_ties(results: Sequence[Result]) -> list[Note]:
     """The thresholds up to which scores count as alike, and that they were fitted where they are measured."""
-    found = [
+    thresholds = [
         f"{result.scorer} {result.provenance['tie_threshold']:.4g}"
         for result in results
         if "tie_threshold" in result.provenance
     ]
-    if not found:
+    if not thresholds:
         return []
     text = (
-        f"Thresholds of ties ({listed(found)}) are fitted on the captions that are measured, and again on "
-        "each group: pairwise accuracy with fitted ties flatters."
+        f"Thresholds of ties ({listed(thresholds)}) are fitted on the captions that are measured, and again "
+        "on each group: pairwise accuracy with fitted ties flatters."
     )
     return [Note(text, "warning")]
 
@@ -319,13 +330,13 @@ def spreads(comparison: Comparison, name: str, *, given: str = "rating") -> Pane
     They wrap as the screen is wide.
     """
     by_name = {run.name: run for run in comparison.runs if run.answers.has_scores}
-    order = [scorer for scorer in tables.ranking(comparison) if scorer in by_name]
+    order = [scorer for scorer in comparison_tables.ranking(comparison) if scorer in by_name]
     return Panels(
         "",
         "",
         tuple(
             drawing.svg(
-                rating_levels.spread(by_name[scorer], given=given),
+                score_spread(by_name[scorer], given=given),
                 name=f"{name}-{number}",
                 title=f"Scores of {scorer} at each {given}",
             )
@@ -352,7 +363,135 @@ def _first_references(questions: Rated | Preference) -> list[list[Any]] | None:
     if questions.references is None:
         return None
     owners = questions.rows_of
-    found: list[dict[int, None]] = [{} for _ in questions.ids]
+    references: list[dict[int, None]] = [{} for _ in questions.ids]
     for row, owner in enumerate(owners.tolist()):
-        found[owner].update(dict.fromkeys(questions.references.row(row).tolist()))
-    return [[len(of), list(of)[:MOST_REFERENCES]] for of in found]
+        references[owner].update(dict.fromkeys(questions.references.row(row).tolist()))
+    return [[len(of), list(of)[:MOST_REFERENCES]] for of in references]
+
+
+def distance(run: Run) -> Float[ndarray, "questions"]:
+    """How far each rated caption stands by score from where it stands by rating, in [-1, 1].
+
+    Places are shares of all questions, from the lowest (0) to the highest (1). Captions of one mean rating
+    share a stretch of places and a caption anywhere on it is at distance 0; else it is the way to its nearer
+    end, positive where the score puts it higher. Equal scores stand in the middle of their stretch.
+    0 for all where the run has no scores.
+    """
+    questions = run.benchmark.questions
+    if not isinstance(questions, Rated) or not run.answers.has_scores:
+        return np.zeros(len(questions))
+    return places(run.answers.scores, np.nanmean(questions.ratings, axis=1))
+
+
+def places(
+    scores: Float[ndarray, "questions"], ratings: Float[ndarray, "questions"]
+) -> Float[ndarray, "questions"]:
+    """What `distance` says, of scores and mean ratings.
+    >>> ratings = np.array([1.0, 1.0, 4.0, 4.0])
+    >>> places(np.array([0.2, 0.1, 0.3, 0.9]), ratings).tolist()
+    [0.0, 0.0, 0.0, 0.0]
+    >>> places(np.array([0.9, 0.1, 0.2, 0.3]), ratings).tolist()
+    [0.375, 0.0, -0.125, 0.0]
+    """
+    low, high = _stretch(ratings)
+    own = standing(scores)
+    return np.where(own < low, own - low, np.where(own > high, own - high, 0.0))
+
+
+def standing(scores: Float[ndarray, "questions"]) -> Float[ndarray, "questions"]:
+    """Where each score stands among all, as the share of scores below it; equal ones share their middle.
+
+    >>> standing(np.array([5.0, 1.0, 5.0, 9.0])).tolist()
+    [0.5, 0.125, 0.5, 0.875]
+    """
+    low, high = _stretch(scores)
+    return (low + high) / 2
+
+
+def _stretch(
+    values: Float[ndarray, "questions"],
+) -> tuple[Float[ndarray, "questions"], Float[ndarray, "questions"]]:
+    """The share of values below each, and the share not above it."""
+    ordered = np.sort(values)
+    low = np.searchsorted(ordered, values, side="left")
+    high = np.searchsorted(ordered, values, side="right")
+    return low / len(values), high / len(values)
+
+
+class Levels(NamedTuple):
+    """Ratings in columns: what stands under each, where it stands, and the column of every point."""
+
+    labels: tuple[str, ...]
+    places: Float[ndarray, "levels"]
+    codes: Int[ndarray, "points"]
+
+
+def levels(ratings: Float[ndarray, "points"]) -> Levels:
+    """The columns of these ratings: one per rating, or `MOST_LEVELS` of equal width where there are more.
+
+    Columns that nothing is in are left out.
+
+    >>> levels(np.array([1.0, 3.0, 1.0, 4.0])).labels
+    ('1', '3', '4')
+    >>> found = levels(np.linspace(0, 1, 91))
+    >>> len(found.labels), found.labels[0], np.bincount(found.codes)[:2].tolist()
+    (9, '0–0.11', [10, 10])
+    """
+    distinct, codes = np.unique(ratings, return_inverse=True)
+    if len(distinct) <= MOST_LEVELS:
+        return Levels(tuple(f"{value:.3g}" for value in distinct.tolist()), distinct, codes.astype(np.int64))
+    edges = np.linspace(distinct[0], distinct[-1], MOST_LEVELS + 1)
+    bins = np.clip(np.searchsorted(edges, ratings, side="right") - 1, 0, MOST_LEVELS - 1)
+    used, codes = np.unique(bins, return_inverse=True)
+    labels = tuple(f"{edges[i]:.2g}–{edges[i + 1]:.2g}" for i in used.tolist())
+    return Levels(labels, (edges[used] + edges[used + 1]) / 2, codes.astype(np.int64))
+
+
+def points(run: Run) -> tuple[Float[ndarray, "points"], Float[ndarray, "points"]]:
+    """The ratings and the scores of a run on rated captions, a point per question and rater.
+
+    Raises `InputError` for runs that are no such thing.
+    """
+    questions = run.benchmark.questions
+    if not isinstance(questions, Rated) or not run.answers.has_scores:
+        raise InputError("no scores of rated captions", where=run.name, given=f"form '{questions.form}'")
+    given = ~np.isnan(questions.ratings)
+    scores = np.broadcast_to(run.answers.scores[:, None], given.shape)
+    return questions.ratings[given], scores[given]
+
+
+def score_spread(run: Run, *, given: str = "rating") -> Any:
+    """The scores of a run at each rating: mean (dot), middle half (bar), from a tenth to nine (line).
+
+    A metric that goes with people climbs from left to right with bars that share no height; the scale of the
+    scores is the metric's own. The line between dots joins the means. `given` stands below the
+    ratings. Raises what `points` raises.
+    """
+    ratings, scores = points(run)
+    columns = levels(ratings)
+    with style():
+        crowded = max(map(len, columns.labels)) * len(columns.labels) > 36
+        figure, (axes,) = canvas(
+            1, 1, (2.65, 1.3), left=0.5, right=0.1, bottom=0.52 if crowded else 0.4, top=0.26
+        )
+        if len(scores) <= _FEW:
+            aside = np.random.default_rng(0).uniform(-0.22, 0.22, len(scores))
+            axes.plot(columns.codes + aside, scores, ".", ms=2.4, color=MUTED, alpha=0.55, mec="none")
+        means = []
+        for column in range(len(columns.labels)):
+            own = scores[columns.codes == column]
+            tenth, quarter, most, nine = np.quantile(own, (0.1, 0.25, 0.75, 0.9))
+            axes.vlines(column, tenth, nine, color=RIGHT, lw=1, alpha=0.6)
+            axes.vlines(column, quarter, most, color=RIGHT, lw=5, alpha=0.35)
+            means.append(float(own.mean()))
+        axes.plot(range(len(means)), means, "o-", ms=4.4, lw=0.9, color=RIGHT, mec="none")
+        axes.set_xlim(-0.6, len(means) - 0.4)
+        lean = {"rotation": 38, "rotation_mode": "anchor", "ha": "right"} if crowded else {}
+        axes.set_xticks(range(len(means)), columns.labels, **lean)
+        axes.set_xlabel(given, fontsize=7.5, color=MUTED, labelpad=2)
+        axes.set_title(short(run.name, 30), loc="left", fontsize=9, fontweight="bold", color=INK, pad=4)
+        axes.grid(True, axis="y", color=RULE, lw=0.5)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=7.5)
+        axes.locator_params(axis="y", nbins=4)
+    return figure

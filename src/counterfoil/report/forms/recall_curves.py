@@ -23,8 +23,19 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranking import recall_at_k
 from counterfoil.metrics.ranks import Ranks
 from counterfoil.metrics.ties import Ties
-from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, extent, short, style
-from counterfoil.report.tables import ranking
+from counterfoil.report.comparison_tables import ranking
+from counterfoil.report.drawing import (
+    INK,
+    MUTED,
+    RIGHT,
+    RULE,
+    WRONG,
+    canvas,
+    extent,
+    name_ends,
+    short,
+    style,
+)
 
 #: How far down the curves look.
 KS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100)
@@ -54,7 +65,7 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
 
     None where right is what a rule says: then ranks were never taken. The tie policy is the runs' own.
     """
-    found: dict[str, list[Curve]] = {side: [] for side in _SIDES}
+    curves_by_side: dict[str, list[Curve]] = {side: [] for side in _SIDES}
     questions = comparison.runs[0].benchmark.gallery
     if any(isinstance(search.positives, Plausible) for search in (questions.i2t, questions.t2i)):
         return {}
@@ -63,26 +74,31 @@ def curves(comparison: Comparison) -> dict[str, list[Curve]]:
         run = by_name[name]
         if not run.answers.has_rankings:
             continue
-        for side, of_side in zip(found, ranks(run.benchmark, run.answers.rankings), strict=True):
+        for side, of_side in zip(curves_by_side, ranks(run.benchmark, run.answers.rankings), strict=True):
             curve = _curve(run, of_side, side)
             if curve.ks:
-                found[side].append(curve)
-    return {side: [*of, _chance(comparison, side)] for side, of in found.items() if of}
+                curves_by_side[side].append(curve)
+    for at, (side, of_scorers) in enumerate(curves_by_side.items()):
+        if of_scorers:
+            ks = _reach(int(questions.sizes[at].max()))
+            random = chance(comparison.runs[0].benchmark, [f"{side}_recall_at_{k}" for k in ks])
+            of_scorers.append(Curve(CHANCE, tuple(ks), np.asarray(list(random.values()))))
+    return {side: of_scorers for side, of_scorers in curves_by_side.items() if of_scorers}
 
 
-def recall_curves(found: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
+def recall_curves(curves: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> Any:
     """R@K against K, a panel per direction, a line per scorer named at its end: what `curves` found.
 
     Raises `InputError` where there is no curve to draw.
     """
-    if not found:
+    if not curves:
         raise InputError("no curve to draw", hint="ranks are known where right answers are listed")
-    columns = min(columns, len(found))
-    names = {short(curve.name, 24) for of in found.values() for curve in [*of[:NAMED], of[-1]]}
+    columns = min(columns, len(curves))
+    names = {short(curve.name, 24) for of in curves.values() for curve in [*of[:NAMED], of[-1]]}
     label = max(extent(name, 8) for name in names) + 0.28
     # As wide as a page on a wide screen, or as a telephone where panels stand under one another.
     across = (10.4 - 0.5 - columns * label) / columns - 0.2 if columns > 1 else 3.75 - 0.45 - label
-    rows = ceil(len(found) / columns)
+    rows = ceil(len(curves) / columns)
     with style():
         figure, panels = canvas(
             rows,
@@ -94,7 +110,7 @@ def recall_curves(found: Mapping[str, Sequence[Curve]], *, columns: int = 2) -> 
             top=0.28,
             gap=(label + 0.4, 0.85),
         )
-        for axes, (side, of) in zip(panels, found.items(), strict=False):
+        for axes, (side, of) in zip(panels, curves.items(), strict=False):
             _draw(axes, of)
             axes.set_title(_TITLES[side], loc="left", fontsize=9, fontweight="bold", color=INK, pad=5)
     return figure
@@ -188,22 +204,13 @@ def _curve(run: Run, of_side: Ranks, side: str) -> Curve:
     return Curve(run.name, tuple(known) if whole else (), np.asarray(values) if whole else np.empty(0))
 
 
-def _chance(comparison: Comparison, side: str) -> Curve:
-    """R@K of a random order."""
-    benchmark = comparison.runs[0].benchmark
-    sizes = benchmark.gallery.sizes[_SIDES.index(side)]
-    ks = _reach(int(sizes.max()))
-    value = chance(benchmark, [f"{side}_recall_at_{k}" for k in ks])
-    return Curve(CHANCE, tuple(ks), np.asarray(list(value.values())))
-
-
 def _reach(gallery: int) -> list[int]:
     return [k for k in KS if k <= gallery]
 
 
-def _draw(axes: Any, found: Sequence[Curve]) -> None:
+def _draw(axes: Any, curves: Sequence[Curve]) -> None:
     """The lines of one panel; the weakest first, so that the best lie on top."""
-    most = max(max(curve.ks) for curve in found)
+    most = max(max(curve.ks) for curve in curves)
     axes.set_xscale("log")
     axes.set_xlim(1, max(most, 2))
     axes.set_ylim(0, 101)
@@ -214,47 +221,18 @@ def _draw(axes: Any, found: Sequence[Curve]) -> None:
     axes.set_ylabel("R@K (%)", labelpad=2)
     axes.grid(True, color=RULE, lw=0.5)
     axes.spines[["top", "right"]].set_visible(False)
-    scorers = [curve for curve in found if curve.name != CHANCE]
+    scorers = [curve for curve in curves if curve.name != CHANCE]
     named = list(zip(scorers[:NAMED], cycle(_DASHES), strict=False))
-    named += [(curve, (WRONG, (0, (4, 3)))) for curve in found if curve.name == CHANCE]
+    named += [(curve, (WRONG, (0, (4, 3)))) for curve in curves if curve.name == CHANCE]
     for curve in scorers[NAMED:]:
         axes.plot(curve.ks, 100 * curve.values, color=MUTED, lw=0.6, alpha=0.6)
     for curve, (colour, dash) in reversed(named):
         thin = curve.name == CHANCE
         axes.plot(curve.ks, 100 * curve.values, color=colour, ls=dash, lw=1 if thin else 1.6, clip_on=False)
-    ends = np.asarray([100 * curve.values[-1] for curve, _ in named])
-    for (curve, (colour, _)), end, y in zip(named, ends, spaced(ends, 5.2, 0.0, 101.0), strict=True):
-        x = curve.ks[-1]
-        aside = {"textcoords": axes.get_yaxis_transform(), "annotation_clip": False}
-        axes.annotate(
-            short(curve.name, 24), (x, end), xytext=(1.04, y), va="center", fontsize=8, color=colour, **aside
-        )
-        # From the end of the line to its name.
-        lead = {"arrowstyle": "-", "lw": 0.5, "color": MUTED, "shrinkA": 0, "shrinkB": 2}
-        axes.annotate("", (x, end), xytext=(1.035, y), arrowprops=lead, **aside)
-
-
-def spaced(wanted: Float[ndarray, "n"], gap: float, low: float, high: float) -> Float[ndarray, "n"]:
-    """Where labels at these heights go so that neighbours are `gap` apart, near their place, within bounds.
-
-    >>> spaced(np.array([50.0, 50.0, 10.0]), 4.0, 0.0, 100.0).tolist()
-    [52.0, 48.0, 10.0]
-    """
-
-    # Labels that touch form a block, which stands where its members want to be on average, within bounds.
-    def middle(block: list[int]) -> float:
-        reach = gap * (len(block) - 1) / 2
-        return max(min(float(np.mean(wanted[block])), high - reach), low + reach)
-
-    blocks: list[list[int]] = []
-    for i in np.argsort(-wanted, kind="stable").tolist():
-        blocks.append([i])
-        while len(blocks) > 1:
-            upper, lower = blocks[-2], blocks[-1]
-            if middle(upper) - middle(lower) >= gap * (len(upper) + len(lower)) / 2:
-                break
-            blocks[-2:] = [upper + lower]
-    placed = np.empty(len(wanted))
-    for block in blocks:
-        placed[block] = middle(block) + gap * ((len(block) - 1) / 2 - np.arange(len(block)))
-    return placed
+    name_ends(
+        axes,
+        [
+            (curve.ks[-1], 100 * float(curve.values[-1]), short(curve.name, 24), colour)
+            for curve, (colour, _) in named
+        ],
+    )

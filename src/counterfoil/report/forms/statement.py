@@ -13,15 +13,15 @@ from counterfoil.evaluation.forms.statement import decisions
 from counterfoil.evaluation.result import Result, Run
 from counterfoil.metrics.agreement import fleiss_kappa
 from counterfoil.metrics.ties import Ties
-from counterfoil.report import drawing, tables
+from counterfoil.report import comparison_tables, drawing
 from counterfoil.report.drawing import INK, MUTED, RIGHT, RULE, WRONG, canvas, short, style
 from counterfoil.report.forms.base import READING, WORST, Section, dots
 from counterfoil.report.forms.contrast import ContrastReport
 from counterfoil.report.forms.rated import undefined
+from counterfoil.report.html import Drawing, Panels
 from counterfoil.report.labels import amount, listed
 from counterfoil.report.notes import Note, below_chance, intervals, outcomes, tied
-from counterfoil.report.page_frame import Drawing, Panels
-from counterfoil.report.pictures import Album
+from counterfoil.report.thumbnails import Thumbnails
 
 _INTERVALS = {
     "influence": "Wilson's for the effective number of questions, from the influence of each (DeLong's "
@@ -67,11 +67,12 @@ class StatementReport(ContrastReport):
 
     def result_lines(self, result: Result) -> list[str]:
         """With the threshold that other questions chose, and how well people agree."""
-        found, agreed = result.provenance.get("threshold"), result.provenance.get("agreement")
+        threshold, agreed = result.provenance.get("threshold"), result.provenance.get("agreement")
         lines = super().result_lines(result)
-        if found:
+        if threshold:
             lines.append(
-                f"fitted threshold: {_between(found)}, of highest balanced accuracy over {found['chosen_on']}"
+                f"fitted threshold: {_between(threshold)}, of highest balanced accuracy over "
+                f"{threshold['chosen_on']}"
             )
         if agreed:
             lines.append(
@@ -92,8 +93,8 @@ class StatementReport(ContrastReport):
 
     def kinds(self, run: Run) -> Int[ndarray, "questions"]:
         """At the fitted threshold; of given outcomes as given."""
-        found = decisions(run.benchmark, run.answers, Ties(run.result.ties["policy"])).right
-        column = found[:, 0] if np.isnan(found[:, 1]).all() else found[:, 1]
+        right = decisions(run.benchmark, run.answers, Ties(run.result.ties["policy"])).right
+        column = right[:, 0] if np.isnan(right[:, 1]).all() else right[:, 1]
         return (np.nan_to_num(column) < 1).astype(np.int64)
 
     def failures(self, run: Run) -> tuple[list[int], dict[int, str]]:
@@ -113,7 +114,7 @@ class StatementReport(ContrastReport):
 
     def measures(self, comparison: Comparison, anchor: str) -> list[Drawing]:
         known = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
-        main = tables.main_measures(comparison)
+        main = comparison_tables.main_measures(comparison)
         shown = list(dict.fromkeys([*main, *known]))
         return [dots(comparison, f"{anchor}-measures", "Measures", READING, shown)] if shown else []
 
@@ -126,7 +127,7 @@ class StatementReport(ContrastReport):
             drawing.svg(
                 histogram(by_name[name]), name=f"{anchor}-scores-{number}", title=f"Scores of {name} by truth"
             )
-            for number, name in enumerate(n for n in tables.ranking(comparison) if n in by_name)
+            for number, name in enumerate(n for n in comparison_tables.ranking(comparison) if n in by_name)
         )
         about = (
             "The scores of true statements (blue, upwards) and of false ones (orange, downwards), on each "
@@ -135,10 +136,16 @@ class StatementReport(ContrastReport):
         return Section("margins", "Scores of true and false", about, panels=(Panels("", "", drawn),))
 
     def questions_data(
-        self, comparison: Comparison, benchmark: Benchmark, album: Album, *, pictures: bool, captions: bool
+        self,
+        comparison: Comparison,
+        benchmark: Benchmark,
+        thumbnails: Thumbnails,
+        *,
+        pictures: bool,
+        captions: bool,
     ) -> dict[str, Any]:
         """With the truth of each statement."""
-        data = super().questions_data(comparison, benchmark, album, pictures=pictures, captions=captions)
+        data = super().questions_data(comparison, benchmark, thumbnails, pictures=pictures, captions=captions)
         return {**data, "truth": benchmark.statements.truth.tolist()}
 
     def _model(self, run: Run) -> dict[str, Any]:
@@ -151,7 +158,7 @@ def histogram(run: Run) -> Any:
     """The scores of a run, of true statements upwards and of false ones downwards."""
     questions = run.benchmark.statements
     measured, scores = questions.measured, run.answers.scores
-    found = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
+    thresholds = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
     low, high = float(scores[measured].min()), float(scores[measured].max())
     edges = np.linspace(low, high if high > low else low + 1, 25)
     with style():
@@ -160,8 +167,8 @@ def histogram(run: Run) -> Any:
             counts, _ = np.histogram(scores[measured & side], bins=edges)
             axes.bar(edges[:-1], sign * counts, width=0.9 * np.diff(edges), align="edge", color=colour, lw=0)
         axes.axhline(0, color=INK, lw=0.8)
-        if found is not None:
-            axes.axvline(float(found[measured].mean()), color=MUTED, lw=1, ls=(0, (4, 3)))
+        if thresholds is not None:
+            axes.axvline(float(thresholds[measured].mean()), color=MUTED, lw=1, ls=(0, (4, 3)))
         axes.set_yticks([])
         axes.grid(True, axis="x", color=RULE, lw=0.5)
         axes.spines[["top", "right", "left"]].set_visible(False)
@@ -175,27 +182,29 @@ def _margins(run: Run) -> ndarray | None:
     """How far each score is on the right side of the fitted threshold; None where there is none."""
     if not run.answers.has_scores:
         return None
-    found = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
-    if found is None:
+    thresholds = decisions(run.benchmark, run.answers, Ties.STRICT).thresholds
+    if thresholds is None:
         return None
     side = np.where(run.benchmark.statements.truth, 1.0, -1.0)
-    return np.asarray(side * (run.answers.scores - found))
+    return np.asarray(side * (run.answers.scores - thresholds))
 
 
-def _between(found: Mapping[str, Any]) -> str:
+def _between(threshold: Mapping[str, Any]) -> str:
     """A threshold, or the lowest and the highest of several."""
-    low, high = (f"{found[end]:.4g}" for end in ("low", "high"))
+    low, high = (f"{threshold[end]:.4g}" for end in ("low", "high"))
     return low if low == high else f"{low} to {high}"
 
 
 def _thresholds(comparison: Comparison) -> list[Note]:
     """Which thresholds were chosen, and on which questions."""
-    said: dict[str, list[str]] = {}
+    by_questions: dict[str, list[str]] = {}
     for run in comparison.runs:
-        found = run.result.provenance.get("threshold")
-        if found:
-            said.setdefault(str(found["chosen_on"]), []).append(f"{run.name} {_between(found)}")
+        threshold = run.result.provenance.get("threshold")
+        if threshold:
+            by_questions.setdefault(str(threshold["chosen_on"]), []).append(
+                f"{run.name} {_between(threshold)}"
+            )
     return [
         Note(f"Fitted thresholds have the highest balanced accuracy over {on}: {listed(of)}.")
-        for on, of in said.items()
+        for on, of in by_questions.items()
     ]

@@ -18,8 +18,8 @@ from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.correlation import MEASURES, kendall_tau_b
 from counterfoil.metrics.ranking import map_at_r, recall_at_k
 from counterfoil.metrics.ranks import Positives, list_ranks
-from counterfoil.report.ledger.evidence import Case, Recomputed, mask
-from counterfoil.report.ledger.paper import Basis, evaluate
+from counterfoil.report.reproduction.evidence import Case, Recomputed, mask
+from counterfoil.report.reproduction.paper import Basis, evaluate
 from counterfoil.stats.estimates import t_over_folds
 
 #: The shape of a question's scores by form, and the measures of them.
@@ -32,7 +32,7 @@ def mean(case: Case) -> Recomputed:
     if case.model is not None and case.model.chance:
         return chance(card(benchmark).form, measure)
     file = case.file()
-    weight = mask(case.evidence.asked(benchmark, file), case.spec.groups)
+    weight = mask(case.evidence.answered_questions(benchmark, file), case.spec.groups)
     return Recomputed(100 * float(case.values(measure) @ weight / weight.sum()), file)
 
 
@@ -56,12 +56,12 @@ def count(case: Case) -> Recomputed:
     benchmark = case.need("benchmark")
     if case.model is not None and benchmark in case.model.files:
         source = case.file()
-        asked = case.evidence.asked(benchmark, source)
+        questions = case.evidence.answered_questions(benchmark, source)
     else:
-        asked, source = case.evidence.questions(benchmark)
+        questions, source = case.evidence.questions(benchmark)
     if case.spec.labels is not None:
-        return Recomputed(len(set(asked.questions.groupings[case.spec.labels]) - {""}), source)
-    return Recomputed(int(mask(asked, case.spec.groups).sum()) * (case.spec.examples or 1), source)
+        return Recomputed(len(set(questions.questions.groupings[case.spec.labels]) - {""}), source)
+    return Recomputed(int(mask(questions, case.spec.groups).sum()) * (case.spec.examples or 1), source)
 
 
 def length_correlation(case: Case) -> Recomputed:
@@ -69,11 +69,11 @@ def length_correlation(case: Case) -> Recomputed:
 
     Source: Winoground, Table 6 (right).
     """
-    asked, place = case.evidence.questions(case.need("benchmark"))
+    benchmark, place = case.evidence.questions(case.need("benchmark"))
     words = case.evidence.lengths(place)
-    if len(words) != len(asked):
+    if len(words) != len(benchmark):
         raise DataError(
-            "not a length for every question", where=place, given=len(words), allowed=str(len(asked))
+            "not a length for every question", where=place, given=len(words), allowed=str(len(benchmark))
         )
     return Recomputed(case.pearson(words, case.values(case.need("measure"))), f"{case.file()}, {place}")
 
@@ -114,7 +114,7 @@ def both_orders(case: Case) -> Recomputed:
     folders = case.spec.answers or ()
     shares = []
     for folder in folders:
-        right, count, _ = case.evidence.chosen(folder)
+        right, count, _ = case.evidence.chat_answers(folder)
         shares.append(100 * right / count)
     return Recomputed(float(np.mean(shares)), " and ".join(folders))
 
@@ -129,25 +129,23 @@ def detector(case: Case) -> Recomputed:
     """
     benchmark, measure = case.need("benchmark"), case.need("measure")
     if case.model is not None and case.model.chance:
-        return _coin() if measure in ("text", "image") else chance(card(benchmark).form, measure)
+        if measure not in ("text", "image"):
+            return chance(card(benchmark).form, measure)
+        # A detector that answers without looking is right so often, over all answers to a pair.
+        answers = np.array(list(product((0.0, 1.0), repeat=2)))
+        value = 100 * float(detection.accuracy(answers).mean())
+        return Recomputed(value, f"all {len(answers)} answers to a pair", Basis.DERIVED)
     file = case.file()
-    captions = case.evidence.detected(file, "text_pred")
+    captions = case.evidence.detector_outputs(file, "text_pred")
     if measure == "text":
         return Recomputed(100 * float(detection.accuracy(captions).mean()), file)
     if measure == "accuracy":
         return Recomputed(100 * float(detection.likelier(captions).mean()), file)
-    images = case.evidence.detected(file, "img_pred")
+    images = case.evidence.detector_outputs(file, "img_pred")
     if measure == "image":
         return Recomputed(100 * float(detection.accuracy(images).mean()), file)
     values = contrast.from_directions(detection.two_steps(captions, images))[measure]
     return Recomputed(100 * float(values.mean()), file)
-
-
-def _coin() -> Recomputed:
-    """How often a detector is right that answers without looking: over all answers to a pair, in per cent."""
-    answers = np.array(list(product((0.0, 1.0), repeat=2)))
-    value = 100 * float(detection.accuracy(answers).mean())
-    return Recomputed(value, f"all {len(answers)} answers to a pair", Basis.DERIVED)
 
 
 def judged(case: Case) -> Recomputed:
@@ -158,9 +156,9 @@ def judged(case: Case) -> Recomputed:
     benchmark, metric, measure = case.need("benchmark"), case.need("metric"), case.need("measure")
     if measure not in MEASURES:
         raise DataError("no such correlation", where=case.row, given=measure, allowed=MEASURES)
-    scores = case.evidence.judged(benchmark, metric)
-    found = points(_rated(case), scores)
-    value = float(np.mean([MEASURES[measure](part.scores, part.ratings) for part in found]))
+    scores = case.evidence.metric_scores(benchmark, metric)
+    parts = points(_rated(case), scores)
+    value = float(np.mean([MEASURES[measure](part.scores, part.ratings) for part in parts]))
     return Recomputed(100 * value, f"{case.evidence.source(benchmark)}, {metric}")
 
 
@@ -170,14 +168,14 @@ def judgements(case: Case) -> Recomputed:
     """
     questions = _rated(case)
     given = questions.ratings[~np.isnan(questions.ratings)]
-    found = {
+    counts = {
         "points": len(given),
         "pairs": len(questions),
         "images": len(np.unique(questions.images)),
         "lowest": float(given.min()),
         "highest": float(given.max()),
     }
-    value = found[case.need("measure")]
+    value = counts[case.need("measure")]
     if case.spec.per is not None:
         value /= int(case.spec.per)
     return Recomputed(value, case.evidence.source(case.need("benchmark")))
@@ -210,13 +208,13 @@ def positives(case: Case) -> Recomputed:
     counts, place = _counts(case, case.need("benchmark"))
     if not len(counts):
         raise DataError("no query of both benchmarks", where=place, given=case.row)
-    found = {
+    numbers = {
         "pairs": int(counts.sum()),
         "queries": len(counts),
         "fewest": int(counts.min()),
         "most": int(counts.max()),
     }
-    value = found[case.need("measure")]
+    value = numbers[case.need("measure")]
     if case.spec.per is None:
         return Recomputed(value, place)
     whole = len(counts) if case.spec.per == "queries" else int(_counts(case, case.spec.per)[0].sum())
@@ -262,8 +260,8 @@ def _counts(case: Case, benchmark: str) -> tuple[np.ndarray, str]:
 
 
 def _gallery(case: Case, benchmark: str) -> tuple[Gallery, str]:
-    found, _ = case.evidence.questions(benchmark)
-    return found.gallery, case.evidence.source(benchmark)
+    questions, _ = case.evidence.questions(benchmark)
+    return questions.gallery, case.evidence.source(benchmark)
 
 
 def _search(case: Case, gallery: Gallery) -> Search:
@@ -363,12 +361,12 @@ def annotator_bias(case: Case) -> Recomputed:
     _, _, annotator = (case.spec.of or ("",))[0].partition(", ")
     if annotator not in models:
         raise DataError("the annotator is none of the models", given=annotator, allowed=models)
-    found = bias(
+    biases = bias(
         np.array([list(verified.values())]),
         np.array([[model == annotator for model in models]]),
         np.array([reference[model] for model in models]),
     )
-    value: ndarray = getattr(found, case.need("statistic"))
+    value: ndarray = getattr(biases, case.need("statistic"))
     return _derived(float(value[0]), _as_printed(case))
 
 

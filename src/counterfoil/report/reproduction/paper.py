@@ -212,7 +212,7 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: How the number is recomputed: a name in `counterfoil.report.ledger.recipes`.
+    #: How the number is recomputed: a name in `counterfoil.report.reproduction.recipes`.
     recipe: str | None = None
     benchmark: str | None = None
     #: Whose answers, where that is not the row's name.
@@ -259,7 +259,7 @@ class Spec(BaseModel):
     #: What the data give where the reason holds; any other number differs for no known reason.
     instead: str | None = None
 
-    def said(self) -> dict[str, Any]:
+    def given_fields(self) -> dict[str, Any]:
         """The fields of a spec that were given a value."""
         return {name: value for name in Spec.model_fields if (value := getattr(self, name)) is not None}
 
@@ -317,7 +317,9 @@ class PaperTable(Spec):
 
     def spec(self, row: PaperRow, column: PaperColumn, cell: PaperCell) -> Spec:
         """The spec of one cell; fields set nearer to the cell win."""
-        return Spec(**{**self.said(), **column.said(), **row.said(), **cell.said()})
+        return Spec(
+            **{**self.given_fields(), **column.given_fields(), **row.given_fields(), **cell.given_fields()}
+        )
 
 
 class PaperModel(BaseModel):
@@ -400,16 +402,16 @@ def all_papers() -> Mapping[str, Paper]:
     >>> [(paper.called, name) for name, paper in all_papers().items()]
     [('BiVLC', 'bivlc'), ('ECCV Caption', 'eccv-caption'), ('PAC-S', 'pac-s'), ('Winoground', 'winoground')]
     """
-    found = []
+    papers = []
     for file in files("counterfoil.report").joinpath("papers").iterdir():
         if file.name.endswith(".toml"):
             try:
-                found.append(Paper(**parse_toml(file.read_text(encoding="utf-8"), where=file.name)))
+                papers.append(Paper(**parse_toml(file.read_text(encoding="utf-8"), where=file.name)))
             except ValidationError as error:
                 first = error.errors()[0]
                 where = f"{file.name}, {'.'.join(str(part) for part in first['loc'])}"
                 raise DataError(first["msg"], where=where) from None
-    return {paper.name: paper for paper in sorted(found, key=lambda paper: paper.name)}
+    return {paper.name: paper for paper in sorted(papers, key=lambda paper: paper.name)}
 
 
 def chosen(names: Sequence[str] | None) -> tuple[Paper, ...]:

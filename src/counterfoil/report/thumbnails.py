@@ -24,8 +24,8 @@ from counterfoil.errors import DataError
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Run
 from counterfoil.metrics.ranks import Positives
+from counterfoil.report import comparison_tables
 from counterfoil.report import labels as label_of
-from counterfoil.report import tables
 from counterfoil.report.labels import group
 
 #: The longer side of a thumbnail, in pixels.
@@ -44,7 +44,7 @@ BROKEN = (
 
 
 @dataclass
-class Album:
+class Thumbnails:
     """The pictures of a page: `uris` holds each once, however many benchmarks show it.
 
     `broken` names the images that could not be decoded and says why; `left` is the room left, in bytes.
@@ -107,7 +107,11 @@ def _thumbnails(
     ahead = iter(questions)
     with ThreadPoolExecutor(max_workers=4) as pool:
         while block := list(islice(ahead, 32)):
-            at_hand = [[p for p in positions if _to_be_seen(images[p])] for positions in block]
+            # A video of which only features are at hand has no pixels.
+            at_hand = [
+                [p for p in positions if not isinstance(images[p].source, FrameFeatures | None)]
+                for positions in block
+            ]
             fresh = list(dict.fromkeys(p for positions in at_hand for p in positions if p not in known))
             known.update(zip(fresh, pool.map(lambda p: _uri(images[p]), fresh), strict=True))
             for positions in at_hand:
@@ -126,11 +130,6 @@ def strip(video: Video) -> bytes:
         whole.paste(frame, (left, 0))
         left += frame.width + 2
     return thumbnail(whole, side=width)
-
-
-def _to_be_seen(image: Image) -> bool:
-    """Whether there are pixels: a video of which only features are at hand has none."""
-    return image.source is not None and not isinstance(image.source, FrameFeatures)
 
 
 def _uri(image: Image) -> tuple[str, str]:
@@ -169,10 +168,10 @@ def turns(strata: Sequence[Hashable]) -> list[int]:
     >>> turns(["a", "a", "a", "b"])
     [0, 3, 1, 2]
     """
-    found: dict[Hashable, list[int]] = {}
+    positions: dict[Hashable, list[int]] = {}
     for i, key in enumerate(strata):
-        found.setdefault(key, []).append(i)
-    return [i for turn in zip_longest(*found.values()) for i in turn if i is not None]
+        positions.setdefault(key, []).append(i)
+    return [i for turn in zip_longest(*positions.values()) for i in turn if i is not None]
 
 
 def to_json(value: object) -> str:
@@ -228,7 +227,7 @@ class RankedPictures:
     first: tuple[tuple[str, bool], ...]
 
 
-def pairs(comparison: Comparison, album: Album) -> tuple[PicturePair, ...]:
+def pairs(comparison: Comparison, thumbnails: Thumbnails) -> tuple[PicturePair, ...]:
     """Up to eight questions that share no picture, as evenly over the kinds of question as can be."""
     benchmark = _pictured(comparison)
     if benchmark is None:
@@ -241,11 +240,11 @@ def pairs(comparison: Comparison, album: Album) -> tuple[PicturePair, ...]:
     finest = max(reported, key=lambda name: len(set(groupings[name])), default=None)
     labels = groupings[finest] if finest is not None else ("",) * len(benchmark)
     chosen = _spread(labels, benchmark.clusters.tolist(), 8)
-    numbers = album.add(benchmark.images, image_at[chosen].tolist())
+    numbers = thumbnails.add(benchmark.images, image_at[chosen].tolist())
     return tuple(
         PicturePair(
             group(labels[at]),
-            (album.uris[numbers[a]], album.uris[numbers[b]]),
+            (thumbnails.uris[numbers[a]], thumbnails.uris[numbers[b]]),
             (benchmark.captions[c].text or "", benchmark.captions[d].text or ""),
         )
         for at, (a, b), (c, d) in ((at, image_at[at].tolist(), caption_at[at].tolist()) for at in chosen)
@@ -278,7 +277,7 @@ def _spread(labels: Sequence[str], clusters: Sequence[int], most: int) -> list[i
 
 
 def shelves(
-    comparison: Comparison, album: Album, *, shown: int = 3, most: int = 6
+    comparison: Comparison, thumbnails: Thumbnails, *, shown: int = 3, most: int = 6
 ) -> tuple[RankedPictures, ...]:
     """Captions with several right pictures, and what the best model puts first for each."""
     benchmark = _pictured(comparison)
@@ -287,7 +286,9 @@ def shelves(
     search = benchmark.gallery.t2i
     if not isinstance(search.positives, Positives):
         return ()
-    best = _best(comparison)
+    name = comparison_tables.ranking(comparison)[0]
+    best = next(run for run in comparison.runs if run.name == name)
+    top = best.answers.rankings.t2i.top if best.answers.has_rankings else ()
     counts = search.positives.counts
     several = np.flatnonzero((counts >= 3) & (counts <= 12))
     if not len(several):
@@ -296,35 +297,24 @@ def shelves(
     lengths = [len(benchmark.captions[int(query)].text or "") for query in search.queries[several]]
     several = several[np.argsort(lengths, kind="stable")]
     chosen = several[np.linspace(0, len(several) - 1, min(shown, len(several))).astype(int)]
-    found = []
+    ranked = []
     for row in chosen.tolist():
         right = search.positives.items[search.positives.starts[row] : search.positives.starts[row + 1]]
         right = right[right >= 0]
-        first = _tops(best, row)[:most]
-        numbers = album.add(benchmark.images, [[*right[:most].tolist(), *first]])
+        first = [int(i) for i in top[row] if i >= 0][:most] if len(top) else []
+        numbers = thumbnails.add(benchmark.images, [[*right[:most].tolist(), *first]])
         if not numbers:
             continue
-        found.append(
+        ranked.append(
             RankedPictures(
                 benchmark.captions[int(search.queries[row])].text or "",
-                tuple(album.uris[numbers[i]] for i in right[:most].tolist()),
+                tuple(thumbnails.uris[numbers[i]] for i in right[:most].tolist()),
                 max(0, len(right) - most),
                 best.name,
-                tuple((album.uris[numbers[i]], i in right) for i in first),
+                tuple((thumbnails.uris[numbers[i]], i in right) for i in first),
             )
         )
-    return tuple(found)
-
-
-def _tops(run: Run, row: int) -> list[int]:
-    if not run.answers.has_rankings or not run.answers.rankings.t2i.top.size:
-        return []
-    return [int(i) for i in run.answers.rankings.t2i.top[row] if i >= 0]
-
-
-def _best(comparison: Comparison) -> Run:
-    name = tables.ranking(comparison)[0]
-    return next(run for run in comparison.runs if run.name == name)
+    return tuple(ranked)
 
 
 def _pictured(comparison: Comparison) -> Benchmark | None:

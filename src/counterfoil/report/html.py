@@ -7,16 +7,17 @@ nothing, and may run no script but its own: the policy names that one by its dig
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from counterfoil.evaluation.compare import Comparison
-from counterfoil.evaluation.result import Run, tenths
-from counterfoil.report import drawing, markup
+from counterfoil.evaluation.result import tenths
+from counterfoil.report import drawing
 from counterfoil.report.labels import WORDS, measure_label, measure_meaning
+from counterfoil.report.tables import Table, number, plainly, written
 
 #: The script that every page has: its tables can be sorted and saved, its pictures enlarged.
 _SHARED = "page.js"
@@ -37,6 +38,23 @@ class Drawing:
     def shrinks(self) -> bool:
         """Whether the figure can be read where it is shrunk to a telephone's width; others are scrolled."""
         return drawing.width(self.wide) <= _SHRINKS
+
+
+def wide_and_narrow(
+    title: str,
+    caption: str,
+    name: str,
+    draw: Callable[..., Any],
+    wide: Mapping[str, Any],
+    narrow: Mapping[str, Any],
+) -> Drawing:
+    """What `draw` draws with the arguments for wide screens, and with those for narrow ones."""
+    return Drawing(
+        title,
+        caption,
+        drawing.svg(draw(**wide), name=name, title=title),
+        drawing.svg(draw(**narrow), name=f"{name}-n", title=title),
+    )
 
 
 @dataclass(frozen=True)
@@ -78,28 +96,28 @@ def render(
     )
 
 
-def fragment(found: Sequence[markup.Table], lines: Sequence[str] = ()) -> str:
+def fragment(tables: Sequence[Table], lines: Sequence[str] = ()) -> str:
     """Tables, as pages have them, with lines below and no page around them: what a notebook shows.
 
-    >>> row = markup.Row("a <b>", (markup.Cell(0.5, 0.4, 0.6),))
-    >>> html = fragment([markup.Table("numbers", (markup.Column("%"),), (row,))], ["n = 4"])
+    >>> row = tables.Row("a <b>", (tables.Cell(0.5, 0.4, 0.6),))
+    >>> html = fragment([tables.Table("numbers", (tables.Column("%"),), (row,))], ["n = 4"])
     >>> "a &lt;b&gt;" in html, "<p>n = 4</p>" in html, "<script" in html
     (True, True, False)
     """
-    return environment().get_template("fragment.html").render(tables=found, lines=lines)
+    return environment().get_template("fragment.html").render(tables=tables, lines=lines)
 
 
 def tables_page(
-    found: Sequence[markup.Table], notes: Sequence[str] = (), *, title: str, standfirst: str = ""
+    tables: Sequence[Table], notes: Sequence[str] = (), *, title: str, standfirst: str = ""
 ) -> str:
     """A page of tables with their intervals, and notes below them; the same for the same tables.
 
-    >>> row = markup.Row("match", (markup.Cell(0.61, 0.5, 0.7),))
-    >>> table = markup.Table("People", (markup.Column("alpha", style="score"),), (row,))
+    >>> row = tables.Row("match", (tables.Cell(0.61, 0.5, 0.7),))
+    >>> table = tables.Table("People", (tables.Column("alpha", style="score"),), (row,))
     >>> "0.5000 to 0.7000" in tables_page([table], title="Agreement")
     True
     """
-    return render("tables.html", title=title, standfirst=standfirst, tables=found, notes=tuple(notes))
+    return render("tables.html", title=title, standfirst=standfirst, tables=tables, notes=tuple(notes))
 
 
 def policy(script: str = "") -> str:
@@ -129,21 +147,21 @@ def environment() -> Any:
     """Jinja, with everything escaped that a template does not mark safe, and no name that is not given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    jinja = Environment(
         loader=PackageLoader("counterfoil.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["written"] = markup.written
-    made.filters["plainly"] = markup.plainly
-    made.filters["tenths"] = tenths
-    made.filters["number"] = markup.number
-    made.globals["WORDS"] = WORDS
-    made.globals["measure_label"] = measure_label
-    made.globals["measure_meaning"] = measure_meaning
-    return made
+    jinja.filters["written"] = written
+    jinja.filters["plainly"] = plainly
+    jinja.filters["tenths"] = tenths
+    jinja.filters["number"] = number
+    jinja.globals["WORDS"] = WORDS
+    jinja.globals["measure_label"] = measure_label
+    jinja.globals["measure_meaning"] = measure_meaning
+    return jinja
 
 
 #: A text that is a path from its beginning, maybe behind "given:" or "--out="; what it ends in is kept.
@@ -168,7 +186,7 @@ def shareable(text: str, users: Iterable[str] = ()) -> str:
     """
     if whole := _WHOLE.fullmatch(text):
         text = f"{whole[1]}…/{whole[2]}"
-    text = _WITHIN.sub(lambda found: found["web"] or f"…/{found['last']}", text)
+    text = _WITHIN.sub(lambda match: match["web"] or f"…/{match['last']}", text)
     for user in users:
         text = re.sub(rf"(?<!\w){re.escape(user)}(?!\w)", "…", text)
     return text
@@ -200,9 +218,14 @@ def shared(comparison: Comparison) -> Comparison:
         taken = list(names.values())
         number = next(n for n in range(1, len(taken) + 2) if _numbered(plain, n) not in taken)
         names[run.name] = _numbered(plain, number)
+    runs = []
+    for run in comparison.runs:
+        name, provenance = names[run.name], _within(run.result.provenance, known)
+        result = replace(run.result, scorer=name, provenance=provenance)
+        runs.append(replace(run, name=name, result=result, manifest=_within(run.manifest, known)))
     return replace(
         comparison,
-        runs=tuple(_run(run, names[run.name], known) for run in comparison.runs),
+        runs=tuple(runs),
         baseline=names.get(comparison.baseline or "", comparison.baseline),
         differences=tuple(replace(d, a=names[d.a], b=names[d.b]) for d in comparison.differences),
     )
@@ -210,12 +233,6 @@ def shared(comparison: Comparison) -> Comparison:
 
 def _numbered(name: str, number: int) -> str:
     return name if number == 1 else f"{name} ({number})"
-
-
-def _run(run: Run, name: str, known: set[str]) -> Run:
-    provenance = _within(run.result.provenance, known)
-    result = replace(run.result, scorer=name, provenance=provenance)
-    return replace(run, name=name, result=result, manifest=_within(run.manifest, known))
 
 
 def _within(value: Any, known: set[str]) -> Any:

@@ -1,12 +1,12 @@
-"""The whole ledger: every printed number of the papers, recomputed as far as the data at hand allow."""
+"""What the papers print, beside what this project computes from the data that they released."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from counterfoil.engine.plan import Note, Progress, silent, warn
 from counterfoil.errors import UnknownNameError
-from counterfoil.report.ledger.evidence import Case, NoDataError, Recomputed, ReleasedFiles
-from counterfoil.report.ledger.paper import (
+from counterfoil.report.reproduction.evidence import Case, NoDataError, Recomputed, ReleasedFiles
+from counterfoil.report.reproduction.paper import (
     Basis,
     Entry,
     Paper,
@@ -14,11 +14,16 @@ from counterfoil.report.ledger.paper import (
     PaperTable,
     Spec,
     Verdict,
+    all_papers,
+    by_basis,
     chosen,
     judge,
     parse,
+    summary,
 )
-from counterfoil.report.ledger.recipes import RECIPES
+from counterfoil.report.reproduction.recipes import RECIPES
+
+__all__ = ["Basis", "Entry", "Verdict", "all_papers", "by_basis", "files", "reproduce", "summary"]
 
 
 def reproduce(
@@ -69,14 +74,14 @@ def files(
     for paper in chosen(papers):
         evidence = ReleasedFiles(data, paper.questions, released=paper.released)
         for places in paper.files():
-            found = next((path for name in places if (path := evidence.find(name)) is not None), None)
-            where = "" if found is None else str(found.relative_to(data or Path()))
+            file = next((path for name in places if (path := evidence.find(name)) is not None), None)
+            where = "" if file is None else str(file.relative_to(data or Path()))
             rows.append((paper.name, " or ".join(places), where))
     return tuple(rows)
 
 
 def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles) -> list[Entry]:
-    found = []
+    entries = []
     for column, cell in zip(table.columns, row.cells, strict=True):
         if not cell.printed:
             continue
@@ -87,9 +92,11 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
             reason = f"{reason}. {spec.reason}" if spec.reason else reason
         else:
             verdict = judge(cell.printed, finding.value)
-            reason = _known(spec, finding) if verdict is Verdict.DIFFERS else ""
+            # A reason is about one number; any other differs for no known reason.
+            other = spec.instead is not None and judge(spec.instead, finding.value) is not Verdict.SAME
+            reason = spec.reason or "" if verdict is Verdict.DIFFERS and not other else ""
         value, digits = parse(cell.printed)
-        found.append(
+        entries.append(
             Entry(
                 paper=paper.called,
                 name=paper.name,
@@ -107,14 +114,7 @@ def _row(paper: Paper, table: PaperTable, row: PaperRow, evidence: ReleasedFiles
                 basis=Basis.NONE if finding is None else finding.basis,
             )
         )
-    return found
-
-
-def _known(spec: Spec, finding: Recomputed) -> str:
-    """Why a number differs, if it is the number that the reason is about."""
-    if spec.instead is not None and judge(spec.instead, finding.value) is not Verdict.SAME:
-        return ""
-    return spec.reason or ""
+    return entries
 
 
 def _attempt(case: Case) -> tuple[Recomputed | None, str]:

@@ -6,7 +6,7 @@ import re
 import PIL.Image
 
 from counterfoil.data.records import BytesSource, Image
-from counterfoil.report.pictures import BROKEN, Album, data_uri, thumbnail
+from counterfoil.report.thumbnails import BROKEN, Thumbnails, data_uri, thumbnail
 
 
 def drawn(size: tuple[int, int], colour: str = "red", mode: str = "RGB") -> bytes:
@@ -28,35 +28,35 @@ def test_a_thumbnail_keeps_the_shape_and_is_never_larger() -> None:
 
 
 def test_equal_pictures_are_held_once_even_across_benchmarks() -> None:
-    album = Album()
-    first = album.add(images(drawn((60, 60)), drawn((60, 60), "green")), [[0, 1]])
-    second = album.add(images(drawn((60, 60), "green"), drawn((60, 60))), [[0], [1]])
-    assert len(album.uris) == 2
+    thumbnails = Thumbnails()
+    first = thumbnails.add(images(drawn((60, 60)), drawn((60, 60), "green")), [[0, 1]])
+    second = thumbnails.add(images(drawn((60, 60), "green"), drawn((60, 60))), [[0], [1]])
+    assert len(thumbnails.uris) == 2
     assert (first, second) == ({0: 0, 1: 1}, {0: 1, 1: 0})
 
 
 def test_a_question_gets_all_of_its_pictures_or_none() -> None:
     data = images(*(drawn((60, 60), f"#{k}0{k}0ff") for k in range(1, 9)))
-    full = Album()
+    full = Thumbnails()
     full.add(data, [[0, 1], [2, 3], [4, 5]])
     room = sum(map(len, full.uris[:4])) + 10
-    album = Album(room)
-    assert set(album.add(data, [[0, 1], [2, 3], [4, 5], [6, 7]])) == {0, 1, 2, 3}
-    assert album.left == 10
-    assert sum(map(len, album.uris)) == room - 10
+    thumbnails = Thumbnails(room)
+    assert set(thumbnails.add(data, [[0, 1], [2, 3], [4, 5], [6, 7]])) == {0, 1, 2, 3}
+    assert thumbnails.left == 10
+    assert sum(map(len, thumbnails.uris)) == room - 10
 
 
 def test_what_cannot_be_decoded_gets_a_placeholder_and_a_reason() -> None:
     whole = drawn((300, 300), "yellow")
-    album = Album()
-    numbers = album.add(images(whole, b"no picture", whole[: len(whole) // 2]), [[0, 1], [2]])
-    assert album.uris[numbers[0]] != BROKEN
-    assert album.uris[numbers[1]] == album.uris[numbers[2]] == BROKEN
-    assert set(album.broken) == {"i1", "i2"}
-    assert album.broken["i1"].startswith("file 1: not an image file")
-    assert "file 2" in album.broken["i2"]
+    thumbnails = Thumbnails()
+    numbers = thumbnails.add(images(whole, b"no picture", whole[: len(whole) // 2]), [[0, 1], [2]])
+    assert thumbnails.uris[numbers[0]] != BROKEN
+    assert thumbnails.uris[numbers[1]] == thumbnails.uris[numbers[2]] == BROKEN
+    assert set(thumbnails.broken) == {"i1", "i2"}
+    assert thumbnails.broken["i1"].startswith("file 1: not an image file")
+    assert "file 2" in thumbnails.broken["i2"]
 
 
 def test_images_that_are_not_at_hand_are_passed_over() -> None:
-    album = Album()
-    assert album.add([Image("gone"), *images(drawn((5, 5)))], [[0], [0, 1]]) == {1: 0}
+    thumbnails = Thumbnails()
+    assert thumbnails.add([Image("gone"), *images(drawn((5, 5)))], [[0], [0, 1]]) == {1: 0}

@@ -17,10 +17,10 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.explain import METHODS, ExplainedPair, ExplainedQuestion, Heat
 from counterfoil.errors import UnknownNameError
-from counterfoil.report import page_frame
+from counterfoil.report import html
+from counterfoil.report.html import shareable
 from counterfoil.report.page import PICTURES
-from counterfoil.report.page_frame import shareable
-from counterfoil.report.pictures import BUDGET, Album
+from counterfoil.report.thumbnails import BUDGET, Thumbnails
 
 #: The colours of what speaks for the caption and of what speaks against it, in both colour schemes.
 _FOR, _AGAINST = (11, 98, 168), (201, 78, 20)
@@ -100,11 +100,11 @@ def page(
     if pictures not in PICTURES:
         raise UnknownNameError("choice of pictures", pictures, PICTURES)
     may = benchmark.card.redistributable or pictures == "always"
-    album = Album(budget)
+    thumbnails = Thumbnails(budget)
     shown: dict[int, int] = {}
     if may and pictures != "never":
         wanted = [[*dict.fromkeys(image for _, image in question.pairs)] for question in questions]
-        shown = album.add(benchmark.images, wanted)
+        shown = thumbnails.add(benchmark.images, wanted)
     sections = tuple(
         QuestionSection(
             f"q-{number}",
@@ -116,14 +116,14 @@ def page(
         )
         for number, question in enumerate(questions)
     )
-    return page_frame.render(
+    return html.render(
         "explain.html",
         title=title,
         styles=("page.css", "explain.css"),
         scorer=scorer if private else shareable(scorer),
         benchmark=benchmark.card.title or benchmark.name,
         sections=sections,
-        photographs=album.uris,
+        photographs=thumbnails.uris,
         about=_about(benchmark, may, pictures, len(shown)),
         notes=notes,
     )
@@ -158,15 +158,19 @@ def pair_card(pair: ExplainedPair, picture: int, *, captioned: bool) -> PairCard
 
 
 def _pictures(heat: Heat, words: Sequence[str]) -> MethodPictures:
-    made = [
-        _picture(heat, grid, label)
-        for grid, label in zip([heat.whole, *heat.parts], ["whole caption", *words], strict=True)
-    ]
+    method = METHODS[heat.method]
+    left, top, right, bottom = (100 * part for part in heat.box)
+    place = f"left: {left:.4g}%; top: {top:.4g}%; width: {right - left:.4g}%; height: {bottom - top:.4g}%"
+    overlays = []
+    for grid, label in zip([heat.whole, *heat.parts], ["whole caption", *words], strict=True):
+        low, high = float(grid.min()), float(grid.max())
+        extent = _number(high) if low == high else f"{_number(low)} to {_number(high)}"
+        overlays.append(HeatPicture(label, extent, _overlay(grid, signed=method.signed), place))
     return MethodPictures(
-        METHODS[heat.method].title,
-        METHODS[heat.method].unit,
-        tuple(each for each in made if each.uri),
-        tuple(each.label for each in made if not each.uri),
+        method.title,
+        method.unit,
+        tuple(overlay for overlay in overlays if overlay.uri),
+        tuple(overlay.label for overlay in overlays if not overlay.uri),
     )
 
 
@@ -174,27 +178,15 @@ def _marked(pair: ExplainedPair, words: Sequence[str], *, captioned: bool) -> li
     """The caption in parts, its words tinted by what the score loses without them."""
     text, at = pair.item.caption.text or "", 0
     strongest = float(np.abs(pair.drops).max(initial=0.0))
-    found = []
+    marks = []
     for span, word, drop in zip(pair.item.spans, words, pair.drops.tolist(), strict=True):
-        found.append(WordMark(text[at : span.start] if captioned else " "))
+        marks.append(WordMark(text[at : span.start] if captioned else " "))
         at = span.end
         colour = "var(--right)" if drop > 0 else "var(--wrong)"
         part = round(60 * abs(drop) / strongest) if strongest else 0
         style = f"background: color-mix(in srgb, {colour} {part}%, transparent)" if part else ""
-        found.append(WordMark(word, style, _number(drop, signed=True)))
-    return [*found, WordMark(text[at:] if captioned else "")]
-
-
-def _picture(heat: Heat, grid: Float[ndarray, "rows columns"], label: str) -> HeatPicture:
-    left, top, right, bottom = (100 * part for part in heat.box)
-    low, high = float(grid.min()), float(grid.max())
-    extent = _number(high) if low == high else f"{_number(low)} to {_number(high)}"
-    return HeatPicture(
-        label,
-        extent,
-        _overlay(grid, signed=METHODS[heat.method].signed),
-        f"left: {left:.4g}%; top: {top:.4g}%; width: {right - left:.4g}%; height: {bottom - top:.4g}%",
-    )
+        marks.append(WordMark(word, style, _number(drop, signed=True)))
+    return [*marks, WordMark(text[at:] if captioned else "")]
 
 
 def _overlay(grid: Float[ndarray, "rows columns"], *, signed: bool) -> str:

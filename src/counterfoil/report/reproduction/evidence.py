@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -24,7 +25,7 @@ from counterfoil.evaluation.run import load_run
 from counterfoil.inputs.files import decoded, parse_json, read_bytes, read_json
 from counterfoil.metrics.correlation import pearson
 from counterfoil.metrics.detection import by_label
-from counterfoil.report.ledger.paper import Basis, Paper, PaperModel, Spec
+from counterfoil.report.reproduction.paper import Basis, Paper, PaperModel, Spec
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.captions.registry import load as load_metric
 from counterfoil.scorers.given import GivenTable, load
@@ -34,6 +35,25 @@ _T = TypeVar("_T")
 
 class NoDataError(Exception):
     """A number cannot be recomputed here; the text says why. Never leaves the ledger."""
+
+
+def _once(method: Callable[..., _T]) -> Callable[..., _T]:
+    """A method of `ReleasedFiles` whose values, and what is missing for them, are kept by its arguments."""
+
+    @wraps(method)
+    def known_or_made(self: "ReleasedFiles", *names: str) -> _T:
+        key = (method.__name__, *names)
+        if key not in self._known:
+            try:
+                self._known[key] = method(self, *names)
+            except NoDataError as missing:
+                self._known[key] = missing
+        value = self._known[key]
+        if isinstance(value, NoDataError):
+            raise NoDataError(str(value))
+        return value
+
+    return known_or_made
 
 
 class ReleasedFiles:
@@ -58,7 +78,7 @@ class ReleasedFiles:
         self._questions = questions
         self._released = released or {}
         self._note = note
-        self._kept: dict[tuple[str, ...], Any] = {}
+        self._known: dict[tuple[str, ...], Any] = {}
 
     def path(self, name: str) -> Path:
         """Where the file or folder `name` lies; raises `NoDataError` where it does not."""
@@ -69,25 +89,49 @@ class ReleasedFiles:
             raise NoDataError(f"{name} is not in the folder of data")
         return path
 
+    @_once
     def find(self, name: str) -> Path | None:
         """Where the file or folder `name` lies, under its own name or the published one; None if nowhere.
 
         Raises `DataError` where two different places hold something of the published name.
         """
-        if self._folder is None:
+        folder, published = self._folder, self._released.get(name)
+        if folder is None:
             return None
-        folder = self._folder
         if (folder / name).exists():
             return folder / name
-        return self._once(("find", name), lambda: self._find_released(folder, name))
+        if published is None:
+            return None
+        parts = Path(published).parts
+        paths = [
+            path
+            for path in sorted(folder.rglob(parts[-1]))
+            if path.relative_to(folder).parts[-len(parts) :] == parts
+        ]
+        if len(paths) > 1:
+            raise DataError(
+                f"two files are called {published}",
+                where=folder,
+                given=" and ".join(str(path.relative_to(folder)) for path in paths[:2]),
+                hint=f"keep one of them, or name one {name}",
+            )
+        return paths[0] if paths else None
 
+    @_once
     def questions(self, benchmark: str) -> tuple[Benchmark, str]:
         """The benchmark as its own files have it, and the place they lie."""
         places = self._questions.get(benchmark)
         if not places:
             raise DataError("the paper does not say where the questions lie", given=benchmark)
-        place = next((name for name in places if self._has(name)), places[0])
-        return self._once(("questions", benchmark), lambda: self._read(benchmark, place)), place
+        folder = self._folder
+        place = next((name for name in places if folder and (folder / name).exists()), places[0])
+        path, facts = self.path(place), card(benchmark)
+        module, _, function = facts.reader.partition(":")
+        try:
+            return getattr(import_module(module), function)(facts, path, None), place
+        except MissingExtraError as error:
+            # What the folder lacks may come from a package; it is not there either.
+            raise NoDataError(f"{place} is not complete: {error}") from None
 
     def source(self, benchmark: str) -> str:
         """The files that the questions were read from, relative to the folder where they lie in it.
@@ -96,32 +140,41 @@ class ReleasedFiles:
         """
         return self.questions(benchmark)[0].source.replace(f"{self._folder}/", "")
 
-    def asked(self, benchmark: str, file: str) -> Benchmark:
+    @_once
+    def answered_questions(self, benchmark: str, file: str) -> Benchmark:
         """The questions that `file` answers: those it carries with their groups, or the benchmark's own."""
-        return self._once(("asked", benchmark, file), lambda: self._carried(benchmark, file))
+        carried = from_table(card(benchmark), self._table(file).table)
+        # A table of pairs names its questions and says nothing of their groups.
+        if carried is not None and carried.questions.groupings:
+            return carried
+        return self.questions(benchmark)[0]
 
+    @_once
     def values(self, benchmark: str, file: str) -> Mapping[str, Float[ndarray, "n"]]:
         """Each measure's value per question, in [0, 1], for the answers in `file`; ties are wrong."""
-        return self._once(("values", benchmark, file), lambda: self._measured(benchmark, file))
+        questions = self.answered_questions(benchmark, file)
+        return per_item(questions, align(self._table(file), questions, note=self._note))
 
+    @_once
     def lengths(self, place: str) -> Float[ndarray, "n"]:
         """Mean length in words of the two captions of each of Winoground's examples."""
-        return self._once(("lengths", place), lambda: caption_words(self.path(place)).mean(axis=1))
+        lengths: ndarray = caption_words(self.path(place)).mean(axis=1)
+        return lengths
 
     def scores(self, benchmark: str, file: str) -> Float[ndarray, "n ..."]:
         """The scores of each question's pairs for the answers in `file`."""
-        asked = self.asked(benchmark, file)
-        answers = align(self._given(file), asked, note=self._note)
+        answers = align(self._table(file), self.answered_questions(benchmark, file), note=self._note)
         if not answers.has_scores:
             raise NoDataError(f"{file} holds right and wrong alone, and no scores")
         return answers.scores
 
+    @_once
     def perplexities(self, benchmark: str, folder: str) -> Float[ndarray, "n 2"]:
         """The perplexity of both captions of each question, from the run of a language model in `folder`.
 
         Such a run is made by `counterfoil evaluate lm:gpt2 BENCHMARK --set score=perplexity --out FOLDER`.
         """
-        run = self._once(("run", folder), lambda: load_run(self.path(folder)))
+        run = load_run(self.path(folder))
         row = {name: at for at, name in enumerate(run.benchmark.questions.ids)}
         ids = self.questions(benchmark)[0].questions.ids
         if set(row) != set(ids):
@@ -129,71 +182,24 @@ class ReleasedFiles:
                 "not a run over these questions", where=self.path(folder), given=f"{len(row)} ids"
             )
         # A perplexity is a score with a minus before it, and the same with both images.
-        found: ndarray = -run.answers.scores[[row[name] for name in ids], :, 0]
-        return found
+        values: ndarray = -run.answers.scores[[row[name] for name in ids], :, 0]
+        return values
 
-    def detected(self, file: str, column: str) -> Float[ndarray, "n 2"]:
+    @_once
+    def detector_outputs(self, file: str, column: str) -> Float[ndarray, "n 2"]:
         """How likely synthetic a detector finds the natural and the synthetic item of each question."""
-        return self._once(("detected", file, column), lambda: self._by_label(file, column))
+        table = read_table(self.path(file))
+        try:
+            return by_label(floats(table, column), floats(table, "label"))
+        except InputError as error:
+            raise DataError(str(error), where=table.source) from None
 
-    def chosen(self, folder: str) -> tuple[int, int, int]:
+    @_once
+    def chat_answers(self, folder: str) -> tuple[int, int, int]:
         """How many questions a chat model answered correctly, how many there are, and how many it left open.
 
         The folder holds one JSON file per part of the benchmark, {ID: {"correct": true, false or NaN}}.
         """
-        return self._once(("chosen", folder), lambda: self._count_chosen(folder))
-
-    def judged(self, benchmark: str, metric: str) -> Float[ndarray, "n"]:
-        """What a caption metric gives to each candidate that people rated."""
-        return self._once(
-            ("judged", benchmark, metric),
-            lambda: (
-                score_benchmark(
-                    self.questions(benchmark)[0], self._metric(metric), session=Session(note=self._note)
-                ).values
-            ),
-        )
-
-    def example(self, candidates: str, references: str, metric: str) -> float:
-        """What a metric gives to all of {ID: CAPTION} in one file with the {ID: [CAPTION]} of another."""
-        return self._once(
-            ("example", candidates, references, metric), lambda: self._example(candidates, references, metric)
-        )
-
-    def _has(self, name: str) -> bool:
-        return self._folder is not None and (self._folder / name).exists()
-
-    def _once(self, key: tuple[str, ...], make: Callable[[], _T]) -> _T:
-        if key not in self._kept:
-            try:
-                self._kept[key] = make()
-            except NoDataError as missing:
-                self._kept[key] = missing
-        kept = self._kept[key]
-        if isinstance(kept, NoDataError):
-            raise NoDataError(str(kept))
-        return kept
-
-    def _find_released(self, folder: Path, name: str) -> Path | None:
-        published = self._released.get(name)
-        if published is None:
-            return None
-        parts = Path(published).parts
-        found = [
-            path
-            for path in sorted(folder.rglob(parts[-1]))
-            if path.relative_to(folder).parts[-len(parts) :] == parts
-        ]
-        if len(found) > 1:
-            raise DataError(
-                f"two files are called {published}",
-                where=folder,
-                given=" and ".join(str(path.relative_to(folder)) for path in found[:2]),
-                hint=f"keep one of them, or name one {name}",
-            )
-        return found[0] if found else None
-
-    def _count_chosen(self, folder: str) -> tuple[int, int, int]:
         files = sorted(self.path(folder).glob("*.json"))
         if not files:
             raise NoDataError(f"{folder} holds no JSON files")
@@ -216,14 +222,22 @@ class ReleasedFiles:
                 unanswered += not isinstance(correct, bool)
         return right, count, unanswered
 
-    def _read(self, benchmark: str, place: str) -> Benchmark:
-        path, facts = self.path(place), card(benchmark)
-        module, _, function = facts.reader.partition(":")
-        try:
-            return getattr(import_module(module), function)(facts, path, None)
-        except MissingExtraError as error:
-            # What the folder lacks may come from a package; it is not there either.
-            raise NoDataError(f"{place} is not complete: {error}") from None
+    @_once
+    def metric_scores(self, benchmark: str, metric: str) -> Float[ndarray, "n"]:
+        """What a caption metric gives to each candidate that people rated."""
+        questions, session = self.questions(benchmark)[0], Session(note=self._note)
+        return score_benchmark(questions, self._metric(metric), session=session).values
+
+    @_once
+    def example(self, candidates: str, references: str, metric: str) -> float:
+        """What a metric gives to all of {ID: CAPTION} in one file with the {ID: [CAPTION]} of another."""
+        captions, known = (read_json(self.path(name)) for name in (candidates, references))
+        if not isinstance(captions, dict) or not isinstance(known, dict) or not captions:
+            raise DataError("not captions by their ids", where=self.path(candidates))
+        lost = [key for key in captions if not isinstance(known.get(key), list)]
+        if lost:
+            raise DataError("a candidate has no references", where=self.path(references), given=lost[0])
+        return float(self._metric(metric).of_corpus([*captions.values()], [known[key] for key in captions]))
 
     def _metric(self, spec: str) -> Any:
         """The metric that `spec` names; what it lacks (Java, a parser, a package) is no data."""
@@ -235,38 +249,13 @@ class ReleasedFiles:
         except (MissingExtraError, ModelError) as error:
             raise NoDataError(str(error)) from None
 
-    def _example(self, candidates: str, references: str, metric: str) -> float:
-        asked, known = (read_json(self.path(name)) for name in (candidates, references))
-        if not isinstance(asked, dict) or not isinstance(known, dict) or not asked:
-            raise DataError("not captions by their ids", where=self.path(candidates))
-        lost = [key for key in asked if not isinstance(known.get(key), list)]
-        if lost:
-            raise DataError("a candidate has no references", where=self.path(references), given=lost[0])
-        return float(self._metric(metric).of_corpus([*asked.values()], [known[key] for key in asked]))
-
-    def _carried(self, benchmark: str, file: str) -> Benchmark:
-        carried = from_table(card(benchmark), self._given(file).table)
-        # A table of pairs names its questions and says nothing of their groups.
-        if carried is not None and carried.questions.groupings:
-            return carried
-        return self.questions(benchmark)[0]
-
-    def _measured(self, benchmark: str, file: str) -> dict[str, Float[ndarray, "n"]]:
-        asked = self.asked(benchmark, file)
-        return per_item(asked, align(self._given(file), asked, note=self._note))
-
-    def _by_label(self, file: str, column: str) -> Float[ndarray, "n 2"]:
-        table = self._once(("table", file), lambda: read_table(self.path(file)))
-        try:
-            return by_label(floats(table, column), floats(table, "label"))
-        except InputError as error:
-            raise DataError(str(error), where=table.source) from None
-
-    def _given(self, file: str) -> GivenTable:
-        given = self._once(("given", file), lambda: load(str(self.path(file))))
-        if not isinstance(given, GivenTable):
+    @_once
+    def _table(self, file: str) -> GivenTable:
+        """The answers in a file."""
+        table = load(str(self.path(file)))
+        if not isinstance(table, GivenTable):
             raise DataError("not a table of scores or outcomes", where=self.path(file))
-        return given
+        return table
 
 
 def _no_model(options: Options) -> Any:
@@ -277,16 +266,16 @@ def mask(benchmark: Benchmark, groups: tuple[str, ...] | None) -> Float[ndarray,
     """1 for the questions that are in any of `groups` (in all of the benchmark for None), else 0."""
     if groups is None:
         return np.ones(len(benchmark))
-    found = benchmark.questions.groups()
-    unknown = [name for name in groups if name not in found]
+    masks = benchmark.questions.groups()
+    unknown = [name for name in groups if name not in masks]
     if unknown:
         raise DataError(
             "the benchmark has no such group",
             where=benchmark.source or benchmark.name,
             given=unknown[0],
-            allowed=found,
+            allowed=masks,
         )
-    return np.any([found[name] for name in groups], axis=0).astype(np.float64)
+    return np.any([masks[name] for name in groups], axis=0).astype(np.float64)
 
 
 class Recomputed(NamedTuple):

@@ -1,0 +1,335 @@
+"""The tables of a comparison, in the layouts of the papers. `markup` says what a table is and writes it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from counterfoil.data.benchmark import Benchmark
+from counterfoil.data.forms import Form
+from counterfoil.errors import UnknownNameError
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.evaluation.evaluate import leading as leading_of
+from counterfoil.evaluation.evaluate import main_measures as main_of
+from counterfoil.evaluation.forms import of
+from counterfoil.evaluation.result import Estimate, Result, Run
+from counterfoil.metrics.measure import DIRECTIONS, split_direction
+from counterfoil.metrics.measures import of_form, signed
+from counterfoil.report import labels as label_of
+from counterfoil.report.labels import measure_label
+from counterfoil.report.tables import Cell, Column, Row, Style, Table
+
+
+def style_of(measure: str, *, difference: bool = False) -> Style:
+    """How the values of a measure, or differences of them, are written.
+
+    >>> style_of("accuracy"), style_of("spearman"), style_of("spearman", difference=True)
+    ('percent', 'correlation', 'shift')
+    """
+    if signed(measure):
+        return "shift" if difference else "correlation"
+    return "points" if difference else "percent"
+
+
+def overview(*comparisons: Comparison, finer: bool = True, measures: Sequence[str] | None = None) -> Table:
+    """One row per scorer, one column per measure: the layout of BiVLC Table 3.
+
+    Benchmarks stand side by side; scorers are matched by name and a scorer without a value has an empty
+    cell. `finer=False` keeps the main measures only, `measures` those it names. Galleries have a block of
+    columns per direction, as ECCV Caption Table 4. The first row is chance.
+    """
+    columns: list[Column] = []
+    values: list[dict[str, Estimate]] = []
+    for comparison in comparisons:
+        by_run = {run.name: run.result.measures for run in comparison.runs}
+        for name, block, label in _headed(
+            comparison, finer=finer, measures=measures, alone=len(comparisons) == 1
+        ):
+            columns.append(
+                Column(
+                    *(label, block, style_of(name)),
+                    measure=name,
+                    size=next((of[name].n for of in by_run.values() if name in of), None),
+                    signature=signature_of(comparison.runs, name),
+                )
+            )
+            values.append({run: measures[name] for run, measures in by_run.items() if name in measures})
+    scorers = list(dict.fromkeys(run.name for comparison in comparisons for run in comparison.runs))
+    titles = " and ".join(comparison.runs[0].benchmark.card.title for comparison in comparisons)
+    return Table(f"Results on {titles}.", tuple(columns), _rows(scorers, values))
+
+
+def _headed(
+    comparison: Comparison, *, finer: bool, measures: Sequence[str] | None, alone: bool
+) -> list[tuple[str, str, str]]:
+    """The measures of an overview, each with the heading over its column and the label on it."""
+    benchmark = comparison.runs[0].benchmark
+    title = benchmark.card.title
+    names = list(dict.fromkeys(name for run in comparison.runs for name in run.result.measures))
+    main = main_of(benchmark)
+    if measures is not None:
+        names = [name for name in measures if name in names]
+    elif not finer:
+        names = [name for name in names if name in main]
+    if benchmark.questions.directed:
+        headed = [(name, *split_direction(name)) for name in names]
+        return [
+            (name, side.title if alone else f"{title}: {side.title.lower()}", measure_label(base))
+            for side in DIRECTIONS.values()
+            for name, own, base in headed
+            if own == side.name
+        ]
+    first = [name for name in names if name in main]
+    other = "finer measures" if alone else f"{title} (finer)"
+    finer_measures = of(benchmark).finer_measures
+    return [
+        (name, other if finer_measures and name not in first else title, measure_label(name))
+        for name in [*first, *(name for name in names if name not in first)]
+    ]
+
+
+def compact(comparison: Comparison, *, wide: bool) -> Table:
+    """One row per scorer, the baseline called so, without chance's finer company: for a terminal.
+
+    Of a gallery the first measures of its card where it is `wide`, else the main ones; of others all, or the
+    main ones.
+    """
+    first = comparison.runs[0].benchmark
+    if first.questions.directed and wide:
+        plain = overview(comparison, measures=headline(comparison))
+    else:
+        plain = overview(comparison, finer=wide)
+    if not plain.columns:
+        # Of runs with chosen measures there may be no main one.
+        plain = overview(comparison)
+    title = f"{first.card.title}, {len(first):,} {'queries' if first.questions.directed else 'questions'}"
+    rows = (
+        replace(row, name=f"{row.name} (baseline)") if row.name == comparison.baseline else row
+        for row in plain.rows
+    )
+    # The columns have sizes of their own where benchmarks stand side by side, which they do not here.
+    columns = tuple(replace(column, size=None) for column in plain.columns)
+    return Table(title, columns, tuple(rows), unit(column.measure for column in columns))
+
+
+def unit(measures: Iterable[str]) -> str:
+    """What stands over a column of values: per cent, or times a hundred for correlations."""
+    return "x 100" if any(style_of(name) == "correlation" for name in measures) else "%"
+
+
+def reported_groups(result: Result, benchmark: Benchmark) -> Table | None:
+    """One row per group of the groupings that the benchmark's authors report by; None of more than forty."""
+    wanted = benchmark.card.groupings or tuple(benchmark.questions.groupings)
+    labels = {label for name in wanted for label in benchmark.questions.groupings.get(name, ())}
+    groups = [label for label, of in result.groups.items() if of and label.rpartition(":")[2] in labels]
+    if not groups or len(groups) > 40:
+        return None
+    names = [name for name in main_of(benchmark) if name in result.measures]
+    # A direction that a group of a gallery does not ask in is no missing value.
+    nothing = Cell("") if benchmark.questions.directed else Cell()
+    rows = []
+    for label in groups:
+        of = result.groups[label]
+        cells = (Cell(e.value, e.low, e.high) if (e := of.get(name)) else nothing for name in names)
+        rows.append(Row(label, (Cell(f"{max(e.n for e in of.values()):,}"), *cells)))
+    heads = [f"{name} %" if style_of(name) == "percent" else measure_label(name) for name in names]
+    columns = (
+        Column(benchmark.questions.units, style="text"),
+        *(Column(head, style=style_of(name), measure=name) for head, name in zip(heads, names, strict=True)),
+    )
+    return Table("by group", columns, tuple(rows), "group")
+
+
+def by_group(
+    comparison: Comparison, measures: Sequence[str] | None = None, *, grouping: str | None = None
+) -> Table:
+    """One row per scorer, a block of columns per group: the layout of BiVLC Table 4.
+
+    `measures` defaults to `grouped_measures`; `grouping` to the first that the benchmark's authors report by
+    (the table is empty where the benchmark has no groups). Raises `UnknownNameError` for a grouping or a
+    measure that is not there.
+    """
+    run = comparison.runs[0]
+    labels = groupings(run.benchmark.questions)
+    if grouping is None:
+        official = [name for name in run.benchmark.card.groupings if name in labels]
+        grouping = next(iter([*official, *labels]), None)
+    elif grouping not in labels:
+        raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
+    chosen = grouped_measures(comparison) if measures is None else tuple(measures)
+    known = {name for run in comparison.runs for name in run.result.measures}
+    for name in chosen:
+        if name not in known:
+            raise UnknownNameError("measure", name, known, where=run.benchmark.name)
+    columns: list[Column] = []
+    values: list[dict[str, Estimate]] = []
+    for group in labels[grouping] if grouping else ():
+        for name in chosen:
+            of_run = {
+                run.name: run.result.groups[group][name]
+                for run in comparison.runs
+                if name in run.result.groups.get(group, {})
+            }
+            size = next((estimate.n for estimate in of_run.values()), None)
+            columns.append(
+                Column(
+                    measure_label(name),
+                    label_of.group(group),
+                    style_of(name),
+                    measure=name,
+                    size=size,
+                    key=group,
+                    signature=signature_of(comparison.runs, name),
+                )
+            )
+            values.append(of_run)
+    caption = (
+        f"Results on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
+        if grouping
+        else "No groups."
+    )
+    return Table(caption, tuple(columns), _rows([run.name for run in comparison.runs], values))
+
+
+def group_rows(comparison: Comparison, measure: str, *, grouping: str) -> Table:
+    """One row per group, one column per scorer: for groupings too large to stand side by side.
+
+    Raises `UnknownNameError` for a grouping that is not there.
+    """
+    run = comparison.runs[0]
+    labels = groupings(run.benchmark.questions)
+    if grouping not in labels:
+        raise UnknownNameError("grouping", grouping, labels, where=run.benchmark.name)
+    rows = []
+    for group in labels[grouping]:
+        estimates = {run.name: run.result.groups.get(group, {}).get(measure) for run in comparison.runs}
+        ranks = _ranks({name: e.value for name, e in estimates.items() if e is not None})
+        cells = [
+            Cell(e.value, e.low, e.high, e.n, ranks.get(name, 0)) if e is not None else Cell()
+            for name, e in estimates.items()
+        ]
+        n = next((cell.n for cell in cells if cell.n), 0)
+        rows.append(Row(f"{label_of.group(group)} ({n:,})", tuple(cells)))
+    columns = tuple(
+        Column(run.name, style=style_of(measure), measure=measure, signature=run.result.signature(measure))
+        for run in comparison.runs
+    )
+    caption = f"{measure_label(measure)} on {run.benchmark.card.title} by {label_of.grouping(grouping)}."
+    return Table(caption, columns, tuple(rows), label_of.grouping(grouping))
+
+
+def differences(comparison: Comparison, measure: str, among: str = "") -> Table:
+    """One row per pair of scorers: the first less the second, its interval, and what the tests say.
+
+    `among` says in the title which pairs they are.
+    """
+    pairs = [d for d in comparison.differences if d.measure == measure]
+    columns = (
+        Column("Difference", style=style_of(measure, difference=True), measure=measure),
+        Column("p", style="p", measure=measure),
+        Column("p (Holm)", style="p", measure=measure),
+        # McNemar's test is of right and wrong.
+        *(() if signed(measure) else (Column("p (McNemar)", style="p", measure=measure),)),
+    )
+    rows = tuple(
+        Row(
+            f"{d.a} − {d.b}",
+            (Cell(d.value, d.low, d.high), Cell(d.p), Cell(d.p_holm), Cell(d.mcnemar))[: len(columns)],
+        )
+        for d in pairs
+    )
+    title = comparison.runs[0].benchmark.card.title
+    return Table(f"Differences in {measure_label(measure)} on {title}{among}.", columns, rows, "Pair")
+
+
+def main_measures(comparison: Comparison) -> tuple[str, ...]:
+    """The measures that papers put first, of those that any run has."""
+    main = main_of(comparison.runs[0].benchmark)
+    return tuple(name for name in main if any(name in run.result.measures for run in comparison.runs))
+
+
+def grouped_measures(comparison: Comparison) -> tuple[str, ...]:
+    """What is told of each group: the main measures, and of correlations, which say much the same, one."""
+    main = main_measures(comparison)
+    return main[:1] if main and signed(main[0]) else main
+
+
+def signature_of(runs: Sequence[Run], measure: str) -> str:
+    """The signature of a measure of several runs in a line; of each run where they differ."""
+    lines = {run.name: run.result.signature(measure) for run in runs if measure in run.result.measures}
+    if len(set(lines.values())) == 1:
+        return next(iter(lines.values()))
+    return "; ".join(f"{name}: {line}" for name, line in lines.items())
+
+
+def leading(comparison: Comparison) -> str:
+    """The one measure that scorers are ordered by: what the benchmark's authors put first."""
+    return leading_of(comparison.runs[0].benchmark, *(run.result for run in comparison.runs))
+
+
+def headline(comparison: Comparison) -> tuple[str, ...]:
+    """The measures of a gallery that its card puts first, in every direction, of those that any run has."""
+    main = tuple(measure.name for measure in of_form("gallery") if measure.main)
+    bases = comparison.runs[0].benchmark.card.measures or main
+    known = {name for run in comparison.runs for name in run.result.measures}
+    return tuple(name for side in DIRECTIONS for base in bases if (name := f"{side}_{base}") in known)
+
+
+def ranking(comparison: Comparison, measure: str | None = None) -> list[str]:
+    """The scorers' names, best first on `measure` (default: `leading`); equal ones in the order given."""
+    chosen = leading(comparison) if measure is None else measure
+    value = {
+        run.name: run.result.measures[chosen].value
+        for run in comparison.runs
+        if chosen in run.result.measures
+    }
+    return sorted((run.name for run in comparison.runs), key=lambda name: -value.get(name, -2.0))
+
+
+def groupings(questions: Form) -> dict[str, tuple[str, ...]]:
+    """The groups of each grouping, by the key under which a result holds them.
+
+    >>> import numpy as np
+    >>> from counterfoil.data.forms import Quad
+    >>> pairs = np.array([[0, 1], [2, 3]])
+    >>> groupings(Quad(("a", "b"), captions=pairs, images=pairs, groupings={"type": ("swap", "add")}))
+    {'type': ('swap', 'add')}
+    """
+    masks = questions.groups()
+    keys_by_grouping: dict[str, tuple[str, ...]] = {}
+    for name, labels in questions.groupings.items():
+        keys = []
+        for label in dict.fromkeys(label for label in labels if label):
+            qualified = f"{name}:{label}"
+            own = [value == label for value in labels]
+            # A label of two groupings is qualified in the later one, unless both mean the same questions.
+            keys.append(qualified if qualified in masks and masks[label].tolist() != own else label)
+        if keys:
+            keys_by_grouping[name] = tuple(keys)
+    return keys_by_grouping
+
+
+def _rows(scorers: Sequence[str], values: Sequence[Mapping[str, Estimate]]) -> tuple[Row, ...]:
+    """A row of chance, then one per scorer, with the best two of each column marked."""
+    ranks = [_ranks({name: e.value for name, e in of.items()}) for of in values]
+    chances = [next((e.chance for e in column.values()), None) for column in values]
+    rows = [
+        Row(
+            name,
+            tuple(
+                Cell(e.value, e.low, e.high, e.n, rank.get(name, 0)) if (e := column.get(name)) else Cell()
+                for column, rank in zip(values, ranks, strict=True)
+            ),
+        )
+        for name in scorers
+    ]
+    return (Row("Random chance", tuple(Cell(chance) for chance in chances), "chance"), *rows)
+
+
+def _ranks(values: Mapping[str, float]) -> dict[str, int]:
+    """1 for the best and 2 for the second best, as printed: what looks the same is marked the same."""
+    if len(values) < 2:
+        return {}
+    printed = {name: round(100 * value, 2) for name, value in values.items()}
+    order = sorted(set(printed.values()), reverse=True)
+    if len(order) < 2:
+        return {}
+    return {name: order.index(value) + 1 for name, value in printed.items() if value in order[:2]}

@@ -1,6 +1,0 @@
-"""The ledger: what the papers print, beside what this project computes from the data they released."""
-
-from counterfoil.report.ledger.compute import files, reproduce
-from counterfoil.report.ledger.paper import Basis, Entry, Verdict, all_papers, by_basis, summary
-
-__all__ = ["Basis", "Entry", "Verdict", "all_papers", "by_basis", "files", "reproduce", "summary"]

@@ -1,0 +1,169 @@
+"""The tables' layout and numbers, on drawn benchmarks and against the papers' own tables."""
+
+import numpy as np
+import pytest
+
+from counterfoil.data.forms import Quad
+from counterfoil.errors import UnknownNameError
+from counterfoil.evaluation.compare import Comparison
+from counterfoil.report.comparison_tables import (
+    Row,
+    Table,
+    by_group,
+    differences,
+    group_rows,
+    groupings,
+    main_measures,
+    overview,
+    ranking,
+)
+from counterfoil.report.tables import written
+
+
+def printed(table: Table, name: str) -> list[str]:
+    row = next(row for row in table.rows if row.name == name)
+    return [written(cell, column) for cell, column in zip(row.cells, table.columns, strict=True)]
+
+
+def test_overview_has_chance_first_and_a_column_per_measure(quads: Comparison) -> None:
+    table = overview(quads)
+    labels = [column.label for column in table.columns]
+    assert labels == ["I2T", "T2I", "Group", "Ipos2T", "Ineg2T", "Tpos2I", "Tneg2I", "Group match"]
+    assert table.blocks == (("Drawn & written", 3), ("finer measures", 5))
+    assert [row.name for row in table.rows] == ["Random chance", "good", "poor & <tied>", "outcomes"]
+    assert printed(table, "Random chance") == ["25.00"] * 2 + ["16.67"] + ["50.00"] * 5
+    for run in quads.runs:
+        # Averages of the per-question values, computed here.
+        assert printed(table, run.name)[:3] == [
+            f"{100 * run.items[name].mean():.2f}" for name in ("i2t", "t2i", "group")
+        ]
+    # Outcomes alone decide no group match.
+    assert printed(table, "outcomes")[-1] == "–"
+
+
+def test_benchmarks_stand_side_by_side_and_share_rows_by_name(quads: Comparison, choices: Comparison) -> None:
+    table = overview(choices, quads, finer=False)
+    assert table.blocks == (("Choices", 1), ("Drawn & written", 3))
+    assert [row.name for row in table.rows][1:] == [
+        "scored",
+        "only right",
+        "good",
+        "poor & <tied>",
+        "outcomes",
+    ]
+    assert printed(table, "scored")[1:] == ["–"] * 3
+    assert printed(table, "good")[0] == "–"
+    # One right caption of three.
+    assert printed(table, "Random chance")[0] == "33.33"
+
+
+def test_best_and_second_best_are_marked_by_what_is_printed(quads: Comparison) -> None:
+    table = overview(quads)
+    for j, column in enumerate(table.columns):
+        cells = [
+            row.cells[j] for row in table.rows if row.kind == "scorer" and row.cells[j].value is not None
+        ]
+        values = [written(cell, column) for cell in cells]
+        order = sorted({float(value) for value in values}, reverse=True)
+        for cell, value in zip(cells, values, strict=True):
+            expected = order.index(float(value)) + 1 if float(value) in order[:2] else 0
+            assert cell.rank == expected
+    assert all(cell.rank == 0 for cell in table.rows[0].cells)
+
+
+def test_by_group_takes_the_official_grouping_and_the_groups_own_numbers(quads: Comparison) -> None:
+    table = by_group(quads)
+    assert table.blocks == (("swap", 3), ("add", 3), ("replace", 3))
+    labels = np.array(quads.runs[0].benchmark.questions.groupings["type"])
+    for run in quads.runs:
+        expected = [
+            f"{100 * run.items[name][labels == group].mean():.2f}"
+            for group in ("swap", "add", "replace")
+            for name in ("i2t", "t2i", "group")
+        ]
+        assert printed(table, run.name) == expected
+    assert [column.size for column in table.columns[::3]] == [14, 13, 13]
+    assert by_group(quads, ["group"], grouping="tag").blocks[0] == ("tag <1>", 1)
+    with pytest.raises(UnknownNameError, match=r"unknown grouping; given: typ; .* did you mean 'type'"):
+        by_group(quads, grouping="typ")
+    with pytest.raises(UnknownNameError, match="unknown measure; given: grp"):
+        by_group(quads, ["grp"])
+
+
+def test_many_groups_stand_in_rows(quads: Comparison) -> None:
+    table = group_rows(quads, "group", grouping="tag")
+    labels = np.array(quads.runs[0].benchmark.questions.groupings["tag"])
+    assert len(table.rows) == len(set(labels) - {""})
+    assert [column.label for column in table.columns] == [run.name for run in quads.runs]
+    first: Row = table.rows[0]
+    mask = labels == "tag <1>"
+    assert first.name == f"tag <1> ({mask.sum()})"
+    assert [cell.value for cell in first.cells] == [
+        pytest.approx(run.items["group"][mask].mean()) for run in quads.runs
+    ]
+    with pytest.raises(UnknownNameError):
+        group_rows(quads, "group", grouping="kind")
+
+
+def test_differences_say_who_is_ahead(quads: Comparison) -> None:
+    table = differences(quads, "group")
+    value = {run.name: run.items["group"].mean() for run in quads.runs}
+    assert len(table.rows) == 3
+    for row in table.rows:
+        a, b = row.name.split(" − ")
+        assert row.cells[0].value == pytest.approx(value[a] - value[b])
+        assert row.cells[0].low <= row.cells[0].value <= row.cells[0].high
+        assert 0 < row.cells[1].value <= row.cells[2].value <= 1
+
+
+def test_ranking_and_main_measures(quads: Comparison, choices: Comparison) -> None:
+    assert main_measures(quads) == ("i2t", "t2i", "group")
+    assert main_measures(choices) == ("accuracy",)
+    value = {run.name: run.items["t2i"].mean() for run in quads.runs}
+    assert ranking(quads, "t2i") == sorted(value, key=lambda name: -value[name])
+
+
+def test_a_label_of_two_groupings_is_told_apart() -> None:
+    pairs = np.arange(6).reshape(3, 2)
+    questions = Quad(
+        ("a", "b", "c"),
+        captions=pairs,
+        images=pairs,
+        groupings={"first": ("x", "y", ""), "second": ("", "x", "z"), "third": ("x", "", "")},
+    )
+    # "third" calls the same question "x" as "first" does, so it needs no name of its own.
+    assert groupings(questions) == {"first": ("x", "y"), "second": ("second:x", "z"), "third": ("x",)}
+    keys = {key for labels in groupings(questions).values() for key in labels}
+    assert keys == set(questions.groups())
+
+
+def test_table_3_of_the_bivlc_paper(real_bivlc: Comparison) -> None:
+    table = overview(real_bivlc)
+    assert printed(table, "ViT-B-32") == ["75.83", "52.40", "49.06", "84.32", "89.50", "69.21", "82.82"]
+    assert printed(table, "CLIP_COCO") == ["82.75", "63.89", "60.96", "89.06", "91.75", "72.79", "90.86"]
+    assert printed(table, "CLIP_TROHN-Text") == [
+        "78.18",
+        "62.19",
+        "57.48",
+        "93.25",
+        "83.87",
+        "71.05",
+        "90.59",
+    ]
+
+
+def test_table_4_of_the_bivlc_paper(real_bivlc: Comparison) -> None:
+    table = by_group(real_bivlc)
+    by_type = {name: i for i, (name, _) in enumerate(table.blocks)}
+    row = printed(table, "CLIP_COCO")
+    found = [row[3 * by_type[name] : 3 * by_type[name] + 3] for name in ("replace", "swap", "add")]
+    assert found == [["87.99", "72.42", "69.94"], ["51.53", "25.07", "20.89"], ["83.16", "55.58", "51.58"]]
+
+
+def test_table_3_of_the_winoground_paper(real_winoground: Comparison) -> None:
+    table = overview(real_winoground, finer=False)
+    # Text, image and group score of Winoground Table 3.
+    assert printed(table, "human") == ["89.50", "88.50", "85.50"]
+    assert printed(table, "vinvl") == ["37.75", "17.75", "14.50"]
+    assert printed(table, "clip") == ["30.75", "10.50", "8.00"]
+    assert printed(table, "visualbert") == ["15.50", "2.50", "1.50"]
