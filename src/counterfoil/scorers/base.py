@@ -382,6 +382,10 @@ def reject_unused_options(scorer: str, options: Options, *concerning: str) -> No
             raise InputError(f"has no use for the option '{option.name}'", where=scorer, given=value)
 
 
+#: Settings that were removed, and what to do instead.
+_REMOVED_SETTINGS = {"decode": "leave it out: images are decoded whole; resize=device is the faster setting"}
+
+
 @dataclass(frozen=True)
 class ScorerSettings:
     """The settings of one scorer (`Options.settings`), read by its loader.
@@ -398,6 +402,10 @@ class ScorerSettings:
     def only(self, *names: str) -> None:
         """Raise `UnknownNameError` for a setting that is none of these."""
         for key in self.given:
+            if key in _REMOVED_SETTINGS and key not in names:
+                raise InputError(
+                    "the setting was removed", where=self.where, given=key, hint=_REMOVED_SETTINGS[key]
+                )
             if key not in names:
                 raise UnknownNameError("setting", key, names, where=self.where)
 

@@ -29,8 +29,7 @@ from counterfoil.scorers.base import (
     prompt_of,
     reject_unused_options,
 )
-from counterfoil.scorers.compiled import TOLERANCE, CompiledTower
-from counterfoil.scorers.device_pixels import DevicePixels
+from counterfoil.scorers.device_pixels import TOLERANCE, CompiledTower, DevicePixels
 from counterfoil.scorers.dual import DualEncoder, Towers
 from counterfoil.scorers.hf_loading import (
     SAMPLE,
@@ -77,9 +76,9 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     tokens = HfTokens.of(model, tokenizer)
     resized = preparation_for(processor, where=where)
     # The processor may resize a little differently from Pillow, so the reference is the processor itself.
-    preparation = route.preparation(resized, where=where) if route.moves_pixels else Untouched()
+    preparation = Untouched() if route.resize == "host" else route.preparation(resized, where=where)
     inputs_of = _inputs(processor, resized, route, device, computed)
-    tower = _tower(model, resized, route, device, options.precision, where)
+    tower = _tower(model, resized, route, options.precision, where)
 
     def images(pictures: Sequence[ndarray]) -> Tensor:
         return tower(**inputs_of(pictures))
@@ -243,7 +242,7 @@ def _inputs(
     processor: Any, resized: Resized | Untouched, route: ImageRoute, device: Any, dtype: Any
 ) -> Callable[[Sequence[ndarray]], Mapping[str, Any]]:
     """What the image tower takes of prepared pictures, on its device: by the processor, or by the route."""
-    if route.moves_pixels:
+    if route.resize == "device":
         assert isinstance(resized, Resized)
         pixels = DevicePixels(resized, processor.image_mean, processor.image_std, device, dtype)
         return lambda pictures: {"pixel_values": pixels(pictures)}
@@ -258,7 +257,7 @@ def _inputs(
 
 
 def _tower(
-    model: Any, resized: Resized | Untouched, route: ImageRoute, device: Any, precision: str, where: str
+    model: Any, resized: Resized | Untouched, route: ImageRoute, precision: str, where: str
 ) -> Callable[..., Tensor]:
     """Inputs to (batch, width) features of pictures; compiled where the route says so.
 
@@ -270,13 +269,11 @@ def _tower(
         raise InputError(
             "the model's pictures are prepared by its library alone, and its tower is not compiled",
             where=where,
-            given=f"compile={route.compile}",
+            given="compile=yes",
             hint="leave out --set compile",
         )
     program = CompiledTower(
         lambda pixels: features_of(model.get_image_features(pixel_values=pixels), where),
-        route.compile,
-        device=device,
         tolerance=TOLERANCE[precision],
         where=where,
     )

@@ -59,20 +59,11 @@ class ImageReader(Protocol):
         ...
 
 
-@runtime_checkable
-class ImageDecoder(Protocol):
-    """A preparation that decodes images in a way of its own, in worker processes as any other."""
-
-    def of_image(self, image: Image) -> ndarray:
-        """What a network is given of the image; raises `DataError` where it cannot be read."""
-        ...
-
-
 def inputs_of(preparation: Preparation, image: Image) -> ndarray:
-    """What a preparation makes of an image, decoded unless it reads or decodes images itself."""
+    """What a preparation makes of an image, decoded unless it reads images itself."""
     if isinstance(preparation, ImageReader):
         return preparation.read(image)
-    if isinstance(preparation, ImageDecoder):
+    if isinstance(preparation, Untouched):
         return preparation.of_image(image)
     return preparation(image.decode())
 

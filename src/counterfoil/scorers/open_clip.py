@@ -31,8 +31,7 @@ from counterfoil.scorers.base import (
     prompt_of,
     reject_unused_options,
 )
-from counterfoil.scorers.compiled import TOLERANCE, CompiledTower
-from counterfoil.scorers.device_pixels import DevicePixels, upload
+from counterfoil.scorers.device_pixels import TOLERANCE, CompiledTower, DevicePixels
 from counterfoil.scorers.dual import DualEncoder, TokenIds, Towers
 from counterfoil.scorers.image_route import ImageRoute
 from counterfoil.scorers.images import Resized, Untouched
@@ -224,7 +223,7 @@ class OpenClipPixels:
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
         """(batch, 3, height, width) normalised floats, on the device."""
         if self.transform is None:
-            pixels = upload(np.stack(pictures), self.device).permute(0, 3, 1, 2).contiguous()
+            pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
             # The same operations in the same order as torchvision's ToTensor and Normalize.
             pixels = pixels.float().div_(255).sub_(self.mean).div_(self.std)
         else:
@@ -365,13 +364,7 @@ class OpenClipNetwork(LibraryNetwork):
 
         encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
-            encode_images = CompiledTower(
-                encode_images,
-                backbone.route.compile,
-                device=device,
-                tolerance=TOLERANCE[precision],
-                where=backbone.name,
-            )
+            encode_images = CompiledTower(encode_images, tolerance=TOLERANCE[precision], where=backbone.name)
         return Towers(
             images=lambda pictures: encode_images(prepare(pictures)),
             texts=texts,
@@ -381,7 +374,6 @@ class OpenClipNetwork(LibraryNetwork):
             patches=None
             if of_patches is None
             else PatchTower(patches, pixels.preparation, tuple(self.model.visual.grid_size)),
-            image_steps=(prepare, encode_images),
             notes={
                 "image tower": "fast" if fast_images else "library",
                 "text tower": "fast, cut to the longest caption" if fast_texts else "library",
