@@ -213,9 +213,9 @@ def abilities(scorer: Any) -> tuple[Ability, ...]:
     declared: Sequence[Ability] | None = getattr(scorer, "does", None)
     if declared is not None:
         return tuple(declared)
-    found = tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(scorer, method)))
+    shown = tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(scorer, method)))
     # An embedder of images and captions answers what one of captions does.
-    return tuple(able for able in found if able != "embeds_texts" or "embeds" not in found)
+    return tuple(able for able in shown if able != "embeds_texts" or "embeds" not in shown)
 
 
 class Identified(Protocol):

@@ -329,7 +329,9 @@ class Colours:
             {id(image): image for (image, _), named in zip(batch, its, strict=True) if named}
             for batch, its in zip(batches, words, strict=True)
         ]
-        with closing(prepared([list(each.values()) for each in shown], _Shares(), workers=workers)) as stream:
+        with closing(
+            prepared([list(by_id.values()) for by_id in shown], _Shares(), workers=workers)
+        ) as stream:
             for batch, its, images, parts in zip(batches, words, shown, stream, strict=True):
                 seen = dict(
                     zip(images, (dict(zip(_NAMES, row.tolist(), strict=True)) for row in parts), strict=True)
@@ -380,8 +382,8 @@ def colour_words(text: str) -> list[str]:
     >>> colour_words("A Gray cat, a red ball and a redder, grey hat.")
     ['grey', 'red']
     """
-    found = (word.lower() for word in _WORD.findall(text))
-    return list(dict.fromkeys(_OTHER_SPELLINGS.get(word, word) for word in found))
+    words = (word.lower() for word in _WORD.findall(text))
+    return list(dict.fromkeys(_OTHER_SPELLINGS.get(word, word) for word in words))
 
 
 def shares(picture: PIL.Image.Image) -> dict[str, float]:

@@ -36,7 +36,9 @@ class FunctionScorer:
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
-        given = self.function([image.decode() for image in images], [text_of(each) for each in captions])
+        given = self.function(
+            [image.decode() for image in images], [text_of(caption) for caption in captions]
+        )
         values = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
         if values.shape != (len(images),):
             raise ScoreError(
@@ -85,7 +87,7 @@ class ModuleEncoder:
     ) -> Iterator[Float[np.ndarray, "batch width"]]:
         """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
-            yield self._rows(self.model.encode_text, self.tokenizer([text_of(each) for each in batch]))
+            yield self._rows(self.model.encode_text, self.tokenizer([text_of(caption) for caption in batch]))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Characters of each caption: captions of like length go through the model together."""

@@ -77,7 +77,7 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
         begin(folder, "checkpoint")
     state = _state(backbone)
     card = json.loads(canonical_json(backbone.card))
-    said: dict[str, Any] = {
+    record: dict[str, Any] = {
         "format": FORMAT,
         "schema": SCHEMA,
         "card": card,
@@ -86,14 +86,14 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
     }
     if card["kind"] == "open-clip":
         # The entry in which `open-clip:ARCH/FILE` looks for the activation of the weights.
-        said["quick_gelu"] = bool(card["model"].get("quick_gelu", False))
+        record["quick_gelu"] = bool(card["model"].get("quick_gelu", False))
     for name, data in backbone.files().items():
         path = folder / PROCESSOR / name
         if not path.is_file() or path.read_bytes() != data:
             with writing(path) as file:
                 file.write(data)
-    readable = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    header, tensors = packed(state, {"format": "pt", "counterfoil": canonical_json(said)})
+    readable = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    header, tensors = packed(state, {"format": "pt", "counterfoil": canonical_json(record)})
     # The card is on the disk before the weights take their place, and takes its own right after them.
     with writing(folder / CARD) as outer:
         outer.write(readable.encode("utf-8"))
@@ -117,8 +117,8 @@ def read(folder: Path) -> "Backbone":
 
 def facts(folder: Path) -> Mapping[str, Any]:
     """What the training of a checkpoint says of itself; raises `ModelError` as `read` does of its card."""
-    found: Mapping[str, Any] = _noted(Path(folder))[0]["facts"]
-    return found
+    record: Mapping[str, Any] = _noted(Path(folder))[0]
+    return record["facts"]
 
 
 def _noted(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -149,12 +149,12 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
         raise UnknownNameError("kind of network", str(kind), known)
     module, _, function = known[kind].partition(":")
     try:
-        made = getattr(import_module(module), function)
+        builder = getattr(import_module(module), function)
         if kind in _ON_TOP:
-            asked = {name: value for name, value in card.items() if name not in ("kind", "on")}
-            found: "Backbone" = made(build(card["on"], folder), **asked)
+            arguments = {name: value for name, value in card.items() if name not in ("kind", "on")}
+            backbone: "Backbone" = builder(build(card["on"], folder), **arguments)
         else:
-            found = made(card, folder)
+            backbone = builder(card, folder)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("counterfoil"):
             raise
@@ -163,7 +163,7 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
         raise ModelError(
             "the card does not describe a network completely", given=f"{type(error).__name__} {error}"
         ) from None
-    return found
+    return backbone
 
 
 def load(argument: str, options: Options = DEFAULT) -> Any:
@@ -178,16 +178,16 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
     import_torch()
     settings = ScorerSettings(where, options.settings)
     settings.only("regions")
-    backbone, said = _read(Path(argument))
+    backbone, record = _read(Path(argument))
     backbone = regions_of(backbone, settings.get("regions"), where=where, hint="--set regions=PATH")
     processor = Path(argument) / PROCESSOR
     files = {str(file.relative_to(processor)): digest_file(file) for file in _all(processor)}
-    recipe = said["facts"].get("recipe") or {}
+    recipe = record["facts"].get("recipe") or {}
     return network_scorer(
         backbone,
         options,
         where=where,
-        weights=said["weights"],
+        weights=record["weights"],
         files=files,
         recipe=str(recipe.get("name", "")) if isinstance(recipe, Mapping) else "",
     )
@@ -230,10 +230,10 @@ def is_checkpoint(folder: Path) -> bool:
     if not (folder / CARD).is_file():
         return False
     try:
-        said = read_json(folder / CARD)
+        record = read_json(folder / CARD)
     except CounterfoilError:
         return (folder / WEIGHTS).is_file()
-    return isinstance(said, dict) and said.get("format") == FORMAT
+    return isinstance(record, dict) and record.get("format") == FORMAT
 
 
 class NetworkCard(Stored):
@@ -257,14 +257,14 @@ def _read(folder: Path) -> "tuple[Backbone, Mapping[str, Any]]":
     outside = _card(folder)
     checkpoint = read_checkpoint(folder / WEIGHTS)
     inside = metadata_of(checkpoint.notes)
-    said = _counting(folder, outside, inside)
+    record = _counting(folder, outside, inside)
     place = folder / PROCESSOR
-    check_network(said["card"], where=folder / CARD)
+    check_network(record["card"], where=folder / CARD)
     try:
-        backbone = build(said["card"], place if place.is_dir() else None)
+        backbone = build(record["card"], place if place.is_dir() else None)
     except (ModelError, UnknownNameError) as error:
         raise ModelError(str(error), where=folder) from None
-    prefix = _INSIDE.get(said["card"]["kind"], "")
+    prefix = _INSIDE.get(record["card"]["kind"], "")
     model = backbone.network.state_dict()
     state = fit(
         checkpoint.tensors,
@@ -273,18 +273,18 @@ def _read(folder: Path) -> "tuple[Backbone, Mapping[str, Any]]":
         architecture=f"the model that {CARD} describes ({backbone.name})",
         looks_like="",
     )
-    if not inside or inside["card"] != said["card"]:
+    if not inside or inside["card"] != record["card"]:
         raise ModelError(
             f"{CARD} is not the card of these weights",
             where=folder,
             hint=f"is {WEIGHTS} that of another run?",
         )
-    if digest_tensors(checkpoint.tensors) != said["weights"]:
+    if digest_tensors(checkpoint.tensors) != record["weights"]:
         raise ModelError(
             "the weights are not those that were saved", where=folder / WEIGHTS, hint="is the file damaged?"
         )
     backbone.network.load_state_dict({prefix + name: tensor for name, tensor in state.items()})
-    return backbone, said
+    return backbone, record
 
 
 def _card(folder: Path) -> Mapping[str, Any]:
@@ -297,10 +297,10 @@ def _card(folder: Path) -> Mapping[str, Any]:
             given=f"no {' and no '.join(lacking)}" if folder.is_dir() else None,
             allowed=f"a folder with {WEIGHTS} and {CARD}, as 'counterfoil train' writes it",
         )
-    said = _readable(folder / CARD)
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
+    record = _readable(folder / CARD)
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ModelError(f"not the card of a checkpoint of {FORMAT.split()[0]}", where=folder / CARD)
-    schema = said.get("schema")
+    schema = record.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
         raise ModelError(
             "a checkpoint of a newer version",
@@ -309,8 +309,8 @@ def _card(folder: Path) -> Mapping[str, Any]:
             allowed=f"schema up to {SCHEMA}",
             hint="update counterfoil: pip install -U counterfoil",
         )
-    check_model(said, CheckpointCard, where=folder / CARD, error=ModelError)
-    return said
+    check_model(record, CheckpointCard, where=folder / CARD, error=ModelError)
+    return record
 
 
 def _readable(path: Path) -> Any:

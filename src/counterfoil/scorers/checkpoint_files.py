@@ -214,11 +214,11 @@ def _unpickled(path: Path) -> Any:
         with torch.serialization.safe_globals(_BESIDE):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        found = re.search(r"(?:GLOBAL|class|global) `?'?([\w.]+)", str(error))
+        match = re.search(r"(?:GLOBAL|class|global) `?'?([\w.]+)", str(error))
         raise ModelError(
             "restoring this file means running code from it, and that is not done",
             where=path,
-            given=found.group(1) if found else None,
+            given=match.group(1) if match else None,
             allowed="safetensors, or a PyTorch file of tensors and plain values",
             hint="save the state dict alone",
         ) from None

@@ -93,13 +93,13 @@ class LocalEncoder:
         for batch in batches:
             texts = prompted(self.identity, batch)
             states = self.unit_states(texts) if texts else ()
-            found = []
+            captions = []
             for reading, rows in zip(self.tower.read(texts), states, strict=True):
                 ids = np.array(reading.ids, dtype=np.int64)
                 # A copy: a view of three tokens would keep the whole batch in memory.
                 vectors = rows[: reading.used].copy()
-                found.append(CaptionTokens(ids, ids[: reading.used], vectors, vectors[-1]))
-            yield found
+                captions.append(CaptionTokens(ids, ids[: reading.used], vectors, vectors[-1]))
+            yield captions
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt, as `Tokens.ids`; no model runs."""

@@ -129,10 +129,10 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
     table = read_table(path, summaries=True)
     files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     weights = digest_value([[file.name, digest_file(file)] for file in files])
-    found = from_table(table, f"given:{argument}", weights, options)
+    answers = from_table(table, f"given:{argument}", weights, options)
     if not path.is_dir():
-        return found
-    return replace(found, described=f"{found.described}; {len(files)} files")
+        return answers
+    return replace(answers, described=f"{answers.described}; {len(files)} files")
 
 
 def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> GivenTable:
@@ -233,8 +233,8 @@ def parse(table: DataTable, layout: TableLayout, *, unanswered: str = "refuse") 
         empty = _unanswered(table, layout.columns, unanswered)
         if empty is not None:
             table = _answered_wrong(table, layout.columns)
-        found = [shares_right(table, column) for column in layout.columns]
-        right = dict(zip(names, found, strict=True))
+        shares = [shares_right(table, column) for column in layout.columns]
+        right = dict(zip(names, shares, strict=True))
         return Parsed(ids=ids, subsets=subsets, right=right, unanswered=empty)
     if layout.kind == "rated_scores":
         return Parsed(ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))

@@ -90,8 +90,8 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 
     def patches(pictures: Sequence[ndarray]) -> Tensor:
         assert of_patches is not None
-        found: Tensor = of_patches(**inputs_of(pictures))
-        return found
+        features: Tensor = of_patches(**inputs_of(pictures))
+        return features
 
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
     _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
@@ -157,8 +157,8 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
             raise ModelError(
                 f"transformers cannot build the model of this card: {str(error)[:240]}", where=where
             ) from None
-        found = _processing(library, str(card["from"] if folder is None else folder), where)
-    return _around(where, model, *found, card)
+        processing = _processing(library, str(card["from"] if folder is None else folder), where)
+    return _around(where, model, *processing, card)
 
 
 def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any]:
@@ -248,10 +248,10 @@ def _inputs(
         return lambda pictures: {"pixel_values": pixels(pictures)}
 
     def by_processor(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
-        inputs = processor(images=[PIL.Image.fromarray(each) for each in pictures], return_tensors="pt")
+        inputs = processor(images=[PIL.Image.fromarray(picture) for picture in pictures], return_tensors="pt")
         # Whole numbers (shapes, masks) keep their type.
-        found: Mapping[str, Any] = inputs.to(device, dtype)
-        return found
+        moved: Mapping[str, Any] = inputs.to(device, dtype)
+        return moved
 
     return by_processor
 
@@ -291,11 +291,11 @@ class HfPixels:
         """(batch, 3, height, width) floats, normalised."""
         if isinstance(self.preparation, Untouched):
             whole = [PIL.Image.fromarray(picture) for picture in pictures]
-            found: Tensor = self.processor(images=whole, return_tensors="pt")["pixel_values"]
-            return found
+            by_processor: Tensor = self.processor(images=whole, return_tensors="pt")["pixel_values"]
+            return by_processor
         mean, std = (
-            torch.tensor(list(each), dtype=torch.float32).view(3, 1, 1)
-            for each in (self.processor.image_mean, self.processor.image_std)
+            torch.tensor(list(colours), dtype=torch.float32).view(3, 1, 1)
+            for colours in (self.processor.image_mean, self.processor.image_std)
         )
         pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous()
         return pixels.float().div_(255).sub_(mean).div_(std)
@@ -338,19 +338,19 @@ def _replacement(processor: Any) -> Resized | Untouched:
     crops = bool(getattr(processor, "do_center_crop", False))
     side = size.get("height", 0)
     if crops and set(size) == {"shortest_edge"} and len({size["shortest_edge"], *crop.values()}) == 1:
-        made = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
+        resized = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
     elif not crops and size == {"height": side, "width": side}:
-        made = Resized(side, "squash", kind)  # type: ignore[arg-type]
+        resized = Resized(side, "squash", kind)  # type: ignore[arg-type]
     else:
         return Untouched()
-    return made if _agrees(processor, made) else Untouched()
+    return resized if _agrees(processor, resized) else Untouched()
 
 
-def _agrees(processor: Any, made: Resized) -> bool:
+def _agrees(processor: Any, resized: Resized) -> bool:
     """Whether Pillow and the processor agree on a smooth picture whose margins are not even."""
     ramp = np.linspace(0, 12, 3 * 331 * 478).reshape(331, 478, 3)
     picture = PIL.Image.fromarray((np.sin(ramp * ramp) * 120 + 128).astype(np.uint8))
-    ours = HfPixels(processor, made)([made(picture)])
+    ours = HfPixels(processor, resized)([resized(picture)])
     theirs = HfPixels(processor, Untouched())([np.asarray(picture)])
     if ours.shape != theirs.shape:
         return False
@@ -432,8 +432,10 @@ class HfNetwork(LibraryNetwork):
 
         def patches(pictures: Sequence[ndarray]) -> Tensor:
             assert of_patches is not None
-            found: Tensor = of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
-            return found
+            features: Tensor = of_patches(
+                pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype)
+            )
+            return features
 
         return replace(
             self.plain_towers(backbone, device, dtype),

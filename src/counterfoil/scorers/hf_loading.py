@@ -127,7 +127,7 @@ def weights_of(
         for name in sorted(report["missing_keys"])
         if not (_UNUSED.fullmatch(name) or re.fullmatch(unused, name))
     ]
-    wrong = sorted(str(each) for each in report.get("mismatched_keys", ()))
+    wrong = sorted(str(key) for key in report.get("mismatched_keys", ()))
     if missing or wrong:
         raise ModelError(
             "the checkpoint does not fill the model, and the rest would be random",
@@ -264,8 +264,8 @@ def model_identity(
 
 def digest_without_pooler(model: Any) -> str:
     """Hex digits of the weights, but for a pooler: no token depends on it, and some checkpoints have none."""
-    kept = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
-    return digest_tensors(kept)
+    state = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
+    return digest_tensors(state)
 
 
 def tokenizer_digest(tokenizer: Any) -> str:

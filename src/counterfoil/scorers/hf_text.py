@@ -61,8 +61,8 @@ class HfTokens:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, truncated to the model's length and not padded."""
-        found = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
-        return [list(ids) for ids in found["input_ids"]]
+        encoding = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
+        return [list(ids) for ids in encoding["input_ids"]]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """The number of ids that the model computes of each text."""
@@ -70,8 +70,8 @@ class HfTokens:
 
     def left_out(self, texts: Sequence[str]) -> list[int]:
         """The number of ids of each text that are cut off."""
-        found = self.tokenizer(self._cased(texts), truncation=False, verbose=False)
-        return [max(0, len(ids) - self.length) for ids in found["input_ids"]]
+        encoding = self.tokenizer(self._cased(texts), truncation=False, verbose=False)
+        return [max(0, len(ids) - self.length) for ids in encoding["input_ids"]]
 
     def _cased(self, texts: Sequence[str]) -> list[str]:
         return [text.lower() for text in texts] if self.lower else list(texts)
@@ -213,8 +213,8 @@ class TextEncoder:
                 return_dict=True,
             )
             states = torch.nn.functional.normalize(output.hidden_states[self.layer].float(), dim=-1)
-        found: ndarray = states.cpu().numpy()
-        return found
+        array: ndarray = states.cpu().numpy()
+        return array
 
     def _tokens(self, ids: Sequence[int], vectors: Float[ndarray, "longest width"]) -> CaptionTokens:
         own, used = vectors[: len(ids)].copy(), np.array(ids, dtype=np.int64)

@@ -154,7 +154,7 @@ class Resized:
     def corner_at(self, width: int, height: int) -> tuple[int, int]:
         """Left and top of the crop in a resized picture."""
         margins = (width - self.size) / 2.0, (height - self.size) / 2.0
-        left, top = (int(each) if self.corner == "floor" else round(each) for each in margins)
+        left, top = (int(margin) if self.corner == "floor" else round(margin) for margin in margins)
         return left, top
 
 
@@ -221,8 +221,8 @@ def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
     with ThreadPoolExecutor(_READS) as pool:
         data = dict(zip(map(id, apart), pool.map(_read_or_none, apart), strict=True))
     return [
-        replace(image, source=BytesSource(found, str(image.source)))
-        if (found := data.get(id(image))) is not None
+        replace(image, source=BytesSource(content, str(image.source)))
+        if (content := data.get(id(image))) is not None
         else image
         for image in batch
     ]
@@ -248,13 +248,13 @@ def _without_main() -> Iterator[None]:
     Python imports it in each, which runs a script a second time that does not guard against that.
     """
     main = vars(sys.modules["__main__"])
-    kept: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
+    main_file: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
     main["__spec__"] = None
     main.pop("__file__", None)
     try:
         yield
     finally:
-        main.update(kept)
+        main.update(main_file)
 
 
 _in_worker: list[Preparation] = []

@@ -80,8 +80,8 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
 
 
 def _family(config: Any, where: str) -> type[Family]:
-    found = FAMILIES.get(config.model_type)
-    if found is None:
+    family = FAMILIES.get(config.model_type)
+    if family is None:
         raise ModelError(
             "not a model of image-text matching",
             where=where,
@@ -89,21 +89,21 @@ def _family(config: Any, where: str) -> type[Family]:
             allowed="BLIP, BLIP-2, ViLT, FLAVA, BridgeTower",
             hint="a dual encoder of transformers is hf:...",
         )
-    return found
+    return family
 
 
 def _placed(model: Any, device: Any, dtype: torch.dtype) -> tuple[Any, torch.dtype]:
     """The model ready to answer, but for parts that transformers keeps in float32 (BLIP-2's Q-Former)."""
     names = getattr(model, "_keep_in_fp32_modules", None) or ()
-    kept = {
+    in_fp32 = {
         name: parameter.detach().clone()
         for name, parameter in model.named_parameters()
         if any(part in names for part in name.split("."))
     }
     model, computed = to_device(model, device, dtype)
     for name, parameter in model.named_parameters():
-        if name in kept:
-            parameter.data = kept[name].to(device)
+        if name in in_fp32:
+            parameter.data = in_fp32[name].to(device)
     return model, computed
 
 

@@ -43,7 +43,7 @@ class Family(Matcher):
 
     def pixels(self, pictures: Sequence[ndarray], **options: Any) -> Any:
         """What the image processor makes of pictures, on the device; floats in the model's type."""
-        whole = [PIL.Image.fromarray(each) for each in pictures]
+        whole = [PIL.Image.fromarray(picture) for picture in pictures]
         return self.processor(images=whole, return_tensors="pt", **options).to(self.device, self.dtype)
 
 
@@ -67,9 +67,9 @@ class Blip(Family):
 
     def images(self, pictures: Sequence[ndarray]) -> list[State]:
         """The states of all patches, and the unit vector of the whole."""
-        found = self.model.vision_model(**self.pixels(pictures)).last_hidden_state
-        whole = normalize(self.model.vision_proj(found[:, 0]), dim=-1)
-        return list(zip(found, whole, strict=True))
+        states = self.model.vision_model(**self.pixels(pictures)).last_hidden_state
+        whole = normalize(self.model.vision_proj(states[:, 0]), dim=-1)
+        return list(zip(states, whole, strict=True))
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Probabilities in [0, 1]; cosines in [-1, 1]; of `retrieval` a logit plus a cosine."""
@@ -125,10 +125,10 @@ class Blip(Family):
             query = hidden.new_zeros(len(images) * most, length, cross.all_head_size)
             query[place] = cross.query(hidden)
             heads = [
-                each.view(len(images), -1, cross.num_attention_heads, cross.attention_head_size)
-                for each in (query, cross.key(patches), cross.value(patches))
+                tensor.view(len(images), -1, cross.num_attention_heads, cross.attention_head_size)
+                for tensor in (query, cross.key(patches), cross.value(patches))
             ]
-            seen = scaled_dot_product_attention(*(each.transpose(1, 2) for each in heads)).transpose(1, 2)
+            seen = scaled_dot_product_attention(*(tensor.transpose(1, 2) for tensor in heads)).transpose(1, 2)
             seen = seen.reshape(len(images) * most, length, -1)[place]
             hidden = layer.crossattention.output(seen, hidden)
             hidden = layer.feed_forward_chunk(hidden)
@@ -149,17 +149,17 @@ class Blip2(Family):
 
     def images(self, pictures: Sequence[ndarray]) -> list[State]:
         """The states of all patches; of `itc` the unit vectors of the queries alone."""
-        found = self.model.vision_model(**self.pixels(pictures)).last_hidden_state
+        states = self.model.vision_model(**self.pixels(pictures)).last_hidden_state
         if self.protocol == "itm":
-            return [(each,) for each in found]
-        queries = self.model.query_tokens.expand(len(found), -1, -1)
-        output = self.model.qformer(query_embeds=queries, encoder_hidden_states=found).last_hidden_state
+            return [(row,) for row in states]
+        queries = self.model.query_tokens.expand(len(states), -1, -1)
+        output = self.model.qformer(query_embeds=queries, encoder_hidden_states=states).last_hidden_state
         projection = self.model.vision_projection
-        return [(each,) for each in normalize(projection(output.to(projection.weight.dtype)), dim=-1)]
+        return [(row,) for row in normalize(projection(output.to(projection.weight.dtype)), dim=-1)]
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Probabilities in [0, 1], or cosines in [-1, 1]."""
-        states = torch.stack([each for (each,) in images])[pairs.image_of]
+        states = torch.stack([queries_of for (queries_of,) in images])[pairs.image_of]
         if self.protocol == "itm":
             ids, mask = pairs.ids[pairs.caption_of], pairs.mask[pairs.caption_of]
             queries = self.model.query_tokens.expand(len(ids), -1, -1)
@@ -195,7 +195,7 @@ class Vilt(Family):
     def images(self, pictures: Sequence[ndarray]) -> list[State]:
         """The embedded patches after a class token, and which of them are of the picture."""
         embeddings, most = self.model.vilt.embeddings, self.model.config.max_image_length
-        found = []
+        states = []
         for picture in pictures:
             inputs = self.pixels([picture])
             with torch.random.fork_rng(devices=[]):
@@ -203,14 +203,14 @@ class Vilt(Family):
                 patches, mask, _ = embeddings.visual_embed(
                     inputs["pixel_values"], inputs["pixel_mask"], max_image_length=most
                 )
-            found.append((patches[0], mask[0]))
-        return found
+            states.append((patches[0], mask[0]))
+        return states
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Logits, of any size."""
         longest = max(len(patches) for patches, _ in images)
-        patches = torch.stack([pad(each, (0, 0, 0, longest - len(each))) for each, _ in images])
-        mask = torch.stack([pad(each, (0, longest - len(each))) for _, each in images])
+        patches = torch.stack([pad(states, (0, 0, 0, longest - len(states))) for states, _ in images])
+        mask = torch.stack([pad(mask, (0, longest - len(mask))) for _, mask in images])
         logits: Tensor = self.model(
             input_ids=pairs.ids[pairs.caption_of],
             attention_mask=pairs.mask[pairs.caption_of],
@@ -234,16 +234,16 @@ class Flava(Family):
     def images(self, pictures: Sequence[ndarray]) -> list[State]:
         """The states that the third tower reads; of `contrastive` a unit vector."""
         flava = self.model.flava
-        found = flava.image_model(**self.pixels(pictures), output_hidden_states=True)
+        output = flava.image_model(**self.pixels(pictures), output_hidden_states=True)
         if self.protocol == "itm":
             # The states before the tower's last norm.
-            return [(each,) for each in flava.image_to_mm_projection(found.hidden_states[-1])]
-        whole = normalize(flava.image_projection(found.last_hidden_state[:, 0]), dim=-1)
-        return [(each,) for each in whole]
+            return [(row,) for row in flava.image_to_mm_projection(output.hidden_states[-1])]
+        whole = normalize(flava.image_projection(output.last_hidden_state[:, 0]), dim=-1)
+        return [(row,) for row in whole]
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Probabilities in [0, 1], or cosines in [-1, 1]."""
-        states = [each for (each,) in images]
+        states = [state for (state,) in images]
         if self.protocol == "itm":
             return probability(self.model.itm_head(self.together(states, pairs).last_hidden_state))
         flava = self.model.flava
@@ -282,12 +282,12 @@ class BridgeTower(Family):
         hidden = visual.forward_pre(inputs["pixel_values"])
         kind = tower.token_type_embeddings.weight[1]
         blocks, first = visual.transformer.resblocks, self._first
-        found: list[Tensor] = []
+        levels: list[Tensor] = []
         for at, block in enumerate(blocks[: len(self._layers)]):
             hidden = block(hidden)
             if at + 1 >= first:
-                found.append(tower._apply_image_transform(visual.forward_post(hidden), len(found)) + kind)
-        return list(zip(*found, strict=True))
+                levels.append(tower._apply_image_transform(visual.forward_post(hidden), len(levels)) + kind)
+        return list(zip(*levels, strict=True))
 
     def score(self, images: Sequence[State], pairs: TokenizedPairs) -> Tensor:
         """Probabilities in [0, 1]."""

@@ -269,9 +269,9 @@ def detector(backbone: Backbone) -> Backbone:
     with torch.inference_mode():
         # Captions are as wide, or nothing could be compared.
         width = unit_input(network.encode_images(backbone.sample().to(device))).shape[1]
-    made = DetectorNetwork(network, width).to(device)
+    units = DetectorNetwork(network, width).to(device)
     card = {"kind": "detector", "on": backbone.card}
-    return replace(backbone, name=f"detector({backbone.name})", network=made, card=card)
+    return replace(backbone, name=f"detector({backbone.name})", network=units, card=card)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,8 +308,8 @@ class Detector:
 
 def _probabilities(encode: Callable[[Any], Tensor], batch: Any) -> Float[np.ndarray, "batch"]:
     with torch.inference_mode():
-        found: ndarray = encode(batch).float().sigmoid()[:, 0].cpu().numpy()
-    return found
+        probabilities: ndarray = encode(batch).float().sigmoid()[:, 0].cpu().numpy()
+    return probabilities
 
 
 def network_scorer(

@@ -119,11 +119,11 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
     where = f"open-clip:{card['from']}"
     library = library_of()
     config = {"model_cfg": card["model"], "preprocess_cfg": card["preprocess"]}
-    with quiet(), tempfile.TemporaryDirectory() as made:
-        (Path(made) / CONFIG).write_text(json.dumps(config))
+    with quiet(), tempfile.TemporaryDirectory() as config_folder:
+        (Path(config_folder) / CONFIG).write_text(json.dumps(config))
         try:
             model = library.create_model(
-                f"local-dir:{made}", load_weights=False, pretrained_hf=False, device="cpu"
+                f"local-dir:{config_folder}", load_weights=False, pretrained_hf=False, device="cpu"
             )
         except Exception as error:
             raise ModelError(
@@ -134,7 +134,7 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
         elif card["architecture"] in library.list_models():
             name = str(card["architecture"])
         else:
-            name = f"local-dir:{made}"
+            name = f"local-dir:{config_folder}"
         tokenizer = tokenizer_of(library, name, where)
     return _around(where, model, tokenizer, card)
 
@@ -327,8 +327,8 @@ class OpenClipNetwork(LibraryNetwork):
     def projections(self) -> Sequence[nn.Parameter]:
         """`visual.proj` and `text_projection`, as PAC-S trains them."""
         text = self.model if self.causal is None else self.causal.text
-        found = (getattr(getattr(self.model, "visual", None), "proj", None), _projection(text))
-        return tuple(each for each in found if isinstance(each, nn.Parameter))
+        both = (getattr(getattr(self.model, "visual", None), "proj", None), _projection(text))
+        return tuple(projection for projection in both if isinstance(projection, nn.Parameter))
 
     def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
         """The towers for scoring: `clip_fast`'s where they agree with the library's on a sample."""
@@ -338,7 +338,7 @@ class OpenClipNetwork(LibraryNetwork):
         prepare: Callable[[Sequence[ndarray]], Tensor] = pixels
         if backbone.route.resize == "device":
             assert isinstance(pixels.preparation, Resized)
-            mean, std = (each.flatten().tolist() for each in (pixels.mean, pixels.std))
+            mean, std = (colours.flatten().tolist() for colours in (pixels.mean, pixels.std))
             prepare = DevicePixels(pixels.preparation, mean, std, device, dtype)
         fast_images, fast_texts = clip_fast.agreeing(
             self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
@@ -359,8 +359,8 @@ class OpenClipNetwork(LibraryNetwork):
 
         def patches(pictures: Sequence[ndarray]) -> Tensor:
             assert of_patches is not None
-            found: Tensor = of_patches(prepare(pictures))
-            return found
+            features: Tensor = of_patches(prepare(pictures))
+            return features
 
         encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
@@ -390,5 +390,5 @@ class OpenClipNetwork(LibraryNetwork):
 
 def _projection(text: Any) -> Any:
     """A tower's last linear map: a parameter, the weight of a layer, or None."""
-    found = getattr(getattr(text, "text", text), "text_projection", None)
-    return found.weight if isinstance(found, nn.Linear) else found
+    projection = getattr(getattr(text, "text", text), "text_projection", None)
+    return projection.weight if isinstance(projection, nn.Linear) else projection

@@ -117,8 +117,8 @@ class ReasoningTower(RegionTower):
 
     def forward(self, inputs: Tensor) -> Local:
         """The whole, and each region as it stands among the others."""
-        found, there = self.found(inputs)
-        regions = normalize(self.projection(found), dim=-1)
+        features, there = self.found(inputs)
+        regions = normalize(self.projection(features), dim=-1)
         for layer in self.relations:
             regions = layer(regions, there)
         states, _ = self.gru(normalize(regions, dim=-1))
@@ -148,13 +148,13 @@ class RecurrentNetwork(Network):
 
     def local_images(self, pixels: Tensor) -> Local:
         """The same, and the regions."""
-        found: Local = self.visual(pixels)
-        return found
+        local: Local = self.visual(pixels)
+        return local
 
     def local_texts(self, tokens: Tensor) -> Local:
         """The same, and the words."""
-        found: Local = self.text(tokens)
-        return found
+        local: Local = self.text(tokens)
+        return local
 
 
 def _last(states: Tensor, there: Tensor) -> Tensor:
@@ -220,10 +220,10 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
 
 def _made(card: Mapping[str, Any], seed: int) -> Backbone:
     kind, width = str(card["kind"]), card.get("regions")
-    made = small.made(card, seed, partial(RecurrentNetwork, kind=kind, regions=width), name=kind)
+    backbone = small.made(card, seed, partial(RecurrentNetwork, kind=kind, regions=width), name=kind)
     if width is None:
-        return made
-    return replace(made, preparation=RegionReader(int(width)), pixels=padded_regions)
+        return backbone
+    return replace(backbone, preparation=RegionReader(int(width)), pixels=padded_regions)
 
 
 def padded_regions(images: Sequence[ndarray]) -> Tensor:
@@ -234,5 +234,5 @@ def padded_regions(images: Sequence[ndarray]) -> Tensor:
     [[1.0, 5.0, 5.0], [0.0, 0.0, 0.0]]
     """
     most = max(map(len, images))
-    rows = [pad(torch.from_numpy(each), (1, 0), value=1.0) for each in images]
-    return torch.stack([pad(each, (0, 0, 0, most - len(each))) for each in rows])
+    rows = [pad(torch.from_numpy(features), (1, 0), value=1.0) for features in images]
+    return torch.stack([pad(features, (0, 0, 0, most - len(features))) for features in rows])

@@ -47,22 +47,22 @@ class RegionFamily(Matcher):
 
         Raises `ModelError` for features of another width, `DataError` for boxes that are missing.
         """
-        most = max(len(each.features) for each in regions)
+        most = max(len(image.features) for image in regions)
         features, boxes, masks = [], [], []
-        for each in regions:
-            each.within(int(getattr(self.model.config, self.width)), self.where)
-            if self.placed and each.boxes is None:
+        for image in regions:
+            image.within(int(getattr(self.model.config, self.width)), self.where)
+            if self.placed and image.boxes is None:
                 raise DataError(
                     "the regions have no boxes, which the model reads",
                     where=self.where,
                     hint="give boxes (left, top, right, bottom) beside the features",
                 )
-            more = (0, 0, 0, most - len(each.features))
-            features.append(pad(torch.from_numpy(each.features), more))
-            boxes.append(pad(torch.zeros(len(each.features), 4), more))
-            if each.boxes is not None:
-                boxes[-1] = pad(torch.from_numpy(each.boxes), more)
-            masks.append(pad(torch.ones(len(each.features), dtype=torch.long), more[2:]))
+            more = (0, 0, 0, most - len(image.features))
+            features.append(pad(torch.from_numpy(image.features), more))
+            boxes.append(pad(torch.zeros(len(image.features), 4), more))
+            if image.boxes is not None:
+                boxes[-1] = pad(torch.from_numpy(image.boxes), more)
+            masks.append(pad(torch.ones(len(image.features), dtype=torch.long), more[2:]))
         return (
             torch.stack(features).to(self.device, self.dtype),
             torch.stack(boxes).to(self.device, self.dtype),
@@ -218,8 +218,8 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
 def _stacked(images: Sequence[State], pairs: TokenizedPairs) -> tuple[Tensor, Tensor]:
     """States and masks of each pair's image, padded to the most regions."""
     most = max(len(mask) for _, mask in images)
-    states = torch.stack([pad(each, (0, 0, 0, most - len(each))) for each, _ in images])
-    masks = torch.stack([pad(each, (0, most - len(each))) for _, each in images])
+    states = torch.stack([pad(part, (0, 0, 0, most - len(part))) for part, _ in images])
+    masks = torch.stack([pad(part, (0, most - len(part))) for _, part in images])
     return states[pairs.image_of], masks[pairs.image_of]
 
 

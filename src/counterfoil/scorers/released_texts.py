@@ -33,13 +33,13 @@ def with_captions(table: DataTable) -> DataTable:
 
     Raises `ScoreError` for a log that lacks its captions or its right letter, naming the row.
     """
-    found = {
+    captions = {
         f"caption_{side}": [
             _shown(table, name, row)[0][_right(table, name, row)] for row in range(len(table))
         ]
         for side, name in enumerate(_LOGS)
     }
-    return DataTable({**table.columns, **found}, table.source, table.kind, table.parts)
+    return DataTable({**table.columns, **captions}, table.source, table.kind, table.parts)
 
 
 def letters_right(
@@ -60,7 +60,7 @@ def letters_right(
             picked.append(option_letter(text, options) if isinstance(text, str) else None)
         wanted = [_right(table, name, row) for row in range(len(table))]
         right[outcome] = np.array([one == other for one, other in zip(picked, wanted, strict=True)])
-        unread[response] = np.array([each is None for each in picked])
+        unread[response] = np.array([letter is None for letter in picked])
     return right, unread
 
 

@@ -88,7 +88,7 @@ def fewest_threads(network: Any, device: Any) -> Iterator[None]:
     """
     torch = import_torch()
     before = torch.get_num_threads()
-    if device.type == "cpu" and sum(each.numel() for each in network.parameters()) < SMALL:
+    if device.type == "cpu" and sum(parameter.numel() for parameter in network.parameters()) < SMALL:
         torch.set_num_threads(1)
     try:
         yield

@@ -138,15 +138,15 @@ def item_columns(table: DataTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _whole_rows(table: DataTable, layout: TableLayout) -> TableLayout:
     """A score per row, each of an image and a caption where columns name those."""
-    found = tuple(columns[0] for columns in item_columns(table) if columns)
+    names = tuple(columns[0] for columns in item_columns(table) if columns)
     identifier = layout.id
-    if identifier is not None and found:
+    if identifier is not None and names:
         # Beside those, a column called "label" or "item" is an id only where it could be one.
         cells = [str(cell) for cell in table.columns[identifier]]
         identifier = identifier if len(set(cells)) == len(cells) else None
-    if identifier is not None or not found:
+    if identifier is not None or not names:
         return _layout("rated_scores", layout.columns, identifier, "a score per question")
-    named = " and ".join(f"'{name}'" for name in found)
+    named = " and ".join(f"'{name}'" for name in names)
     return TableLayout(
         "rated_scores",
         layout.columns,
@@ -156,18 +156,20 @@ def _whole_rows(table: DataTable, layout: TableLayout) -> TableLayout:
 
 
 def _recognised(table: DataTable, identifier: str | None, column: str | None) -> TableLayout:
-    found = [layout for find in _FINDERS for layout in find(table, identifier)]
+    layouts = [layout for find in _FINDERS for layout in find(table, identifier)]
     if column is not None:
-        chosen = [layout for layout in found if column in layout.columns]
+        chosen = [layout for layout in layouts if column in layout.columns]
         if chosen:
             return chosen[0]
         return _single(table, identifier, column)
-    if not found:
+    if not layouts:
         return _by_content(table, identifier)
-    equal = [layout for layout in found if (layout.kind, layout.folded) == (found[0].kind, found[0].folded)]
+    equal = [
+        layout for layout in layouts if (layout.kind, layout.folded) == (layouts[0].kind, layouts[0].folded)
+    ]
     if len(equal) > 1:
         raise _ambiguous(table, [", ".join(layout.columns) for layout in equal])
-    return found[0]
+    return layouts[0]
 
 
 def _quad_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
@@ -187,13 +189,13 @@ def _quad_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
 
 
 def _choice_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    found = []
+    layouts = []
     numbered = {int(m.group(1)): name for name in table.columns if (m := _CANDIDATE.fullmatch(name))}
     if len(numbered) >= 2 and sorted(numbered) == list(range(len(numbered))):
         columns = tuple(numbered[slot] for slot in range(len(numbered)))
-        found.append(_layout("choice_scores", columns, identifier, f"scores of {len(columns)} candidates"))
+        layouts.append(_layout("choice_scores", columns, identifier, f"scores of {len(columns)} candidates"))
     lower = {name.lower(): name for name in table.columns}
-    found += [
+    layouts += [
         _layout(
             "choice_scores",
             (lower[good], lower[bad]),
@@ -203,7 +205,7 @@ def _choice_scores(table: DataTable, identifier: str | None) -> list[TableLayout
         for good, bad in POSITIVE_NEGATIVE
         if good in lower and bad in lower and _is_number(table.columns[lower[good]])
     ]
-    return found
+    return layouts
 
 
 def _quad_outcomes(table: DataTable, identifier: str | None) -> list[TableLayout]:
@@ -389,9 +391,9 @@ def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = Fa
 
     Some may be `empty`, or `parts`: shares between 0 and 1 of several answers that are right.
     """
-    found = [value for value in values if not (empty and is_empty(value))]
-    return bool(found) and all(
-        str(value).strip().lower() in _TRUTH or (parts and _is_part(value)) for value in found
+    cells = [value for value in values if not (empty and is_empty(value))]
+    return bool(cells) and all(
+        str(value).strip().lower() in _TRUTH or (parts and _is_part(value)) for value in cells
     )
 
 

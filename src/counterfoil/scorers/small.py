@@ -84,10 +84,10 @@ class Mixer(nn.Module):
         self.cells = _hidden(cells, 2 * cells)
         self.channels = _hidden(channels, sizes.hidden)
 
-    def forward(self, found: Tensor) -> Tensor:
+    def forward(self, cells: Tensor) -> Tensor:
         """What is found in each cell, with what the other cells hold taken in."""
-        found = found + self.cells(self.cells_norm(found).transpose(1, 2)).transpose(1, 2)
-        mixed: Tensor = found + self.channels(self.channels_norm(found))
+        cells = cells + self.cells(self.cells_norm(cells).transpose(1, 2)).transpose(1, 2)
+        mixed: Tensor = cells + self.channels(self.channels_norm(cells))
         return mixed
 
 
@@ -106,8 +106,8 @@ class ImageTower(nn.Module):
     def forward(self, pixels: Tensor) -> Local:
         """The whole, and what was found in each cell of the grid."""
         cells = self.body(pixels).flatten(2).transpose(1, 2) + self.position
-        found = self.norm(self.mixer(cells))
-        return Local(self.projection(torch.cat([found.mean(1), found.amax(1)], dim=1)), found)
+        features = self.norm(self.mixer(cells))
+        return Local(self.projection(torch.cat([features.mean(1), features.amax(1)], dim=1)), features)
 
 
 class TextTower(nn.Module):
@@ -192,8 +192,8 @@ class SmallNetwork(Network):
         """The towers for scoring, with the cells of the grid: each as if all cells were like it."""
 
         def cells(pictures: Sequence[ndarray]) -> Tensor:
-            found = self.visual(backbone.pixels(pictures).to(device=device, dtype=dtype)).places
-            both: Tensor = self.visual.projection(torch.cat([found, found], dim=-1))
+            features = self.visual(backbone.pixels(pictures).to(device=device, dtype=dtype)).places
+            both: Tensor = self.visual.projection(torch.cat([features, features], dim=-1))
             return both
 
         patches = PatchTower(cells, backbone.preparation)
@@ -288,6 +288,6 @@ class Vocabulary:
             for text in texts
         ]
         ids = torch.zeros(len(rows), max(map(len, rows), default=1), dtype=torch.int64)
-        for row, found in zip(ids, rows, strict=True):
-            row[: len(found)] = torch.tensor(found)
+        for row, word_ids in zip(ids, rows, strict=True):
+            row[: len(word_ids)] = torch.tensor(word_ids)
         return ids

@@ -73,11 +73,13 @@ class SentenceEncoder:
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Tokens of each caption within its prompt, at most as many as the model reads."""
-        return [len(each.ids) for each in self._read(captions)]
+        return [len(row.ids) for row in self._read(captions)]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        return self.model.over_limit([replace(each, text=self._cased(each.text)) for each in captions])
+        return self.model.over_limit(
+            [replace(caption, text=self._cased(caption.text)) for caption in captions]
+        )
 
     def compare(
         self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
@@ -117,16 +119,16 @@ def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
     longest = settings.count("length") if "length" in options.settings else facts["length"]
     auto = "AutoModelForTextEncoding" if config.model_type in _WITH_DECODERS else "AutoModel"
     lower = facts.get("lower", False)
-    told = {"pooling": pooling, **({"lower": True} if lower else {})}
-    found = load_model(library, argument, where, options, auto, _pooled(pooling), told, longest)
-    loading.check_words(found.tokenizer, where)
+    pooling_facts = {"pooling": pooling, **({"lower": True} if lower else {})}
+    model = load_model(library, argument, where, options, auto, _pooled(pooling), pooling_facts, longest)
+    loading.check_words(model.tokenizer, where)
     if "length" in options.settings:
-        loading.length_within(settings, found.length)
+        loading.length_within(settings, model.length)
     with torch.inference_mode():
-        output = found.forward([found.read(loading.SAMPLE).ids])[0]
+        output = model.forward([model.read(loading.SAMPLE).ids])[0]
     if getattr(output, "last_hidden_state", None) is None:
-        raise ModelError("has no states of tokens to pool", where=where, given=type(found.network).__name__)
-    return SentenceEncoder(found, lower)
+        raise ModelError("has no states of tokens to pool", where=where, given=type(model.network).__name__)
+    return SentenceEncoder(model, lower)
 
 
 def _pooled(pooling: str) -> Any:
@@ -153,7 +155,7 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
     modules = _file(library, argument, "modules.json", where)
     if not isinstance(modules, list):
         return {"length": None}
-    by_kind = {str(each.get("type", "")).rpartition(".")[2]: each for each in modules}
+    by_kind = {str(module.get("type", "")).rpartition(".")[2]: module for module in modules}
     strange = [name for name in by_kind if name not in _MODULES]
     if strange:
         raise ModelError(

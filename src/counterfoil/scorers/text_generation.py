@@ -70,32 +70,32 @@ class TextGenerator:
         devices = [self.model.device] if self.model.device.type == "cuda" else []
         with torch.inference_mode(), torch.random.fork_rng(devices):
             torch.manual_seed(seed)
-            found = self.model.network.generate(
+            output = self.model.network.generate(
                 input_ids=ids,
                 attention_mask=mask,
                 max_new_tokens=min(most, limit - longest),
                 pad_token_id=filler,
                 **drawn,
             )
-        texts: list[str] = tokenizer.batch_decode(found[:, longest:], skip_special_tokens=True)
+        texts: list[str] = tokenizer.batch_decode(output[:, longest:], skip_special_tokens=True)
         return [text.strip() for text in texts]
 
     def _ids(self, prompt: str | Sequence[str], head: str = "") -> list[int]:
         """The ids of a prompt, within the chat template where there is one, and of how the answer begins."""
         tokenizer = self.model.tokenizer
-        turns = [prompt] if isinstance(prompt, str) else list(prompt)
+        messages = [prompt] if isinstance(prompt, str) else list(prompt)
         if getattr(tokenizer, "chat_template", None):
             text = tokenizer.apply_chat_template(
                 [
-                    {"role": "assistant" if at % 2 else "user", "content": said}
-                    for at, said in enumerate(turns)
+                    {"role": "assistant" if at % 2 else "user", "content": message}
+                    for at, message in enumerate(messages)
                 ],
                 tokenize=False,
                 add_generation_prompt=True,
             )
-            found: list[int] = tokenizer(text + head, add_special_tokens=False)["input_ids"]
-            return found
-        text = "\n\n".join(turns) + (f"\n\n{head}" if head else "")
+            ids: list[int] = tokenizer(text + head, add_special_tokens=False)["input_ids"]
+            return ids
+        text = "\n\n".join(messages) + (f"\n\n{head}" if head else "")
         words: list[int] = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         return [*self.model.start, *words]
 

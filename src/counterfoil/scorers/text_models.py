@@ -79,20 +79,20 @@ class TextModel:
         for batch in batches:
             texts = prompted(self.identity, [caption for _, caption in batch])
             distinct = list(dict.fromkeys(texts))
-            found = dict(zip(distinct, self.values(distinct), strict=True))
-            yield np.asarray([found[text] for text in texts], dtype=np.float64)
+            scores = dict(zip(distinct, self.values(distinct), strict=True))
+            yield np.asarray([scores[text] for text in texts], dtype=np.float64)
 
     def values(self, texts: Sequence[str]) -> list[float]:
         """A number for each text; texts of like length go through the model together."""
         rows = [self.read(text) for text in texts]
         order = sorted(range(len(rows)), key=lambda row: len(rows[row].ids))
-        found = [0.0] * len(rows)
+        scores = [0.0] * len(rows)
         with torch.inference_mode():
             if order:
                 numbers = self.rule(self, [rows[row] for row in order])
                 for row, number in zip(order, numbers.double().tolist(), strict=True):
-                    found[row] = number
-        return found
+                    scores[row] = number
+        return scores
 
     def read(self, text: str) -> Ids:
         """The tokens of a text, cut to what the model reads."""
@@ -112,8 +112,8 @@ class TextModel:
         if self.start:
             room = self.length - len(self.start) - (self.end is not None)
             return sum(len(self._words(text)) > room for text in texts)
-        found = self.tokenizer(texts, truncation=False, verbose=False)["input_ids"] if texts else []
-        return sum(len(ids) > self.length for ids in found)
+        ids_of_texts = self.tokenizer(texts, truncation=False, verbose=False)["input_ids"] if texts else []
+        return sum(len(ids) > self.length for ids in ids_of_texts)
 
     @property
     def provenance(self) -> dict[str, str]:
@@ -121,8 +121,8 @@ class TextModel:
         return {"context": self.tokenizer.decode(self.start)} if self.start else {}
 
     def _words(self, text: str) -> list[int]:
-        found: list[int] = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return found
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
 
     def forward(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Tensor]:
         """The network's answer to rows of ids, padded on the right, and which ids are no padding."""
@@ -180,8 +180,8 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
         at = torch.arange(len(places))
         logits = output.logits[at, places].float()
         own = torch.tensor([texts[n].ids[place] for n, place in cells[part]])
-        found = (logits[at, own] - logits.logsumexp(-1)).double().cpu()
-        sums.index_add_(0, torch.tensor([n for n, _ in cells[part]]), found)
+        log_probabilities = (logits[at, own] - logits.logsumexp(-1)).double().cpu()
+        sums.index_add_(0, torch.tensor([n for n, _ in cells[part]]), log_probabilities)
     return sums, torch.tensor([text.marks.count(False) for text in texts])
 
 
@@ -220,8 +220,8 @@ def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
     rule = _summed({"causal": likelihood, "masked": pseudo_likelihood}[kind], score)
     context = settings.get("context")
     facts = {"kind": kind, "score": score, "end": end, **({"context": context} if context else {})}
-    found = load_model(library, argument, where, options, auto, rule, facts)
-    return _with_start(found, where, end, context) if kind == "causal" else _with_mask(found, where)
+    model = load_model(library, argument, where, options, auto, rule, facts)
+    return _with_start(model, where, end, context) if kind == "causal" else _with_mask(model, where)
 
 
 def _kind(config: Any) -> str:
@@ -230,22 +230,22 @@ def _kind(config: Any) -> str:
     return "masked" if any(part in named for part in ("MaskedLM", "ForPreTraining")) else "causal"
 
 
-def _with_start(found: TextModel, where: str, end: str, context: str) -> TextModel:
-    tokenizer = found.tokenizer
+def _with_start(model: TextModel, where: str, end: str, context: str) -> TextModel:
+    tokenizer = model.tokenizer
     last = tokenizer.eos_token_id
     first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else last
     if first is None or (end == "in" and last is None):
         raise ModelError("its tokenizer has no token to begin or to end with", where=where)
-    start = found._words(context) if context else [int(first)]
-    if len(start) >= found.length:
+    start = model._words(context) if context else [int(first)]
+    if len(start) >= model.length:
         raise InputError("the context fills the model", where=where, given=f"{len(start):,} tokens")
-    return replace(found, start=tuple(start), end=int(last) if end == "in" else None)
+    return replace(model, start=tuple(start), end=int(last) if end == "in" else None)
 
 
-def _with_mask(found: TextModel, where: str) -> TextModel:
-    if found.tokenizer.mask_token_id is None:
+def _with_mask(model: TextModel, where: str) -> TextModel:
+    if model.tokenizer.mask_token_id is None:
         raise ModelError("its tokenizer has no token to mask with", where=where, hint="is it a causal model?")
-    return found
+    return model
 
 
 def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
@@ -315,10 +315,10 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
             )
         return torch.cat(numbers).cpu()
 
-    found = load_model(
+    scorer = load_model(
         library, argument, where, options, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS
     )
-    table = found.network.get_input_embeddings().weight
+    table = scorer.network.get_input_embeddings().weight
     if len(table) <= _HEAD or not float(table[_TEMPERATURE, 0]) > 0:
         raise ModelError(
             "not Vera's layout: its table of embeddings holds no head and temperature",
@@ -326,7 +326,7 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
             given=f"{len(table):,} rows",
             allowed=f"more than {_HEAD:,} rows, with a number above 0 in row {_TEMPERATURE:,}",
         )
-    return found
+    return scorer
 
 
 def load_model(

@@ -208,14 +208,14 @@ class FrameMetric(Counting):
         assert images is not None
         rare = frequencies(self.counted, self.corpus, self.local, candidates, references, documents)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
-        own, padding = [phrase(each) for each in candidates], self.settings.padding
+        own, padding = [phrase(tokens) for tokens in candidates], self.settings.padding
         # Each row is a product of its own, so small that threads would only wait for each other.
         with threadpool_limits(1, user_api="blas"):
             shown = with_videos(own, images, padding=padding)
             if not self.beside_references:
                 return shown
             assert references is not None
-            others = [[phrase(each) for each in group] for group in references]
+            others = [[phrase(tokens) for tokens in group] for group in references]
             return mean_of(shown, with_references(own, others, best=self.settings.max, padding=padding))
 
 
@@ -246,11 +246,11 @@ class TokenMetric(Counting):
         assert references is not None
         rare = frequencies(self.counted, self.corpus, self.local, candidates, references, documents)
         phrase = Phrases(rare, marks=False)
-        own = [phrase(each) for each in candidates]
-        others = [[phrase(each) for each in group] for group in references]
+        own = [phrase(tokens) for tokens in candidates]
+        others = [[phrase(tokens) for tokens in group] for group in references]
         with threadpool_limits(1, user_api="blas"):
-            found = token_match(own, others)
-        rows: ndarray = getattr(found, self.settings.part)
+            matches = token_match(own, others)
+        rows: ndarray = getattr(matches, self.settings.part)
         return rows
 
 

@@ -104,13 +104,13 @@ class Child:
             writer = Thread(target=self._tell, args=(lines,), daemon=True)
             try:
                 writer.start()
-                found = [self._next() for _ in range(len(lines) if answers is None else answers)]
+                replies = [self._next() for _ in range(len(lines) if answers is None else answers)]
                 writer.join()
             except BaseException:
                 self._process.kill()
                 self._forget()
                 raise
-        return found
+        return replies
 
     def close(self) -> None:
         """Ends the program: by closing its input, and if it does not end then, by force."""
@@ -228,18 +228,18 @@ def run(command: Sequence[str], *, name: str, patience: float) -> str:
 
 def java(name: str) -> str:
     """Where `java` is; raises `ModelError` where PATH has none, for the metric `name`."""
-    found = shutil.which("java")
-    if found is None:
+    program = shutil.which("java")
+    if program is None:
         raise ModelError("needs Java, and there is no program 'java' on PATH", where=name, hint=_INSTALL)
-    return found
+    return program
 
 
 def folder(part: str) -> Path:
     """The folder of a part of pycocoevalcap ("meteor"), without importing it; else `MissingExtraError`."""
-    found = find_spec("pycocoevalcap")
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec("pycocoevalcap")
+    if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError("pycocoevalcap", "java")
-    return Path(found.submodule_search_locations[0]) / part
+    return Path(spec.submodule_search_locations[0]) / part
 
 
 def file(path: Path, name: str, hint: str) -> Path:
@@ -255,7 +255,7 @@ _KEPT: dict[tuple[int, tuple[str, ...], int], Child] = {}
 
 def kept(command: Sequence[str], *, name: str, place: Path, patience: float, copies: int = 1) -> list[Child]:
     """`copies` children of one command, started where they do not run yet; they end with this program."""
-    found = []
+    children = []
     for copy in range(copies):
         # A fork inherits the pipes of its parent's children and must not write into them.
         key = (os.getpid(), tuple(command), copy)
@@ -264,8 +264,8 @@ def kept(command: Sequence[str], *, name: str, place: Path, patience: float, cop
             if child is not None:
                 child.close()
             child = _KEPT[key] = Child(command, name=name, place=place, patience=patience)
-        found.append(child)
-    return found
+        children.append(child)
+    return children
 
 
 def close_all() -> None:
@@ -321,9 +321,9 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
     cuts = np.linspace(0, len(questions), len(children) + 1).astype(int).tolist()
     parts = [questions[start:end] for start, end in pairwise(cuts)]
     with ThreadPoolExecutor(len(children)) as pool:
-        found = list(pool.map(_score, children, parts))
+        statistics = list(pool.map(_score, children, parts))
     # The whole is more than a sum of counts, so that one of them values them all.
-    *items, corpus = _value(children[0], [line for part in found for line in part])
+    *items, corpus = _value(children[0], [line for part in statistics for line in part])
     return Meteor(np.array(items), corpus)
 
 
@@ -357,20 +357,20 @@ def _children(count: int) -> list[Child]:
 
 def _score(child: Child, questions: Sequence[str]) -> list[str]:
     """The statistics of one part of the load, as the program writes them."""
-    said = child.ask(questions)
-    for line in said:
+    replies = child.ask(questions)
+    for line in replies:
         if len(line.split()) != _STATISTICS:
             raise ModelError("not the statistics of a candidate", where=METEOR, given=line or "(nothing)")
-    return said
+    return replies
 
 
 def _value(child: Child, statistics: Sequence[str]) -> list[float]:
     """The scores of statistics, one for each, and one for all together."""
-    said = child.ask([" ||| ".join(("EVAL", *statistics))], answers=len(statistics) + 1)
+    replies = child.ask([" ||| ".join(("EVAL", *statistics))], answers=len(statistics) + 1)
     try:
-        return [float(line) for line in said]
+        return [float(line) for line in replies]
     except ValueError:
-        raise ModelError("not a score", where=METEOR, given=" ".join(said)[:80]) from None
+        raise ModelError("not a score", where=METEOR, given=" ".join(replies)[:80]) from None
 
 
 #: Its name in messages.
@@ -405,13 +405,17 @@ def spice(
         return np.zeros(0)
     command = spice_command(models)
     with TemporaryDirectory(prefix="spice-") as folder:
-        asked, answered = Path(folder, "captions.json"), Path(folder, "scores.json")
+        captions_file, answered = Path(folder, "captions.json"), Path(folder, "scores.json")
         rows = zip(candidates, references, strict=True)
         write_json(
-            asked,
+            captions_file,
             [{"image_id": at, "test": test, "refs": list(refs)} for at, (test, refs) in enumerate(rows)],
         )
-        run([*command, str(asked), "-out", str(answered), "-silent"], name=SPICE, patience=_SPICE_PATIENCE)
+        run(
+            [*command, str(captions_file), "-out", str(answered), "-silent"],
+            name=SPICE,
+            patience=_SPICE_PATIENCE,
+        )
         return _read(answered, len(candidates))
 
 
@@ -435,14 +439,14 @@ def spice_command(models: Path | None = None) -> tuple[str, ...]:
 
 def _check_script(program: str, folders: Sequence[Path]) -> None:
     """Raises `ModelError` where this Java has no JavaScript, and no folder has it either."""
-    said = run([program, "-version"], name=SPICE, patience=60)
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    output = run([program, "-version"], name=SPICE, patience=60)
+    version = re.search(r'version "(?:1\.)?(\d+)', output)
     brought = chain.from_iterable(folder.glob("nashorn-core*.jar") for folder in folders)
-    if found and int(found[1]) > _LAST_WITH_SCRIPT and not any(brought):
+    if version and int(version[1]) > _LAST_WITH_SCRIPT and not any(brought):
         raise ModelError(
             "SPICE writes its results with the JavaScript of Java, which this Java has no more",
             where=SPICE,
-            given=f"Java {found[1]}",
+            given=f"Java {version[1]}",
             allowed=f"Java 8 to {_LAST_WITH_SCRIPT}",
             hint=f"or put nashorn-core and the asm jars that it needs into {folders[0]}",
         )
@@ -452,8 +456,8 @@ def _read(file: Path, count: int) -> Float[ndarray, "n"]:
     """The F-score of each candidate from the file that the program wrote."""
     try:
         rows = json.loads(file.read_text(encoding="utf-8"))
-        found = {int(row["image_id"]): float(row["scores"]["All"]["f"]) for row in rows}
-        scores = np.array([found[at] for at in range(count)])
+        values = {int(row["image_id"]): float(row["scores"]["All"]["f"]) for row in rows}
+        scores = np.array([values[at] for at in range(count)])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelError(
             "left no scores that can be read", where=SPICE, given=f"{type(error).__name__}: {error}"

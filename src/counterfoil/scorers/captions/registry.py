@@ -103,7 +103,7 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
     moving = picture.of_videos
     known = dict.fromkeys([*picture.takes, *(moving.takes if moving else ())])
     kind = moving if videos and moving else picture
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in given.items():
         if key not in known:
             raise UnknownNameError("setting", key, known, where=where)
@@ -113,8 +113,8 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
             )
         read_value = {"weight": _weight, "prefix": _prefix}.get(key, _as_it_is)(value, where)
         if key in kind.takes:
-            found[key] = read_value
-    return replace(kind.official, **found)
+            values[key] = read_value
+    return replace(kind.official, **values)
 
 
 def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
     >>> deciding_settings(KINDS["pac-s"].official, KINDS["pac-s"])
     {'weight': 2.0, 'arithmetic': 'exact', 'model': 'any'}
     """
-    names = [each.name for each in fields(settings) if each.name in kind.takes and each.name != "prefix"]
+    names = [field.name for field in fields(settings) if field.name in kind.takes and field.name != "prefix"]
     return {name: getattr(settings, name) for name in names}
 
 
@@ -257,10 +257,10 @@ def several(names: Sequence[str]) -> tuple[str, ...]:
     counterfoil.errors.UnknownNameError: unknown caption metric; given: clipp; ... did you mean 'clip-s'? ...
     """
     parts = [part.strip().removeprefix("metric:") for name in names for part in name.split(",")]
-    found = [each for part in parts if part for each in SEVERAL.get(part) or (entry(part).name,)]
-    if not found:
+    metrics = [metric for part in parts if part for metric in SEVERAL.get(part) or (entry(part).name,)]
+    if not metrics:
         raise InputError("no metric is named", allowed=[*METRICS, *SEVERAL])
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(metrics))
 
 
 def check(name: str, backbone: str) -> None:
@@ -287,7 +287,7 @@ def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
     it and none is named, or one is named and it has none.
     """
     check(name, options.backbone)
-    found = entry(name)
-    kind = "embedding" if found.has_model else "text"
-    make = resolve(found.target or f"counterfoil.scorers.captions.{kind}:load")
-    return make(name, options, backbone) if found.has_model else make(name, options)
+    metric = entry(name)
+    kind = "embedding" if metric.has_model else "text"
+    make = resolve(metric.target or f"counterfoil.scorers.captions.{kind}:load")
+    return make(name, options, backbone) if metric.has_model else make(name, options)

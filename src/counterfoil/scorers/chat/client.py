@@ -165,10 +165,10 @@ class Client(ABC, Generic[Asked, Answer]):
 
             coming = iter(requests)
             try:
-                queue = [submit(each) for each in islice(coming, _AHEAD * limit)]
+                queue = [submit(following) for following in islice(coming, _AHEAD * limit)]
                 while queue:
                     yield queue.pop(0).result()
-                    queue += [submit(each) for each in islice(coming, 1)]
+                    queue += [submit(following) for following in islice(coming, 1)]
             finally:
                 # Requests that wait for another try are given up; those under way may be finished and kept.
                 self._stop.set()
@@ -228,10 +228,10 @@ class Client(ABC, Generic[Asked, Answer]):
             return response, bytes(data)
 
         # The library's timeouts are of single reads, of which a slow sender may need any number.
-        found: Future[tuple[httpx2.Response, bytes]] = Future()
-        threading.Thread(target=_fulfil, args=(found, send), daemon=True).start()
+        future: Future[tuple[httpx2.Response, bytes]] = Future()
+        threading.Thread(target=_fulfil, args=(future, send), daemon=True).start()
         try:
-            return found.result(most)
+            return future.result(most)
         except TimeoutError:
             raise slow from None
 
@@ -322,22 +322,22 @@ class _Workers:
             thread.join(max(0.0, until - time.monotonic()))
 
     def submit(self, call: Callable[..., Answer], *given: Any) -> "Future[Answer]":
-        found: Future[Answer] = Future()
+        future: Future[Answer] = Future()
 
-        self._work.put(lambda: _fulfil(found, partial(call, *given)))
-        return found
+        self._work.put(lambda: _fulfil(future, partial(call, *given)))
+        return future
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
             work()
 
 
-def _fulfil(found: "Future[Answer]", call: Callable[[], Answer]) -> None:
+def _fulfil(future: "Future[Answer]", call: Callable[[], Answer]) -> None:
     """Do what was promised."""
     try:
-        found.set_result(call())
+        future.set_result(call())
     except BaseException as error:
-        found.set_exception(error)
+        future.set_exception(error)
 
 
 _GOES_ON = "what was answered is kept: the same command goes on from there"
@@ -364,8 +364,8 @@ def _posted(body: Body) -> dict[str, Any]:
 def _message(text: str) -> str:
     """What an error says, in the layouts of servers; else the beginning of the text."""
     try:
-        found = json.loads(text)
-        error = found.get("error", found)
+        body = json.loads(text)
+        error = body.get("error", body)
         message = error.get("message", error.get("detail", "")) if isinstance(error, dict) else error
     except (ValueError, AttributeError):
         message = ""

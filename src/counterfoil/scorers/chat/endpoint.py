@@ -129,19 +129,19 @@ class Endpoint(Client[ChatRequest, Reply]):
             facts["response_format"] = {"type": "json_schema", "json_schema": form}
 
         def body(written: Callable[[Image], str]) -> dict[str, Any]:
-            def part(each: str | Image) -> dict[str, Any]:
-                if isinstance(each, str):
-                    return {"type": "text", "text": each}
+            def part(content: str | Image) -> dict[str, Any]:
+                if isinstance(content, str):
+                    return {"type": "text", "text": content}
                 detail = {"detail": settings.detail} if settings.detail else {}
-                return {"type": "image_url", "image_url": {"url": written(each), **detail}}
+                return {"type": "image_url", "image_url": {"url": written(content), **detail}}
 
-            content = [part(each) for each in request.parts]
-            told = [{"role": "system", "content": settings.system}] if settings.system else []
-            said = [
+            content = [part(item) for item in request.parts]
+            system = [{"role": "system", "content": settings.system}] if settings.system else []
+            turns_before = [
                 {"role": "assistant" if at % 2 else "user", "content": text}
                 for at, text in enumerate(request.before)
             ]
-            return {**facts, "messages": [*told, *said, {"role": "user", "content": content}]}
+            return {**facts, "messages": [*system, *turns_before, {"role": "user", "content": content}]}
 
         def named(image: Image) -> str:
             if image not in self._digests:
@@ -161,13 +161,13 @@ class Endpoint(Client[ChatRequest, Reply]):
 
     def known(self, key: str) -> Reply | None:
         """The answer in the folder, if it is there and whole."""
-        found = None if self._place is None else self._place.read(f"{key}.json")
-        if found is None:
+        file = None if self._place is None else self._place.read(f"{key}.json")
+        if file is None:
             return None
         try:
-            kept = parse_json(decoded(found.data, where=key), where=key, finite=True)["reply"]
-            top = kept["top"]
-            reply = Reply(**{**kept, "top": None if top is None else tuple((t, float(p)) for t, p in top)})
+            fields = parse_json(decoded(file.data, where=key), where=key, finite=True)["reply"]
+            top = fields["top"]
+            reply = Reply(**{**fields, "top": None if top is None else tuple((t, float(p)) for t, p in top)})
         except (CounterfoilError, KeyError, TypeError, ValueError):
             return None  # A damaged file is asked for again, and replaced.
         with self._lock:
@@ -178,8 +178,8 @@ class Endpoint(Client[ChatRequest, Reply]):
     def keep(self, key: str, answer: Reply) -> Reply:
         """The answer, written to its file and counted."""
         if self._place is not None:
-            asked = {"url": self.settings.url, "model": self.settings.model}
-            self._place.write(f"{key}.json", json_bytes({"asked": asked, "reply": vars(answer)}))
+            endpoint = {"url": self.settings.url, "model": self.settings.model}
+            self._place.write(f"{key}.json", json_bytes({"asked": endpoint, "reply": vars(answer)}))
         with self._lock:
             self.spent.prompt_tokens += answer.prompt_tokens
             self.spent.completion_tokens += answer.completion_tokens
@@ -198,7 +198,7 @@ def _reply(body: Any, model: str) -> Reply:
         raise TypeError(type(content).__name__)
     listed = (choice.get("logprobs") or {}).get("content") or []
     first = listed[0]["top_logprobs"] if listed else []
-    top = tuple((str(each["token"]), float(each["logprob"])) for each in first)
+    top = tuple((str(entry["token"]), float(entry["logprob"])) for entry in first)
     return Reply(
         text=content or "",
         refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",

@@ -54,7 +54,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
             **model.identity.options,
             "score": score,
             "template": decoder.template.digest,
-            "answers": {answer: [list(each) for each in answers[answer]] for answer in answers},
+            "answers": {answer: [list(ids) for ids in answers[answer]] for answer in answers},
         },
     )
     return GenerativeScorer(
@@ -89,14 +89,14 @@ def spelled(template: Template, answer: str, where: str) -> tuple[tuple[int, ...
     Raises `ModelError` where the tokenizer has no tokens for it.
     """
     unknown = template.tokenizer.unk_token_id
-    found = {template.words(spelling) for spelling in SPELLINGS[answer]}
-    known = sorted(ids for ids in found if ids and unknown not in ids)
+    spellings = {template.words(spelling) for spelling in SPELLINGS[answer]}
+    known = sorted(ids for ids in spellings if ids and unknown not in ids)
     if not known:
         raise ModelError(
             f"its tokenizer has no tokens for {answer}",
             where=where,
             given=f"a vocabulary of {len(template.tokenizer)}",
-            allowed=", ".join(repr(each) for each in SPELLINGS[answer]),
+            allowed=", ".join(repr(text) for text in SPELLINGS[answer]),
         )
     return tuple(ids for ids in known if len(ids) == 1) or tuple(known)
 

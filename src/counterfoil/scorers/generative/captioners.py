@@ -103,12 +103,12 @@ class CrossCaptioner(Captioner):
         for line, row in enumerate(rows):
             ids[line, : len(row.ids)], mask[line, : len(row.ids)] = torch.tensor(row.ids), 1
         # The picture's positions are not among the text's.
-        keep = keep - torch.tensor([[each.size] for each in seen], device=self.device)
+        keep = keep - torch.tensor([[picture.size] for picture in seen], device=self.device)
         output = self.decode(
             keep,
             input_ids=ids.to(self.device),
             attention_mask=mask.to(self.device),
-            encoder_hidden_states=torch.cat([self.states(each.inputs["pixels"]) for each in seen]),
+            encoder_hidden_states=torch.cat([self.states(picture.inputs["pixels"]) for picture in seen]),
             use_cache=False,
         )
         logits: Tensor = output.logits
@@ -154,8 +154,8 @@ class BlipCaptioner(CrossCaptioner):
 
     def states(self, pixels: Tensor) -> Tensor:
         """The states of all patches."""
-        found: Tensor = self.model.vision_model(pixel_values=pixels).last_hidden_state
-        return found
+        patches: Tensor = self.model.vision_model(pixel_values=pixels).last_hidden_state
+        return patches
 
     def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
         """By its text decoder."""
@@ -173,11 +173,11 @@ class PairedCaptioner(CrossCaptioner):
     def states(self, pixels: Tensor) -> Tensor:
         """The encoder's states, as wide as the decoder needs them."""
         model = self.model
-        found: Tensor = model.encoder(pixel_values=pixels).last_hidden_state
+        patches: Tensor = model.encoder(pixel_values=pixels).last_hidden_state
         narrow = getattr(model.decoder.config, "cross_attention_hidden_size", None) is None
         if narrow and model.encoder.config.hidden_size != model.decoder.config.hidden_size:
-            found = model.enc_to_dec_proj(found)
-        return found
+            patches = model.enc_to_dec_proj(patches)
+        return patches
 
     def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
         """By its decoder, which gives all logits: some kinds cannot be asked for fewer."""
@@ -244,20 +244,20 @@ CAPTIONERS: dict[str, type[Captioner]] = {
 }
 
 
-def captioner_of(found: Opened, instruction: str, where: str) -> Captioner:
+def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
     """The captioner in a model of transformers that has no chat template: one of `CAPTIONERS`.
 
     Raises `ModelError` for other kinds of model.
     """
-    kind = CAPTIONERS.get(found.model.config.model_type)
+    kind = CAPTIONERS.get(opened.model.config.model_type)
     if kind is None:
         raise ModelError(
             "captions of this kind of model cannot be scored without a chat template",
             where=where,
-            given=found.model.config.model_type,
+            given=opened.model.config.model_type,
             allowed=f"{', '.join(CAPTIONERS)}, paligemma, or a model with a chat template",
         )
-    config, tokenizer = found.model.config, found.processor.tokenizer
+    config, tokenizer = opened.model.config, opened.processor.tokenizer
     if kind is PairedCaptioner:
         text, first, end = config.decoder, config.decoder_start_token_id, config.eos_token_id
         first = text.bos_token_id if first is None else first
@@ -275,16 +275,16 @@ def captioner_of(found: Opened, instruction: str, where: str) -> Captioner:
             hint="set decoder_start_token_id and eos_token_id in config.json",
         )
     return kind(
-        model=found.model,
-        device=found.device,
-        dtype=found.dtype,
+        model=opened.model,
+        device=opened.device,
+        dtype=opened.dtype,
         vocabulary=int(text.vocab_size),
         prompt=(int(first), *plain_ids(tokenizer, instruction)),
         positions=int(text.max_position_embeddings),
         words=lambda caption: tuple(plain_ids(tokenizer, caption)),
         end=int(end),
         mask=tokenizer.mask_token_id,
-        pixels=lambda picture: found.processor.image_processor(
+        pixels=lambda picture: opened.processor.image_processor(
             images=PIL.Image.fromarray(picture), return_tensors="pt"
         )["pixel_values"],
     )
@@ -318,7 +318,7 @@ def coca(
             text = text.replace(mark, f"< {mark[1:]}") if mark in marks else text
         return tuple(tokenizer.encode(text))
 
-    found = CocaCaptioner(
+    captioner = CocaCaptioner(
         model=model,
         device=device,
         dtype=computed,
@@ -339,4 +339,4 @@ def coca(
         options={**activation.options(), "device": device.type},
     )
     versions = {"open_clip": library.__version__, "torch": torch.__version__, "device": str(device)}
-    return found, identity, versions
+    return captioner, identity, versions

@@ -61,9 +61,9 @@ class ImageTextDecoder:
         plain = replace(self, read=read, together=False, shares=False)
         pictures = [np.full((side, 64, 3), 128, np.uint8) for side in (48, 96)]
         seen = [plain.see(picture) for picture in pictures for _ in rows]
-        asked = [*rows, *rows]
+        all_rows = [*rows, *rows]
         try:
-            expected = log_probabilities(plain, seen, asked, [False] * len(asked))
+            expected = log_probabilities(plain, seen, all_rows, [False] * len(all_rows))
         except Exception as error:
             raise ModelError(
                 f"the model cannot read a picture and a text: {' '.join(str(error).split())[:240]}",
@@ -78,7 +78,7 @@ class ImageTextDecoder:
                 tried = replace(plain, together=together, shares=shares)
                 ready = {id(picture): tried.see(picture) for picture in pictures}
                 places = [ready[id(picture)] for picture in pictures for _ in rows]
-                if tried._agrees(expected, places, asked):
+                if tried._agrees(expected, places, all_rows):
                     best = tried
                     break
             if best is not plain:
@@ -87,12 +87,12 @@ class ImageTextDecoder:
 
     def _agrees(self, expected: Sequence[ndarray], seen: Sequence[Seen], rows: Sequence[TextRow]) -> bool:
         try:
-            found = log_probabilities(self, seen, rows, [True] * len(rows))
+            values = log_probabilities(self, seen, rows, [True] * len(rows))
         except Exception:
             return False
         near = TOLERANCE[self.dtype]
         return all(
-            np.allclose(one, other, rtol=near, atol=near) for one, other in zip(found, expected, strict=True)
+            np.allclose(one, other, rtol=near, atol=near) for one, other in zip(values, expected, strict=True)
         )
 
     def see(self, picture: ndarray) -> Seen:
@@ -147,7 +147,7 @@ class ImageTextDecoder:
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """Pictures and texts from the beginning, one text per picture."""
-        lines = [(*each.head, *row.ids) for each, row in zip(seen, rows, strict=True)]
+        lines = [(*picture.head, *row.ids) for picture, row in zip(seen, rows, strict=True)]
         longest = max(map(len, lines))
 
         def padded(values: Sequence[Sequence[int]]) -> Tensor:
@@ -159,11 +159,11 @@ class ImageTextDecoder:
             name: padded(
                 [
                     (
-                        *each.kinds[name],
+                        *picture.kinds[name],
                         *[0] * row.prompt,
                         *[self.template.written] * (len(row.ids) - row.prompt),
                     )
-                    for each, row in zip(seen, rows, strict=True)
+                    for picture, row in zip(seen, rows, strict=True)
                 ]
             )
             for name in seen[0].kinds
@@ -184,14 +184,14 @@ class ImageTextDecoder:
         if not self.together:
             (one,) = seen
             return dict(one.inputs)
-        for each in seen:
-            if each.features is None:
+        for picture in seen:
+            if picture.features is None:
                 takes = inspect.signature(self.model.get_image_features).parameters
-                inputs = {name: value for name, value in each.inputs.items() if name in takes}
-                each.features = self.model.get_image_features(**inputs, return_dict=True)
-        grids = [each.inputs["image_grid_thw"] for each in seen if "image_grid_thw" in each.inputs]
+                inputs = {name: value for name, value in picture.inputs.items() if name in takes}
+                picture.features = self.model.get_image_features(**inputs, return_dict=True)
+        grids = [picture.inputs["image_grid_thw"] for picture in seen if "image_grid_thw" in picture.inputs]
         return {
-            "mm_encoder_outputs": {"image": joined([each.features for each in seen])},
+            "mm_encoder_outputs": {"image": joined([picture.features for picture in seen])},
             **({"image_grid_thw": torch.cat(grids)} if grids else {}),
         }
 
@@ -202,7 +202,7 @@ def joined(outputs: Sequence[Any]) -> Any:
     def both(parts: Sequence[Any]) -> Any:
         if isinstance(parts[0], Tensor):
             return torch.cat(list(parts))
-        return [each for part in parts for each in part]
+        return [item for part in parts for item in part]
 
     # Of the class of the tower's own outputs, which a model may return with its own.
     parts = {"pooler_output": both([output.pooler_output for output in outputs])}
@@ -214,22 +214,24 @@ def joined(outputs: Sequence[Any]) -> Any:
 
 def stacked(caches: Sequence[Any]) -> Any:
     """The keys and values of several prefixes as one cache, a row each; the given ones stay as they are."""
-    found = copy.copy(caches[0])
-    if hasattr(found, "self_attention_cache"):
-        found.self_attention_cache = stacked([cache.self_attention_cache for cache in caches])
-        found.cross_attention_cache = stacked([cache.cross_attention_cache for cache in caches])
-        found.is_updated = dict(found.is_updated)
-        return found
+    joint = copy.copy(caches[0])
+    if hasattr(joint, "self_attention_cache"):
+        joint.self_attention_cache = stacked([cache.self_attention_cache for cache in caches])
+        joint.cross_attention_cache = stacked([cache.cross_attention_cache for cache in caches])
+        joint.is_updated = dict(joint.is_updated)
+        return joint
     alone = all(cache is caches[0] for cache in caches)
-    found.layers = []
+    joint.layers = []
     for layers in zip(*(cache.layers for cache in caches), strict=True):
         layer = copy.copy(layers[0])
         for name, value in vars(layers[0]).items():
             if isinstance(value, Tensor) and value.ndim > 1 and value.shape[0] == 1:
                 rows = value.expand(len(caches), *value.shape[1:])
-                setattr(layer, name, rows if alone else torch.cat([vars(each)[name] for each in layers]))
-        found.layers.append(layer)
-    return found
+                setattr(
+                    layer, name, rows if alone else torch.cat([vars(layer_of)[name] for layer_of in layers])
+                )
+        joint.layers.append(layer)
+    return joint
 
 
 @dataclass(frozen=True, eq=False)
