@@ -282,7 +282,6 @@ def test_unknown_protocols_and_lengths(matchers: Path) -> None:
     )
     refused(matchers / "vilt", "unknown protocol; given: itc", UnknownNameError, settings={"protocol": "itc"})
     refused(matchers / "vilt", "3 to 40 tokens", InputError, settings={"length": "41"})
-    refused(matchers / "blip", "unknown setting", UnknownNameError, settings={"protokol": "itm"})
 
 
 def test_missing_files(blip: Path) -> None:

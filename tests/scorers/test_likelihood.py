@@ -258,7 +258,6 @@ def test_families_that_neither_answer_nor_write_are_refused_so(tmp_path: Path, k
 
 def test_settings_and_models_that_do_not_fit_are_refused(models: Path, tmp_path: Path) -> None:
     for settings, error, message in (
-        ({"lenght": "sum"}, UnknownNameError, "unknown setting"),
         ({"length": "median"}, InputError, "no such length"),
         ({"alpha": "0.5"}, InputError, "alpha is of the unconditional term, and there is none"),
         ({"unconditional": "lm"}, InputError, "by a language model needs its name"),

@@ -92,7 +92,7 @@ def continuer(name: str, device: str, most: int, temperature: float, head: str =
 
     Raises what loading it raises.
     """
-    from counterfoil.scorers.text_generation import load_generator
+    from counterfoil.scorers.text_models import load_generator
 
     generator = load_generator(name, Options(device=device))
 

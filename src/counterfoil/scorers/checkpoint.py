@@ -27,7 +27,7 @@ from counterfoil.errors import (
 from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.inputs.limits import check_network
 from counterfoil.outputs import UNFINISHED, overwriting
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, digest_tensors
+from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
 from counterfoil.scorers.checkpoint_files import fit, metadata_of, packed, read_checkpoint
 from counterfoil.scorers.runtime import import_torch
 from counterfoil.store import begin, begun, canonical_json, digest_file, end, writing
@@ -176,12 +176,13 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
 
     where = f"ckpt:{argument}"
     import_torch()
-    settings = ScorerSettings(where, options.settings)
-    settings.only("regions")
     backbone, record = _read(Path(argument))
-    backbone = regions_of(backbone, settings.get("regions"), where=where, hint="--set regions=PATH")
+    backbone = regions_of(backbone, options.settings.get("regions"), where=where, hint="--set regions=PATH")
     processor = Path(argument) / PROCESSOR
-    files = {str(file.relative_to(processor)): digest_file(file) for file in _all(processor)}
+    files = {
+        str(file.relative_to(processor)): digest_file(file)
+        for file in sorted(path for path in processor.rglob("*") if path.is_file())
+    }
     recipe = record["facts"].get("recipe") or {}
     return network_scorer(
         backbone,
@@ -340,10 +341,6 @@ def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any
         return outside
     check_model(inside, CheckpointCard, where=f"{folder / WEIGHTS}, metadata", error=ModelError)
     return inside
-
-
-def _all(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _state(backbone: "Backbone") -> dict[str, Any]:

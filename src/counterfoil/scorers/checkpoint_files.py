@@ -64,7 +64,14 @@ def read_checkpoint(path: Path) -> Checkpoint:
     for key in WEIGHTS:
         inner = content.get(key)
         if isinstance(inner, Mapping):
-            notes = {**{k: v for k, v in content.items() if _plain(v) or k == "counterfoil"}, **notes}
+            notes = {
+                **{
+                    k: v
+                    for k, v in content.items()
+                    if (v is None or isinstance(v, bool | int | float | str)) or k == "counterfoil"
+                },
+                **notes,
+            }
             content = dict(inner)
             break
     torch = import_torch()
@@ -254,10 +261,6 @@ def _is_script(path: Path) -> bool:
             return any(name.endswith("/constants.pkl") or "/code/" in name for name in archive.namelist())
     except (zipfile.BadZipFile, OSError):
         return False
-
-
-def _plain(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
 
 
 def _shape(tensor: Any) -> str:

@@ -21,14 +21,7 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.scorers.base import (
-    DEFAULT,
-    Options,
-    ScorerSettings,
-    digest_tensors,
-    prompt_of,
-    reject_unused_options,
-)
+from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
 from counterfoil.scorers.device_pixels import TOLERANCE, CompiledTower, DevicePixels
 from counterfoil.scorers.dual import DualEncoder, Towers
 from counterfoil.scorers.hf_loading import (
@@ -38,17 +31,16 @@ from counterfoil.scorers.hf_loading import (
     check_words,
     fetched,
     library_of,
-    model_identity,
     model_of,
     quiet,
-    versions_of,
+    tokenizer_digest,
 )
 from counterfoil.scorers.hf_text import ClipTokens, HfTokens
 from counterfoil.scorers.image_route import ImageRoute
 from counterfoil.scorers.images import Resized, Untouched
 from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
 from counterfoil.scorers.patches import PatchTower, of_transformers
-from counterfoil.scorers.runtime import device_of, precision_of, to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 
 #: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.
@@ -63,16 +55,12 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     cannot be downloaded.
     """
     where = f"hf:{argument}"
-    reject_unused_options(where, options, "precision", "prompt", "settings")
-    route = ImageRoute.of(ScorerSettings(where, options.settings))
-    library = library_of()
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    prompt = prompt_of(options, where=where)
+    context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
+    route, device = ImageRoute.of(context.settings), context.device
     model, revision, processor, tokenizer = _loaded(library, argument, where)
     # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
     weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, dtype)
+    model, computed = to_device(model, device, context.dtype)
     tokens = HfTokens.of(model, tokenizer)
     resized = preparation_for(processor, where=where)
     # The processor may resize a little differently from Pillow, so the reference is the processor itself.
@@ -96,14 +84,10 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
     _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
     return DualEncoder(
-        identity=model_identity(
-            where,
-            options,
-            prompt=prompt,
+        identity=context.identity(
             revision=revision,
             weights=weights,
-            device=device,
-            tokenizer=tokenizer,
+            tokenizer=tokenizer_digest(tokenizer),
             length=tokens.length,
             preprocessing=canonical_json(json.loads(processor.to_json_string())),
             **route.facts(),
@@ -118,7 +102,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             patches=None if of_patches is None else PatchTower(patches, resized),
         ),
         provenance={
-            **versions_of(library, device),
+            **context.provenance(library),
             "text tower": "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens",
         },
     )

@@ -14,15 +14,8 @@ from typing import Any
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
-from counterfoil.scorers.base import Identity, Options, ScorerSettings, digest_tensors, prompt_of
-from counterfoil.scorers.runtime import (
-    CANNOT_BE_HAD,
-    NO_NETWORK,
-    causes,
-    device_of,
-    import_torch,
-    precision_of,
-)
+from counterfoil.scorers.base import ScorerSettings, digest_tensors
+from counterfoil.scorers.runtime import CANNOT_BE_HAD, NO_NETWORK, causes
 from counterfoil.store import digest_value
 
 #: The caption that a model is tried with when it is loaded.
@@ -51,18 +44,6 @@ def configuration_of(argument: str, where: str) -> tuple[Any, Any]:
     check_place(argument, where)
     with quiet(library):
         return library, fetched(library.AutoConfig, argument, where, "configuration")
-
-
-def placement_of(options: Options, where: str) -> tuple[Any, Any, str]:
-    """The device, the precision and the prompt of a scorer; raises `InputError` for those that cannot be."""
-    device = device_of(options, where=where)
-    return device, precision_of(options, device, where=where), prompt_of(options, where=where)
-
-
-def versions_of(library: Any, device: Any, **more: str) -> dict[str, str]:
-    """What a run's manifest has of a model of transformers."""
-    versions = {"transformers": library.__version__, "torch": import_torch().__version__}
-    return {**versions, "device": str(device), **more}
 
 
 def check_place(argument: str, where: str) -> None:
@@ -230,36 +211,6 @@ def check_words(tokenizer: Any, where: str) -> None:
             given=f"a vocabulary of {len(tokenizer)}",
             hint="are the tokenizer's files missing?",
         )
-
-
-def model_identity(
-    where: str,
-    options: Options,
-    *,
-    prompt: str,
-    revision: str,
-    weights: str,
-    device: Any,
-    tokenizer: Any,
-    length: int,
-    preprocessing: str = "",
-    **facts: Any,
-) -> Identity:
-    """The identity of a model that reads captions: its weights, tokenizer, length, prompt, `facts`."""
-    return Identity(
-        name=where,
-        revision=revision,
-        weights=weights,
-        preprocessing=preprocessing,
-        precision=options.precision,
-        prompt=prompt,
-        options={
-            "device": device.type,
-            "tokenizer": tokenizer_digest(tokenizer),
-            "length": length,
-            **facts,
-        },
-    )
 
 
 def digest_without_pooler(model: Any) -> str:

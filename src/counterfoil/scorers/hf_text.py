@@ -19,10 +19,10 @@ from torch import Tensor
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import DEFAULT, Identity, Options, prompted, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Identity, Options, prompted
 from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.dual import TokenIds
-from counterfoil.scorers.runtime import to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 
 #: Model types whose texts were lower-cased in training, by whatever tokenizer comes with the checkpoint.
 LOWER_CASED = ("siglip", "siglip2")
@@ -113,11 +113,10 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
     of a text; `InputError` for a layer that the model lacks.
     """
     where = f"hf-text:{argument}"
-    reject_unused_options(where, options, "precision", "prompt")
+    context = LoadContext.of(where, options, "prompt")
     name, at, behind = argument.rpartition("@")
     name, layer = (name, behind) if at else (argument, "")
     library = loading.library_of()
-    device, dtype, prompt = loading.placement_of(options, where)
     loading.check_place(name, where)
     with loading.quiet(library):
         model, revision = loading.weights_of(library, name, where)
@@ -133,18 +132,14 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
             allowed="encoders like BERT and RoBERTa",
         )
     weights = loading.digest_without_pooler(model)
-    model, _ = to_device(model, device, dtype)
+    model, _ = to_device(model, context.device, context.dtype)
     length = loading.length_of(model.config, tokenizer)
     used = int(layer) if layer else layers
     return TextEncoder(
-        identity=loading.model_identity(
-            where,
-            options,
-            prompt=prompt,
+        identity=context.identity(
             revision=revision,
             weights=weights,
-            device=device,
-            tokenizer=tokenizer,
+            tokenizer=loading.tokenizer_digest(tokenizer),
             length=length,
             layer=used,
             parts="tokens",
@@ -153,7 +148,7 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
         ids=HfTokens(tokenizer, length),
         filler=int(tokenizer.pad_token_id),
         layer=used,
-        device=device,
+        device=context.device,
     )
 
 

@@ -175,7 +175,7 @@ def prepared(
         return
     pool = ProcessPoolExecutor(
         max_workers=min(workers, len(batches)),
-        mp_context=multiprocessing.get_context(_start_method()),
+        mp_context=multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver"),
         initializer=_start_worker,
         initargs=(preparation,),
     )
@@ -234,11 +234,6 @@ def _read_or_none(image: Image) -> bytes | None:
         return image.read()
     except DataError:
         return None
-
-
-def _start_method() -> str:
-    # Forking a process that runs threads (torch's, a progress bar's) can lock up, so a clean server forks.
-    return "spawn" if sys.platform == "win32" else "forkserver"
 
 
 @contextmanager

@@ -14,13 +14,13 @@ import torch
 
 from counterfoil.errors import ModelError, UnknownNameError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, digest_tensors, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
 from counterfoil.scorers.cross_encoder import CrossEncoder
 from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.images import Untouched, prepared
-from counterfoil.scorers.itm_families import FAMILIES, Family
-from counterfoil.scorers.runtime import to_device
+from counterfoil.scorers.itm_families import FAMILIES
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 
 
@@ -31,13 +31,18 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     `UnknownNameError` for a protocol that the family lacks; `InputError` for a length above what it reads.
     """
     where = f"itm:{argument}"
-    reject_unused_options(where, options, "precision", "prompt", "settings")
-    settings = ScorerSettings(where, options.settings)
-    settings.only("protocol", "length")
-    device, dtype, prompt = loading.placement_of(options, where)
+    context = LoadContext.of(where, options, "prompt", "settings")
     library, config = loading.configuration_of(argument, where)
-    family = _family(config, where)
-    protocol = settings.get("protocol", family.protocols[0])
+    family = FAMILIES.get(config.model_type)
+    if family is None:
+        raise ModelError(
+            "not a model of image-text matching",
+            where=where,
+            given=f"model type {config.model_type}",
+            allowed="BLIP, BLIP-2, ViLT, FLAVA, BridgeTower",
+            hint="a dual encoder of transformers is hf:...",
+        )
+    protocol = context.settings.get("protocol", family.protocols[0])
     if protocol not in family.protocols:
         raise UnknownNameError("protocol", protocol, family.protocols, where=where)
     with loading.quiet(library):
@@ -49,17 +54,16 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     loading.check_words(tokenizer, where)
     # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
     weights = digest_tensors(model.state_dict())
-    model, computed = _placed(model, device, dtype)
-    length = _length(family, model, tokenizer, protocol, settings)
-    matcher = family(model, processor, tokenizer, device, computed, protocol, where)
-    identity = loading.model_identity(
-        where,
-        options,
-        prompt=prompt,
+    model, computed = _placed(model, context.device, context.dtype)
+    # The most tokens of a caption: as set, else of the protocol, else as many as the model reads.
+    text = model.config if family.text == "text_config" else getattr(model.config, family.text, model.config)
+    most = loading.length_of(text, tokenizer)
+    length = loading.length_within(context.settings, most, family.lengths.get(protocol, most))
+    matcher = family(model, processor, tokenizer, context.device, computed, protocol, where)
+    identity = context.identity(
         revision=revision,
         weights=weights,
-        device=device,
-        tokenizer=tokenizer,
+        tokenizer=loading.tokenizer_digest(tokenizer),
         length=length,
         preprocessing=canonical_json(json.loads(processor.to_json_string())),
         protocol=protocol,
@@ -71,25 +75,12 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         matcher=matcher,
         tokens=tokens,
         read=partial(prepared, preparation=Untouched()),
-        device=device,
-        provenance=loading.versions_of(library, device, model=family.kind),
+        device=context.device,
+        provenance=context.provenance(library, model=family.kind),
         heats=heats if heats.methods else None,
     )
     scorer.try_out(np.full((48, 64, 3), 128, dtype=np.uint8))
     return scorer
-
-
-def _family(config: Any, where: str) -> type[Family]:
-    family = FAMILIES.get(config.model_type)
-    if family is None:
-        raise ModelError(
-            "not a model of image-text matching",
-            where=where,
-            given=f"model type {config.model_type}",
-            allowed="BLIP, BLIP-2, ViLT, FLAVA, BridgeTower",
-            hint="a dual encoder of transformers is hf:...",
-        )
-    return family
 
 
 def _placed(model: Any, device: Any, dtype: torch.dtype) -> tuple[Any, torch.dtype]:
@@ -105,10 +96,3 @@ def _placed(model: Any, device: Any, dtype: torch.dtype) -> tuple[Any, torch.dty
         if name in in_fp32:
             parameter.data = in_fp32[name].to(device)
     return model, computed
-
-
-def _length(family: type[Family], model: Any, tokenizer: Any, protocol: str, settings: ScorerSettings) -> int:
-    """The most tokens of a caption: as set, else of the protocol, else as many as the model reads."""
-    config = getattr(model.config, family.text, model.config)
-    most = loading.length_of(config if family.text != "text_config" else model.config, tokenizer)
-    return loading.length_within(settings, most, family.lengths.get(protocol, most))

@@ -22,12 +22,12 @@ from torch import Tensor, nn
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError
-from counterfoil.scorers.base import Ability, Identity, Options, prompt_of, reject_unused_options, text_of
+from counterfoil.scorers.base import Ability, Identity, Options, text_of
 from counterfoil.scorers.dual import DualEncoder, Towers
 from counterfoil.scorers.image_route import REFERENCE, ImageRoute
 from counterfoil.scorers.images import ImageReader, Preparation, prepared
 from counterfoil.scorers.matching_probability import RowSimilarity
-from counterfoil.scorers.runtime import device_of, precision_of, to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import digest_value
 
 
@@ -328,34 +328,24 @@ def network_scorer(
     device that is not available.
     """
     detects = isinstance(backbone.network, DetectorNetwork)
-    reject_unused_options(where, options, "precision", "settings", *(() if detects else ("prompt",)))
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    prompt = prompt_of(options, where=where)
-    network, computed = to_device(backbone.network, device, dtype)
+    context = LoadContext.of(where, options, "settings", *(() if detects else ("prompt",)))
+    network, computed = to_device(backbone.network, context.device, context.dtype)
     comparison = network.comparison(seed=options.seed)
-    sampled = hasattr(comparison, "seed")
-    identity = Identity(
-        name=where,
-        weights=weights,
-        preprocessing=repr(backbone.preparation),
-        precision=options.precision,
-        prompt=prompt,
-        options={
-            "card": digest_value(backbone.card),
-            "device": device.type,
-            **({"files": digest_value(dict(files))} if files else {}),
-            **({"seed": options.seed} if sampled else {}),
-            **({} if computed is dtype else {"activations": "fp32"}),
-        },
-    )
-    provenance = {"torch": torch.__version__, "device": str(device), "network": backbone.name}
-    provenance |= {"recipe": recipe} if recipe else {}
+    facts: dict[str, Any] = {"files": digest_value(dict(files))} if files else {}
+    facts |= {"seed": options.seed} if hasattr(comparison, "seed") else {}
+    facts |= {} if computed is context.dtype else {"activations": "fp32"}
     shared: dict[str, Any] = {
-        "identity": identity,
+        "identity": context.identity(
+            weights=weights,
+            preprocessing=repr(backbone.preparation),
+            card=digest_value(backbone.card),
+            **facts,
+        ),
         "preparation": backbone.preparation,
-        "towers": network.towers(backbone, device, computed, options.precision),
-        "provenance": provenance,
+        "towers": network.towers(backbone, context.device, computed, options.precision),
+        "provenance": context.provenance(
+            torch, network=backbone.name, **({"recipe": recipe} if recipe else {})
+        ),
     }
     if detects:
         return Detector(**shared)

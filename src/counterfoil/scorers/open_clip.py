@@ -22,15 +22,7 @@ from torch import Tensor, nn
 
 from counterfoil.errors import ModelError
 from counterfoil.scorers import clip_fast
-from counterfoil.scorers.base import (
-    DEFAULT,
-    Identity,
-    Options,
-    ScorerSettings,
-    digest_tensors,
-    prompt_of,
-    reject_unused_options,
-)
+from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
 from counterfoil.scorers.device_pixels import TOLERANCE, CompiledTower, DevicePixels
 from counterfoil.scorers.dual import DualEncoder, TokenIds, Towers
 from counterfoil.scorers.image_route import ImageRoute
@@ -45,7 +37,7 @@ from counterfoil.scorers.open_clip_loading import (
     tokenizer_of,
 )
 from counterfoil.scorers.patches import PatchTower, of_open_clip
-from counterfoil.scorers.runtime import device_of, precision_of, to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 
 #: Texts of different lengths, for comparing the two.
@@ -60,43 +52,29 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     the identity records it.
     """
     where = f"open-clip:{argument}"
-    reject_unused_options(where, options, "precision", "prompt", "settings")
-    route = ImageRoute.of(ScorerSettings(where, options.settings))
-    library = library_of()
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    prompt = prompt_of(options, where=where)
+    context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
+    route, device = ImageRoute.of(context.settings), context.device
     model, tokenizer, activation, card = _loaded(library, argument, where)
     weights = digest_tensors(model.state_dict())
     backbone = _around(where, model, tokenizer, card)
     backbone = replace(
         backbone, route=route, preparation=route.preparation(backbone.preparation, where=where)
     )
-    network, computed = to_device(backbone.network, device, dtype)
+    network, computed = to_device(backbone.network, device, context.dtype)
     towers = network.towers(backbone, device, computed, options.precision)
     return DualEncoder(
-        identity=Identity(
-            name=where,
+        identity=context.identity(
             weights=weights,
             preprocessing=canonical_json(card["preprocess"]),
-            precision=options.precision,
-            prompt=prompt,
-            options={
-                **activation.options(),
-                "device": device.type,
-                **({} if computed is dtype else {"activations": "fp32"}),
-                **route.facts(),
-            },
+            **activation.options(),
+            **({} if computed is context.dtype else {"activations": "fp32"}),
+            **route.facts(),
         ),
         preparation=backbone.preparation,
         towers=towers,
-        provenance={
-            "open_clip": library.__version__,
-            "torch": torch.__version__,
-            "device": str(device),
-            "activation": f"{activation.name}: {activation.evidence}",
-            **towers.notes,
-        },
+        provenance=context.provenance(
+            library, activation=f"{activation.name}: {activation.evidence}", **towers.notes
+        ),
     )
 
 

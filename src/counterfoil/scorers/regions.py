@@ -15,12 +15,12 @@ from torch.nn.functional import pad
 
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, digest_tensors, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
 from counterfoil.scorers.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
 from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.region_files import Regions, read_regions
-from counterfoil.scorers.runtime import to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,10 +157,8 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     another width; `DataError` for files of regions that cannot be read or lack boxes that the model needs.
     """
     where = f"regions:{argument}"
-    reject_unused_options(where, options, "precision", "prompt", "settings")
-    settings = ScorerSettings(where, options.settings)
-    settings.only("features", "tokenizer", "length", "match")
-    device, dtype, prompt = loading.placement_of(options, where)
+    context = LoadContext.of(where, options, "prompt", "settings")
+    settings, device = context.settings, context.device
     if not settings.get("features"):
         raise InputError(
             "the regions of the images are missing", where=where, hint="give them with --set features=PATH"
@@ -184,18 +182,14 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         tokenizer = loading.fetched(library.AutoTokenizer, place, where, "tokenizer")
     loading.check_words(tokenizer, where)
     weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, dtype)
+    model, computed = to_device(model, device, context.dtype)
     length = loading.length_within(settings, loading.length_of(model.config, tokenizer))
     regions = read_regions(settings.get("features"))
     matcher, tokens = family(model, device, computed, match, where), HfTokens(tokenizer, length)
-    identity = loading.model_identity(
-        where,
-        options,
-        prompt=prompt,
+    identity = context.identity(
         revision=revision,
         weights=weights,
-        device=device,
-        tokenizer=tokenizer,
+        tokenizer=loading.tokenizer_digest(tokenizer),
         length=length,
         preprocessing=regions.digest,
         match=match,
@@ -207,7 +201,7 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         read=regions.batches,
         device=device,
         needs=("captions",),
-        provenance=loading.versions_of(library, device, model=family.kind, regions=str(regions.where)),
+        provenance=context.provenance(library, model=family.kind, regions=str(regions.where)),
         heats=PairHeats(identity, matcher, tokens, regions.of),
     )
     # The first image shows whether regions and model fit.

@@ -161,9 +161,34 @@ def _recognised(table: DataTable, identifier: str | None, column: str | None) ->
         chosen = [layout for layout in layouts if column in layout.columns]
         if chosen:
             return chosen[0]
-        return _single(table, identifier, column)
+        if identifier not in (None, column) and PAIR_ID.fullmatch(str(table.columns[identifier][0]).strip()):
+            return _pairs(table, str(identifier), column)
+        if _is_truth(table.columns[column]):
+            return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
+        if not _is_number(table.columns[column]) or identifier == column:
+            raise ScoreError(
+                "the column is neither true/false nor a score",
+                where=f"{table.source}, column '{column}'",
+                allowed="true/false per question, a score per question, or a score with an id column such as "
+                "'17_c0_i1'",
+                hint=f"id columns are named {', '.join(IDS)}",
+            )
+        return _pairs(table, identifier, column)
     if not layouts:
-        return _by_content(table, identifier)
+        candidates = [name for name in table.columns if name != identifier and _is_truth(table.columns[name])]
+        if len(candidates) == 1:
+            return _layout("choice_outcome", (candidates[0],), identifier, "right or wrong per question")
+        if candidates:
+            raise _ambiguous(table, candidates)
+        raise ScoreError(
+            "no scores or outcomes recognised in the header",
+            where=table.source,
+            given=", ".join(table.columns) or "(no columns)",
+            allowed="id with c0_i0, c0_i1, c1_i0, c1_i1 (quads); positive_score, negative_score, or s0, s1, "
+            "... (choices); ipos2t, ineg2t, tpos2i, tneg2i, or correct (right or wrong); or score (of a "
+            "question, or of a pair by an id like 17_c0_i1)",
+            hint="choose a column with --column",
+        )
     equal = [
         layout for layout in layouts if (layout.kind, layout.folded) == (layouts[0].kind, layouts[0].folded)
     ]
@@ -326,41 +351,6 @@ def _pairs(table: DataTable, identifier: str | None, column: str) -> TableLayout
     if ONE_ID.fullmatch(first):
         return _layout("choice_scores", (column,), identifier, "scores of pairs of choices", folded=True)
     return _layout("rated_scores", (column,), identifier, "a score per question")
-
-
-def _single(table: DataTable, identifier: str | None, column: str) -> TableLayout:
-    """One column that the user named: a score per pair where ids say so, else true/false per question."""
-    if identifier not in (None, column) and PAIR_ID.fullmatch(str(table.columns[identifier][0]).strip()):
-        return _pairs(table, str(identifier), column)
-    if _is_truth(table.columns[column]):
-        return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
-    if not _is_number(table.columns[column]) or identifier == column:
-        raise ScoreError(
-            "the column is neither true/false nor a score",
-            where=f"{table.source}, column '{column}'",
-            allowed="true/false per question, a score per question, or a score with an id column such as "
-            "'17_c0_i1'",
-            hint=f"id columns are named {', '.join(IDS)}",
-        )
-    return _pairs(table, identifier, column)
-
-
-def _by_content(table: DataTable, identifier: str | None) -> TableLayout:
-    """No name was recognised: the one column of true and false, if there is exactly one."""
-    candidates = [name for name in table.columns if name != identifier and _is_truth(table.columns[name])]
-    if len(candidates) == 1:
-        return _layout("choice_outcome", (candidates[0],), identifier, "right or wrong per question")
-    if candidates:
-        raise _ambiguous(table, candidates)
-    raise ScoreError(
-        "no scores or outcomes recognised in the header",
-        where=table.source,
-        given=", ".join(table.columns) or "(no columns)",
-        allowed="id with c0_i0, c0_i1, c1_i0, c1_i1 (quads); positive_score, negative_score, or s0, s1, ... "
-        "(choices); ipos2t, ineg2t, tpos2i, tneg2i, or correct (right or wrong); or score (of a question, "
-        "or of a pair by an id like 17_c0_i1)",
-        hint="choose a column with --column",
-    )
 
 
 def _ambiguous(table: DataTable, candidates: Sequence[str]) -> ScoreError:

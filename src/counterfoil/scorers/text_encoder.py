@@ -22,15 +22,8 @@ from counterfoil.data.records import Caption
 from counterfoil.errors import InputError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import (
-    DEFAULT,
-    Ability,
-    Identity,
-    Options,
-    ScorerSettings,
-    cosines,
-    prompted,
-)
+from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, cosines, prompted
+from counterfoil.scorers.runtime import LoadContext
 from counterfoil.scorers.text_models import Ids, TextModel, load_model
 
 POOLING = ("mean", "cls", "last")
@@ -103,8 +96,8 @@ def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
     of sentence-transformers name layers or a pooling that are none of these.
     """
     where = f"text-encoder:{argument}"
-    settings = ScorerSettings(where, options.settings)
-    settings.only("pooling", "length")
+    context = LoadContext.of(where, options, "prompt", "settings")
+    settings = context.settings
     library, config = loading.configuration_of(argument, where)
     # A model that embeds texts and pictures in one tower is read as an encoder of texts.
     if hasattr(library.AutoModel._model_mapping.get(type(config), None), "get_text_features"):
@@ -120,7 +113,7 @@ def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
     auto = "AutoModelForTextEncoding" if config.model_type in _WITH_DECODERS else "AutoModel"
     lower = facts.get("lower", False)
     pooling_facts = {"pooling": pooling, **({"lower": True} if lower else {})}
-    model = load_model(library, argument, where, options, auto, _pooled(pooling), pooling_facts, longest)
+    model = load_model(context, library, argument, auto, _pooled(pooling), pooling_facts, longest)
     loading.check_words(model.tokenizer, where)
     if "length" in options.settings:
         loading.length_within(settings, model.length)
@@ -168,7 +161,18 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     if "Pooling" in by_kind:
         path = str(by_kind["Pooling"].get("path", "1_Pooling"))
-        facts["pooling"] = _pooling(_file(library, argument, f"{path}/config.json", where), where)
+        config = _file(library, argument, f"{path}/config.json", where)
+        given = config if isinstance(config, Mapping) else {}
+        named = [str(given["pooling_mode"])] if given.get("pooling_mode") else []
+        named += [key[len("pooling_mode_") :] for key, on in given.items() if "mode_" in key and on is True]
+        if len(named) != 1 or named[0] not in _CALLED:
+            raise ModelError(
+                "its pooling is none of those computed here",
+                where=where,
+                given=", ".join(named) or "(none)",
+                allowed=POOLING,
+            )
+        facts["pooling"] = _CALLED[named[0]]
     text = _file(library, argument, "sentence_bert_config.json", where)
     text = text if isinstance(text, Mapping) else {}
     length = text.get("max_seq_length")
@@ -177,20 +181,6 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
         "length": length if isinstance(length, int) and length > 0 else None,
         "lower": text.get("do_lower_case") is True,
     }
-
-
-def _pooling(config: Any, where: str) -> str:
-    given = config if isinstance(config, Mapping) else {}
-    named = [str(given["pooling_mode"])] if given.get("pooling_mode") else []
-    named += [key[len("pooling_mode_") :] for key, on in given.items() if "mode_" in key and on is True]
-    if len(named) != 1 or named[0] not in _CALLED:
-        raise ModelError(
-            "its pooling is none of those computed here",
-            where=where,
-            given=", ".join(named) or "(none)",
-            allowed=POOLING,
-        )
-    return _CALLED[named[0]]
 
 
 def _file(library: Any, argument: str, name: str, where: str) -> Any:

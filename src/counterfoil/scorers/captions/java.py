@@ -317,7 +317,9 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
     if not candidates:
         return Meteor(np.zeros(0), 0.0)
     questions = [_question(*row) for row in zip(candidates, references, strict=True)]
-    children = _children(max(1, min(processes, len(questions))))
+    count = max(1, min(processes, len(questions)))
+    command = meteor_command()
+    children = kept(command, name=METEOR, place=folder("meteor"), patience=_METEOR_PATIENCE, copies=count)
     cuts = np.linspace(0, len(questions), len(children) + 1).astype(int).tolist()
     parts = [questions[start:end] for start, end in pairwise(cuts)]
     with ThreadPoolExecutor(len(children)) as pool:
@@ -348,11 +350,6 @@ def meteor_command() -> tuple[str, ...]:
     jar = file(place / "meteor-1.5.jar", METEOR, again)
     file(place / "data" / "paraphrase-en.gz", METEOR, again)
     return (program, *_MEMORY, "-jar", str(jar), "-", "-", "-stdio", "-l", "en", "-norm")
-
-
-def _children(count: int) -> list[Child]:
-    command = meteor_command()
-    return kept(command, name=METEOR, place=folder("meteor"), patience=_METEOR_PATIENCE, copies=count)
 
 
 def _score(child: Child, questions: Sequence[str]) -> list[str]:

@@ -179,7 +179,11 @@ class Client(ABC, Generic[Asked, Answer]):
             return known
         content, last = payload(), ""
         for tries in range(self.settings.retries + 1):
-            self._pace()
+            with self._lock:
+                now = time.monotonic()
+                start = max(now, self._next)
+                self._next = start + (60.0 / self.settings.rpm if self.settings.rpm else 0.0)
+            self._sleep(start - now)
             try:
                 with self._lock:
                     self.spent.requests += 1
@@ -263,14 +267,6 @@ class Client(ABC, Generic[Asked, Answer]):
             return None, f"status {status}: {message}", after
         what, hint = _REFUSED.get(status, ("the endpoint refuses the request", None))
         raise self._failed(what, given=f"status {status}: {message}", hint=hint)
-
-    def _pace(self) -> None:
-        """Wait until the next request may be sent."""
-        with self._lock:
-            now = time.monotonic()
-            start = max(now, self._next)
-            self._next = start + (60.0 / self.settings.rpm if self.settings.rpm else 0.0)
-        self._sleep(start - now)
 
     def _sleep(self, seconds: float) -> None:
         if self._stop.wait(max(0.0, seconds)):

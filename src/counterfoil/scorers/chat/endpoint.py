@@ -145,7 +145,8 @@ class Endpoint(Client[ChatRequest, Reply]):
 
         def named(image: Image) -> str:
             if image not in self._digests:
-                self._digests[image] = _digest_of(image)
+                data, kind = encoded(image)
+                self._digests[image] = f"{kind}:{digest(data)}"
             return self._digests[image]
 
         key = digest_value({"url": settings.url, "body": body(named)})
@@ -153,7 +154,25 @@ class Endpoint(Client[ChatRequest, Reply]):
 
     def read(self, body: Any) -> Reply:
         """The answer in a chat completion."""
-        return _reply(body, self.settings.model)
+        choice = body["choices"][0]
+        message, usage = choice["message"], body.get("usage") or {}
+        content = message.get("content")
+        if isinstance(content, list):  # Some servers answer in parts.
+            content = "".join(part.get("text") or "" for part in content)
+        if not isinstance(content, str | None):
+            raise TypeError(type(content).__name__)
+        listed = (choice.get("logprobs") or {}).get("content") or []
+        first = listed[0]["top_logprobs"] if listed else []
+        top = tuple((str(entry["token"]), float(entry["logprob"])) for entry in first)
+        return Reply(
+            text=content or "",
+            refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
+            top=top or None,
+            prompt_tokens=int(usage.get("prompt_tokens") or 0),
+            completion_tokens=int(usage.get("completion_tokens") or 0),
+            model=str(body.get("model") or self.settings.model),
+            truncated=choice.get("finish_reason") == "length",
+        )
 
     def refusal(self, message: str) -> Reply:
         """A refusal without words."""
@@ -187,29 +206,6 @@ class Endpoint(Client[ChatRequest, Reply]):
         return answer
 
 
-def _reply(body: Any, model: str) -> Reply:
-    """The answer in a chat completion; raises `KeyError` and the like for what is none."""
-    choice = body["choices"][0]
-    message, usage = choice["message"], body.get("usage") or {}
-    content = message.get("content")
-    if isinstance(content, list):  # Some servers answer in parts.
-        content = "".join(part.get("text") or "" for part in content)
-    if not isinstance(content, str | None):
-        raise TypeError(type(content).__name__)
-    listed = (choice.get("logprobs") or {}).get("content") or []
-    first = listed[0]["top_logprobs"] if listed else []
-    top = tuple((str(entry["token"]), float(entry["logprob"])) for entry in first)
-    return Reply(
-        text=content or "",
-        refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
-        top=top or None,
-        prompt_tokens=int(usage.get("prompt_tokens") or 0),
-        completion_tokens=int(usage.get("completion_tokens") or 0),
-        model=str(body.get("model") or model),
-        truncated=choice.get("finish_reason") == "length",
-    )
-
-
 def encoded(image: Image) -> tuple[bytes, str]:
     """The bytes that are sent and their format: the file's own where it is whole and of a known format.
 
@@ -225,11 +221,6 @@ def encoded(image: Image) -> tuple[bytes, str]:
         if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
             return data, "webp"
     return PixelSource(np.asarray(image.decode())).read(), "png"
-
-
-def _digest_of(image: Image) -> str:
-    data, kind = encoded(image)
-    return f"{kind}:{digest(data)}"
 
 
 def _data_url(image: Image) -> str:

@@ -155,7 +155,23 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
     protocol cannot ask.
     """
     for question in questions:
-        _check(question, prompts.protocol)
+        shape = (len(question.captions), len(question.images))
+        if prompts.protocol == "answer" and len(question.images) > 1:
+            raise InputError(
+                "answer asks about one image",
+                given=f"{shape[0]} captions and {shape[1]} images",
+                allowed="choices between answers; else the protocols choose and yes-no",
+            )
+        if prompts.protocol == "two-images" and shape != (2, 2):
+            raise InputError(
+                "two-images asks about two images and two captions at once",
+                given=f"{shape[0]} captions and {shape[1]} images",
+                allowed="quads; else the protocols choose and yes-no",
+            )
+        if max(shape) > len(_LETTERS):
+            raise InputError(
+                "more options than letters", given=max(shape), allowed=f"at most {len(_LETTERS)}; else yes-no"
+            )
     if prompts.protocol == "answer":
         return [
             Turn(
@@ -169,7 +185,11 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
             for number, question in enumerate(questions)
         ]
     lists = [items for question in questions for items in _options(question, prompts.protocol)]
-    orders = option_orders([_names(items) for items in lists], order=order, seed=seed)
+    orders = option_orders(
+        [[text_of(item) if isinstance(item, Caption) else item.id for item in items] for items in lists],
+        order=order,
+        seed=seed,
+    )
     requests: list[Turn] = []
     at = iter(orders)
     for number, question in enumerate(questions):
@@ -271,27 +291,3 @@ def _options(question: QuestionItems, protocol: str) -> list[Sequence[Caption] |
     if protocol == "two-images":
         return [question.captions]
     return [items for items in (question.captions, question.images) if len(items) > 1]
-
-
-def _names(items: Sequence[Caption] | Sequence[Image]) -> list[str]:
-    return [text_of(item) if isinstance(item, Caption) else item.id for item in items]
-
-
-def _check(question: QuestionItems, protocol: str) -> None:
-    shape = (len(question.captions), len(question.images))
-    if protocol == "answer" and len(question.images) > 1:
-        raise InputError(
-            "answer asks about one image",
-            given=f"{shape[0]} captions and {shape[1]} images",
-            allowed="choices between answers; else the protocols choose and yes-no",
-        )
-    if protocol == "two-images" and shape != (2, 2):
-        raise InputError(
-            "two-images asks about two images and two captions at once",
-            given=f"{shape[0]} captions and {shape[1]} images",
-            allowed="quads; else the protocols choose and yes-no",
-        )
-    if max(shape) > len(_LETTERS):
-        raise InputError(
-            "more options than letters", given=max(shape), allowed=f"at most {len(_LETTERS)}; else yes-no"
-        )

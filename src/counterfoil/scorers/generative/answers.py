@@ -14,17 +14,16 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.generative.image_text import ImageTextDecoder, opened, sharing
 from counterfoil.scorers.generative.prefixes import GenerativeScorer, TextRow
 from counterfoil.scorers.generative.templates import PROBES, Template, common, plain_ids
+from counterfoil.scorers.runtime import LoadContext
 
 QUESTION = 'Does this figure show "{}"? Please answer Yes or No.'
 SCORES = ("p-yes", "log-odds")
 #: How an answer may be spelled at the beginning of the model's turn.
 SPELLINGS = {"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " no")}
-#: What `--set` takes.
-SETTINGS = ("score", "question")
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
@@ -35,12 +34,11 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     `image_text.opened` and `ChatTemplate.of` do, and for models whose tokenizer cannot spell yes and no.
     """
     where = f"vqa:{argument}"
-    reject_unused_options(where, options, "precision", "settings")
-    settings = ScorerSettings(where, options.settings)
-    settings.only(*SETTINGS)
+    context = LoadContext.of(where, options, "settings")
+    settings = context.settings
     score, question = settings.one_of("score", SCORES), settings.get("question", QUESTION)
     check_question(question, where)
-    model = opened(argument, options, where)
+    model = opened(argument, context)
     decoder = model.decoder(where)
     answers = {answer: spelled(decoder.template, answer, where) for answer in SPELLINGS}
     ask = Question(question, decoder, answers)

@@ -15,12 +15,12 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.errors import ModelError
-from counterfoil.scorers.base import Identity, Options, digest_tensors
+from counterfoil.scorers.base import Identity, digest_tensors
 from counterfoil.scorers.generative.image_text import Opened, stacked
 from counterfoil.scorers.generative.prefixes import UNTOUCHED, Prefix, Seen, TextRow, cache_argument, cache_of
 from counterfoil.scorers.generative.templates import plain_ids
 from counterfoil.scorers.images import Preparation
-from counterfoil.scorers.runtime import device_of, precision_of, to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 
 
@@ -290,17 +290,14 @@ def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
     )
 
 
-def coca(
-    argument: str, options: Options, instruction: str, where: str
-) -> tuple[Captioner, Identity, dict[str, Any]]:
+def coca(argument: str, context: LoadContext, instruction: str) -> tuple[Captioner, Identity, dict[str, Any]]:
     """A CoCa of open_clip, named as `open-clip:` names models; its identity and the versions behind it.
 
     Raises what loading that model as a dual encoder raises, and `ModelError` for models without a decoder.
     """
     from counterfoil.scorers import open_clip, open_clip_loading
 
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
+    where, device = context.where, context.device
     library = open_clip_loading.library_of()
     model, tokenizer, activation, card = open_clip._loaded(library, argument, where)
     if not hasattr(model, "text_decoder") or not hasattr(tokenizer, "encode"):
@@ -308,7 +305,7 @@ def coca(
             "the model writes no captions", where=where, given=type(model).__name__, allowed="CoCa"
         )
     weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, dtype)
+    model, computed = to_device(model, device, context.dtype)
     pixels = open_clip.OpenClipPixels.of(card["preprocess"], device, computed)
     marks = tokenizer.encoder if hasattr(tokenizer, "encoder") else {}
 
@@ -331,12 +328,7 @@ def coca(
         pixels=lambda picture: pixels([picture]),
         preparation=pixels.preparation,
     )
-    identity = Identity(
-        name=where,
-        weights=weights,
-        preprocessing=canonical_json(card["preprocess"]),
-        precision=options.precision,
-        options={**activation.options(), "device": device.type},
+    identity = context.identity(
+        weights=weights, preprocessing=canonical_json(card["preprocess"]), **activation.options()
     )
-    versions = {"open_clip": library.__version__, "torch": torch.__version__, "device": str(device)}
-    return captioner, identity, versions
+    return captioner, identity, context.provenance(library)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from counterfoil.errors import ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import Identity, Options, digest_tensors
+from counterfoil.scorers.base import Identity, digest_tensors
 from counterfoil.scorers.generative.prefixes import (
     Prefix,
     Seen,
@@ -24,7 +24,7 @@ from counterfoil.scorers.generative.prefixes import (
     log_probabilities,
 )
 from counterfoil.scorers.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
-from counterfoil.scorers.runtime import to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 
 #: Largest difference of log-probabilities between a shared computation and a whole one, relative to 1 and the
@@ -269,13 +269,13 @@ class Opened:
 _NOT_READ = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 
 
-def opened(argument: str, options: Options, where: str) -> Opened:
+def opened(argument: str, context: LoadContext) -> Opened:
     """The model in a local folder, or of that name on the hub (from the local cache where it is there).
 
     Raises `ModelError` for folders without configuration, weights, tokenizer or image processor, and for
     models that take no images or write no text.
     """
-    device, dtype, _ = loading.placement_of(options, where)
+    where = context.where
     library, config = loading.configuration_of(argument, where)
     if config.model_type in _NOT_READ:
         raise ModelError(
@@ -294,7 +294,13 @@ def opened(argument: str, options: Options, where: str) -> Opened:
                 allowed="image-text-to-text models: Qwen-VL, LLaVA, SmolVLM, PaliGemma, BLIP, GIT, ...",
             )
         model, revision = loading.weights_of(library, argument, where, kind=kind)
-        processor = _processor(library, argument, where, config.model_type)
+        if config.model_type == "vision-encoder-decoder":
+            processor: Any = SeparateProcessors(
+                loading.fetched(library.AutoImageProcessor, argument, where, "image processor"),
+                loading.fetched(library.AutoTokenizer, argument, where, "tokenizer"),
+            )
+        else:
+            processor = loading.fetched(library.AutoProcessor, argument, where, "processor")
     if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
         raise ModelError(
             "the folder holds no processor for images and texts together",
@@ -303,21 +309,19 @@ def opened(argument: str, options: Options, where: str) -> Opened:
             hint="save the model's processor beside it (processor.save_pretrained)",
         )
     weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, dtype)
+    model, computed = to_device(model, context.device, context.dtype)
     return Opened(
         model=model,
         processor=processor,
-        identity=Identity(
-            name=where,
+        identity=context.identity(
             revision=revision,
             weights=weights,
             preprocessing=canonical_json(json.loads(processor.image_processor.to_json_string())),
-            precision=options.precision,
-            options={"device": device.type, "tokenizer": loading.tokenizer_digest(processor.tokenizer)},
+            tokenizer=loading.tokenizer_digest(processor.tokenizer),
         ),
-        device=device,
+        device=context.device,
         dtype=computed,
-        versions=loading.versions_of(library, device),
+        versions=context.provenance(library),
     )
 
 
@@ -327,15 +331,6 @@ class SeparateProcessors:
 
     image_processor: Any
     tokenizer: Any
-
-
-def _processor(library: Any, argument: str, where: str, kind: str) -> Any:
-    if kind != "vision-encoder-decoder":
-        return loading.fetched(library.AutoProcessor, argument, where, "processor")
-    return SeparateProcessors(
-        loading.fetched(library.AutoImageProcessor, argument, where, "image processor"),
-        loading.fetched(library.AutoTokenizer, argument, where, "tokenizer"),
-    )
 
 
 def sharing(decoder: ImageTextDecoder) -> str:

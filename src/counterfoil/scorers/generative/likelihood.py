@@ -17,17 +17,16 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, ScorerSettings, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Identity, Options, ScorerSettings
 from counterfoil.scorers.generative import captioners
 from counterfoil.scorers.generative.image_text import ImageTextDecoder, opened, sharing
 from counterfoil.scorers.generative.prefixes import Decoder, GenerativeScorer, TextRow, log_probabilities
 from counterfoil.scorers.generative.templates import PROBES, PaliGemmaTemplate
 from counterfoil.scorers.images import Preparation, Untouched
+from counterfoil.scorers.runtime import LoadContext
 
 #: What a model with a chat template is asked; PaliGemma has a prompt of its own, and captioners need none.
 INSTRUCTION, PALIGEMMA = "Describe this image in one sentence.", "caption en"
-#: What `--set` takes.
-SETTINGS = ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction", "prediction")
 #: The side of grey and of noisy pictures.
 _SIDE = 224
 
@@ -41,15 +40,15 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     captions.
     """
     where = f"likelihood:{argument}"
-    reject_unused_options(where, options, "precision", "settings")
-    chosen = Choices.of(ScorerSettings(where, options.settings))
+    context = LoadContext.of(where, options, "settings")
+    chosen = Choices.of(context.settings)
     decoder: Decoder
     if argument.startswith("open-clip:"):
         name = argument.removeprefix("open-clip:")
-        writer, identity, versions = captioners.coca(name, options, chosen.instruction or "", where)
+        writer, identity, versions = captioners.coca(name, context, chosen.instruction or "")
         decoder, words = writer, Words.of_captioner(writer, chosen)
     else:
-        model = opened(argument, options, where)
+        model = opened(argument, context)
         identity, versions = model.identity, dict(model.versions)
         if model.model.config.model_type in captioners.CAPTIONERS:
             writer = captioners.captioner_of(model, chosen.instruction or "", where)
@@ -91,8 +90,7 @@ class Choices:
 
     @classmethod
     def of(cls, settings: ScorerSettings) -> "Choices":
-        """The settings; raises `InputError` and `UnknownNameError` for those that are not understood."""
-        settings.only(*SETTINGS)
+        """The settings; raises `InputError` for those that are not understood."""
         choices = cls(
             where=settings.where,
             length=settings.one_of("length", ("sum", "mean")),

@@ -5,7 +5,7 @@ caption in a user's turn; one that only writes captions goes on from the beginni
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import PIL.Image
@@ -19,6 +19,7 @@ from counterfoil.scorers.generative.captioners import CAPTIONERS, captioner_of
 from counterfoil.scorers.generative.image_text import Opened, opened
 from counterfoil.scorers.generative.likelihood import INSTRUCTION, PALIGEMMA
 from counterfoil.scorers.generative.templates import ChatTemplate
+from counterfoil.scorers.runtime import LoadContext
 
 #: What `generate` gets of pictures, and how many of the ids that it returns stand before the caption.
 Inputs = Callable[[Sequence[PIL.Image.Image]], tuple[dict[str, Any], int]]
@@ -89,7 +90,7 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
     that take no images or write no text.
     """
     where = f"captioner:{argument}"
-    model = opened(argument, options, where)
+    model = opened(argument, LoadContext.of(where, options))
     kind = model.model.config.model_type
     with loading.quiet(loading.library_of()):
         if kind in CAPTIONERS:
@@ -100,14 +101,7 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
         else:
             prompt, room = INSTRUCTION if prompt is None else prompt, None
             inputs = _of_chat(model, prompt, where)
-    identity = Identity(
-        name=where,
-        revision=model.identity.revision,
-        weights=model.identity.weights,
-        preprocessing=model.identity.preprocessing,
-        precision=model.identity.precision,
-        options={**model.identity.options, "prompt": prompt},
-    )
+    identity = replace(model.identity, options={**model.identity.options, "prompt": prompt})
     return CaptionWriter(identity, model, inputs, room)
 
 
