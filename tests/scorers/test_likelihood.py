@@ -11,7 +11,7 @@ import pytest
 
 import tiny_generative
 from counterfoil.data.records import Caption, Image, PixelSource
-from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
+from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.generative import answers, likelihood, prefixes
 from counterfoil.scorers.generative.writing import load_writer

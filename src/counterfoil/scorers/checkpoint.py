@@ -272,7 +272,6 @@ def _read(folder: Path) -> "tuple[Backbone, Mapping[str, Any]]":
         {name.removeprefix(prefix): tensor for name, tensor in model.items()},
         where=folder / WEIGHTS,
         architecture=f"the model that {CARD} describes ({backbone.name})",
-        looks_like="",
     )
     if not inside or inside["card"] != record["card"]:
         raise ModelError(

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from counterfoil.errors import CounterfoilError, DataError, MissingExtraError, ModelError
 from counterfoil.inputs.files import read_json
-from counterfoil.scorers.checkpoint_files import fit, looks_like, metadata_of, nearest, read_checkpoint
+from counterfoil.scorers.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
 from counterfoil.scorers.runtime import CANNOT_BE_HAD, NO_NETWORK, causes, import_torch
 from counterfoil.store import write_bytes, write_json
 
@@ -193,15 +193,7 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
     tensors = checkpoint.tensors
     if "positional_embedding" in tensors and not hasattr(model, "positional_embedding"):
         tensors = library.model.convert_to_custom_text_state_dict(tensors)
-    configs = {name: library.get_model_config(name) for name in known}
-    state = fit(
-        tensors,
-        model.state_dict(),
-        where=path,
-        architecture=architecture,
-        looks_like=looks_like(checkpoint.tensors, configs),
-    )
-    model.load_state_dict(state)
+    model.load_state_dict(fit(tensors, model.state_dict(), where=path, architecture=architecture))
     return model, architecture, activation
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from counterfoil.errors import InputError
-from counterfoil.scorers.matching_probability import Expected, MostSimilarHeads, RowSimilarity, Sampled
+from counterfoil.scorers.matching_probability import MostSimilarHeads, RowSimilarity, Sampled
 from counterfoil.scorers.networks import Answer, Backbone, Encoded, Local, Network
 
 
@@ -184,13 +184,9 @@ class PCME(_OnTop):
         local = self.below.local_texts(tokens)
         return self.text_heads(local)._replace(log_variance=self.text_spread(local))
 
-    def comparison(
-        self, *, seed: int = 0, probability: Literal["sampled", "expected"] = "sampled"
-    ) -> RowSimilarity:
-        """The matching probability of samples (noise from `seed`), or at the expected squared distance."""
+    def comparison(self, *, seed: int = 0) -> RowSimilarity:
+        """The matching probability of samples, with noise from `seed`."""
         scale, shift = (float(value) for value in self.match.detach().cpu())
-        if probability == "expected":
-            return Expected(scale, shift)
         return Sampled(scale, shift, samples=self.samples, seed=seed)
 
 
