@@ -15,8 +15,7 @@ from counterfoil.build.step import Work
 from counterfoil.data.records import Image
 from counterfoil.engine.made import Maker, batch_keys
 from counterfoil.engine.session import Session
-from counterfoil.scorers.base import Identity, Options
-from counterfoil.scorers.sources import remember_source, source_of
+from counterfoil.scorers.base import Identity, Options, remember_source, source_of
 from counterfoil.store import digest
 
 #: What makes the texts of one batch of what is given, with a seed.

@@ -8,7 +8,9 @@ its torch modules, tensors and NumPy arrays are looked for among its attributes 
 import hashlib
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -333,6 +335,50 @@ class Classifier(Identified, Protocol):
         ...
 
 
+#: What becomes of questions without an answer, as in `Options.unanswered`.
+Unanswered = Literal["refuse", "wrong", "leave-out"]
+
+
+@dataclass(frozen=True)
+class QuestionItems:
+    """The images and captions of one question: two of each of a quad; of a choice one and its candidates."""
+
+    images: tuple[Image, ...]
+    captions: tuple[Caption, ...]
+
+
+@dataclass(frozen=True)
+class Picks:
+    """What was picked in one question: places among its items, -1 where the answer is refused or unread.
+
+    `captions[i]` is the caption picked for image i, empty where there is one caption; `images[c]` the image
+    picked for caption c, empty where there is one image.
+
+    >>> Picks((0, 1), (0, -1)).answered
+    False
+    """
+
+    captions: tuple[int, ...]
+    images: tuple[int, ...]
+
+    @property
+    def answered(self) -> bool:
+        """Whether everything that was asked has an answer."""
+        return min((*self.captions, *self.images)) >= 0
+
+
+@runtime_checkable
+class QuestionScorer(Identified, Protocol):
+    """Once per question, with its items together. A scorer declares the ability "picks" in `does`."""
+
+    #: What becomes of questions without an answer.
+    unanswered: Unanswered
+
+    def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
+        """What is picked in each question, in order; a position says nothing of which option is right."""
+        ...
+
+
 @dataclass(frozen=True)
 class Options:
     """Options of a scorer. Each loader takes those that apply to it and refuses the others."""
@@ -380,6 +426,35 @@ def reject_unused_options(scorer: str, options: Options, *concerning: str) -> No
         value = getattr(options, option.name)
         if value != getattr(DEFAULT, option.name) and option.name not in (*concerning, "seed", "device"):
             raise InputError(f"has no use for the option '{option.name}'", where=scorer, given=value)
+
+
+#: Loads a scorer; it travels to other processes by pickle.
+Source = Callable[[], Any]
+
+#: The sources of the scorers that live now, by `id`.
+_SOURCES: dict[int, Source] = {}
+
+
+def remember_source(scorer: Any, source: Source) -> None:
+    """Note that `source` gives a scorer like this one, of the same identity."""
+    with suppress(TypeError):  # no weak reference to it: it travels as it is
+        weakref.finalize(scorer, _SOURCES.pop, id(scorer), None)
+        _SOURCES[id(scorer)] = source
+
+
+def source_of(scorer: Any) -> Source | None:
+    """What loads a scorer like this one; None of a scorer that was not loaded by its name.
+
+    >>> class Longest:
+    ...     identity = Identity("longest", revision="1")
+    >>> scorer = Longest()
+    >>> source_of(scorer) is None
+    True
+    >>> remember_source(scorer, Longest)
+    >>> source_of(scorer) is Longest
+    True
+    """
+    return _SOURCES.get(id(scorer))
 
 
 #: Settings that were removed, and what to do instead.

@@ -20,6 +20,7 @@ from counterfoil.data.tables import DataTable, floats, read_table, shares_right
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.metrics.detection import by_label, likelier, two_steps
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
+from counterfoil.scorers.chat.parsing import option_letter
 from counterfoil.scorers.given_galleries import (
     GivenRankings,
     GivenSimilarity,
@@ -27,11 +28,14 @@ from counterfoil.scorers.given_galleries import (
     load_rankings,
     load_similarity,
 )
-from counterfoil.scorers.released_texts import letters_right, with_captions
 from counterfoil.scorers.score_table_layouts import (
+    CAPTIONS_SHOWN,
     DIRECTIONS,
+    LOGS,
     ONE_ID,
     PAIR_ID,
+    RESPONSES,
+    RIGHT_LETTER,
     SUBSET,
     Kind,
     TableLayout,
@@ -396,3 +400,57 @@ def _fold_sides(table: DataTable, layout: TableLayout) -> Parsed:
         subsets=tuple(subset for subset, _ in keys) if any(s for s, _ in keys) else None,
         values=np.asarray([[side[key] for side in of_side] for key in keys], dtype=np.float64),
     )
+
+
+def with_captions(table: DataTable) -> DataTable:
+    """The same table with the captions of each question: `caption_0` is that of the first image.
+
+    Raises `ScoreError` for a log that lacks its captions or its right letter, naming the row.
+    """
+    captions = {
+        f"caption_{side}": [
+            _shown(table, name, row)[0][_right(table, name, row)] for row in range(len(table))
+        ]
+        for side, name in enumerate(LOGS)
+    }
+    return DataTable({**table.columns, **captions}, table.source, table.kind, table.parts)
+
+
+def letters_right(
+    table: DataTable,
+) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
+    """Whether each image picked its caption (`ipos2t`, `ineg2t`), and which responses cannot be read.
+
+    A response that names no letter and no caption is not right, and is marked under its column. Each of
+    the 600 responses of GPT-4V can be read, and 274 of 300 questions have both right.
+    Source: ColorSwap, the released file `text-gpt4v-colorswap.json`.
+    """
+    right: dict[str, NDArray[np.bool_]] = {}
+    unread: dict[str, NDArray[np.bool_]] = {}
+    for outcome, response, name in zip(("ipos2t", "ineg2t"), RESPONSES, LOGS, strict=True):
+        picked: list[int | None] = []
+        for row in range(len(table)):
+            options, text = _shown(table, name, row)[0], table[response][row]
+            picked.append(option_letter(text, options) if isinstance(text, str) else None)
+        wanted = [_right(table, name, row) for row in range(len(table))]
+        right[outcome] = np.array([one == other for one, other in zip(picked, wanted, strict=True)])
+        unread[response] = np.array([letter is None for letter in picked])
+    return right, unread
+
+
+def _shown(table: DataTable, column: str, row: int) -> tuple[Sequence[str], str]:
+    """The captions in the order shown, and the right letter."""
+    log = table[column][row]
+    cells = [log.get(name) if isinstance(log, Mapping) else None for name in (*CAPTIONS_SHOWN, RIGHT_LETTER)]
+    if not all(isinstance(cell, str) for cell in cells) or cells[2] not in ("A", "B"):
+        raise ScoreError(
+            "the log does not say what was asked",
+            where=table.where(row, column),
+            given=str(log),
+            allowed="an object with caption_1, caption_2 and correct_answer (A or B)",
+        )
+    return [str(cell) for cell in cells[:2]], str(cells[2])
+
+
+def _right(table: DataTable, column: str, row: int) -> int:
+    return "AB".index(_shown(table, column, row)[1])

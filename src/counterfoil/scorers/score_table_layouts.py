@@ -5,13 +5,12 @@ scores and not the other way round.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.released_texts import RESPONSES, holds_texts
 
 Kind = Literal[
     "quad_scores", "quad_outcomes", "choice_scores", "choice_outcome", "rated_scores", "drawn_scores"
@@ -110,6 +109,21 @@ class TableLayout:
     detected: bool = False
     #: Whether the columns hold free text that names letters of options.
     texts: bool = False
+
+
+#: Free text of chat models, as ColorSwap released it: the responses about the first and the second image, and
+#: beside them a log with both captions in the order shown and the right letter.
+RESPONSES = ("response_image_1", "response_image_2")
+LOGS = ("log_1", "log_2")
+CAPTIONS_SHOWN = ("caption_1", "caption_2")
+RIGHT_LETTER = "correct_answer"
+
+
+def holds_texts(table: DataTable) -> bool:
+    """Whether a table has the columns of such answers, with logs that are objects."""
+    return all(name in table for name in (*RESPONSES, *LOGS)) and all(
+        isinstance(table[name][0], Mapping) for name in LOGS if len(table)
+    )
 
 
 def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool = False) -> TableLayout:

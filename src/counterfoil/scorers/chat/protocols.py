@@ -20,9 +20,8 @@ import numpy as np
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError
-from counterfoil.scorers.base import text_of
+from counterfoil.scorers.base import Picks, QuestionItems, text_of
 from counterfoil.scorers.chat.parsing import first_named, matching, option_letter
-from counterfoil.scorers.questions import Picks, QuestionItems
 from counterfoil.store import digest_value
 
 PROTOCOLS = ("yes-no", "choose", "two-images", "answer")

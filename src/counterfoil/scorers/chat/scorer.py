@@ -19,13 +19,15 @@ from counterfoil.scorers.base import (
     Ability,
     Identity,
     Options,
+    Picks,
+    QuestionItems,
     ScorerSettings,
+    Unanswered,
     reject_unused_options,
 )
 from counterfoil.scorers.chat.endpoint import ChatRequest, ChatSettings, Endpoint, Reply
 from counterfoil.scorers.chat.parsing import are_logprobs, yes_no_logprobs, yes_or_no
 from counterfoil.scorers.chat.protocols import ORDERS, PROTOCOLS, Parts, Prompts, picked, turns
-from counterfoil.scorers.questions import Picks, QuestionItems, Unanswered
 
 #: How an answer of yes or no is read: `auto` finds out with one small request whether log-probabilities are
 #: given, and reads all answers in that way.
