@@ -104,7 +104,10 @@ def _found(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tuple[
     if id(value) in seen or depth < 0:
         return
     seen.add(id(value))
-    if _is_torch(value) or (isinstance(value, np.ndarray) and value.dtype != object):
+    # Where torch was never imported, nothing of it can be held.
+    torch = sys.modules.get("torch")
+    of_torch = torch is not None and isinstance(value, torch.nn.Module | torch.Tensor)
+    if of_torch or (isinstance(value, np.ndarray) and value.dtype != object):
         yield name, value
         return
     for part, inner in _inside(value):
@@ -124,32 +127,18 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, MethodType):
         return [("self", value.__self__)]
     if isinstance(value, FunctionType):
-        cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
-        held = [(name, cell.cell_contents) for name, cell in cells if _filled(cell)]
-        return [*held, ("wrapped", getattr(value, "__wrapped__", None))]
-    slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
-    named = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        held = [("wrapped", getattr(value, "__wrapped__", None))]
+        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+            with suppress(ValueError):  # not yet assigned
+                held.append((name, cell.cell_contents))
+        return held
+    named: dict[str, Any] = {}
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if not name.startswith("__") and hasattr(value, name):
+                named[name] = getattr(value, name)
     return list({**named, **getattr(value, "__dict__", {})}.items())
-
-
-def _slots(kind: type) -> tuple[str, ...]:
-    slots = kind.__dict__.get("__slots__", ())
-    return tuple(
-        name for name in ((slots,) if isinstance(slots, str) else slots) if not name.startswith("__")
-    )
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:  # not yet assigned
-        return False
-
-
-def _is_torch(value: Any) -> bool:
-    # Where torch was never imported, nothing of it can be held.
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.nn.Module | torch.Tensor)
 
 
 def _digest(value: Any) -> str:

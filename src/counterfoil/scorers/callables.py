@@ -111,8 +111,7 @@ class ModuleEncoder:
                 rows = torch.nn.functional.normalize(rows, dim=-1)
         finally:
             self.model.train(training)
-        array: ndarray = rows.cpu().numpy()
-        return array
+        return rows.cpu().numpy()
 
 
 @dataclass(frozen=True)

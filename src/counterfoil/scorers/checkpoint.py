@@ -117,14 +117,9 @@ def read(folder: Path) -> "Backbone":
 
 def facts(folder: Path) -> Mapping[str, Any]:
     """What the training of a checkpoint says of itself; raises `ModelError` as `read` does of its card."""
-    record: Mapping[str, Any] = _noted(Path(folder))[0]
-    return record["facts"]
-
-
-def _noted(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What counts of what a checkpoint says of itself, and what its weights say (nothing, if others')."""
     from safetensors import SafetensorError, safe_open
 
+    folder = Path(folder)
     outside = _card(folder)
     try:
         with safe_open(folder / WEIGHTS, framework="pt", device="cpu") as file:
@@ -133,8 +128,7 @@ def _noted(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         raise ModelError(
             f"not a readable safetensors file: {error}", where=folder / WEIGHTS, hint="is the file cut off?"
         ) from None
-    inside = metadata_of(notes)
-    return _counting(folder, outside, inside), inside
+    return _counting(folder, outside, metadata_of(notes))["facts"]
 
 
 def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
@@ -297,7 +291,10 @@ def _card(folder: Path) -> Mapping[str, Any]:
             given=f"no {' and no '.join(lacking)}" if folder.is_dir() else None,
             allowed=f"a folder with {WEIGHTS} and {CARD}, as 'counterfoil train' writes it",
         )
-    record = _readable(folder / CARD)
+    try:
+        record = read_json(folder / CARD)
+    except DataError as error:
+        raise ModelError(str(error)) from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ModelError(f"not the card of a checkpoint of {FORMAT.split()[0]}", where=folder / CARD)
     schema = record.get("schema")
@@ -311,13 +308,6 @@ def _card(folder: Path) -> Mapping[str, Any]:
         )
     check_model(record, CheckpointCard, where=folder / CARD, error=ModelError)
     return record
-
-
-def _readable(path: Path) -> Any:
-    try:
-        return read_json(path)
-    except DataError as error:
-        raise ModelError(str(error)) from None
 
 
 def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any]) -> Mapping[str, Any]:

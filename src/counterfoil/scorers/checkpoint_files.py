@@ -121,8 +121,7 @@ def read_tensor(path: Path) -> ndarray:
     _check_tensors({"": content}, path)
     tensor = content.detach().cpu()
     # NumPy knows no bfloat16.
-    array: ndarray = (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
-    return array
+    return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
 
 
 def _check_tensors(tensors: Mapping[str, Any], path: Path) -> None:

@@ -314,13 +314,11 @@ class DualEncoder:
             rows = encode(batch).float()
             if self.comparison is None:
                 rows = torch.nn.functional.normalize(rows, dim=-1)
-        array: ndarray = rows.cpu().numpy()
-        return array
+        return rows.cpu().numpy()
 
     def _states(self, texts: Sequence[str]) -> Float[np.ndarray, "texts longest width"]:
         torch = import_torch()
         assert self.towers.tokens is not None
         with torch.inference_mode():
             states = torch.nn.functional.normalize(self.towers.tokens.states(texts).float(), dim=-1)
-        array: ndarray = states.cpu().numpy()
-        return array
+        return states.cpu().numpy()

@@ -218,7 +218,12 @@ def parse(table: DataTable, layout: TableLayout, *, unanswered: str = "refuse") 
     Outcomes that are null or NaN are refused too, unless `unanswered` is "wrong" or "leave-out".
     """
     if layout.detected:
-        return _detected(table, layout)
+        # Outputs of detectors as outcomes, by the rule of two steps; the k-th of each label is of question k.
+        label = floats(table, "label")
+        outputs = [by_label(floats(table, column), label) for column in layout.columns]
+        if len(outputs) == 2:
+            return Parsed(None, None, right=two_steps(outputs[0], outputs[1]))
+        return Parsed(None, None, right={"accuracy": likelier(outputs[0]) == 1})
     if layout.side is not None:
         return _fold_sides(table, layout)
     if layout.folded:
@@ -236,7 +241,10 @@ def parse(table: DataTable, layout: TableLayout, *, unanswered: str = "refuse") 
         names = tuple(DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
         empty = _unanswered(table, layout.columns, unanswered)
         if empty is not None:
-            table = _answered_wrong(table, layout.columns)
+            cells = {
+                name: [False if is_empty(cell) else cell for cell in table[name]] for name in layout.columns
+            }
+            table = DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
         shares = [shares_right(table, column) for column in layout.columns]
         right = dict(zip(names, shares, strict=True))
         return Parsed(ids=ids, subsets=subsets, right=right, unanswered=empty)
@@ -285,20 +293,6 @@ def _refused(
         allowed=allowed,
         hint="say what becomes of them with --unanswered wrong or --unanswered leave-out",
     )
-
-
-def _answered_wrong(table: DataTable, columns: Sequence[str]) -> DataTable:
-    cells = {name: [False if is_empty(cell) else cell for cell in table[name]] for name in columns}
-    return DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
-
-
-def _detected(table: DataTable, layout: TableLayout) -> Parsed:
-    """Outputs of detectors as outcomes, by the rule of two steps; the k-th of each label is of question k."""
-    label = floats(table, "label")
-    outputs = [by_label(floats(table, column), label) for column in layout.columns]
-    if len(outputs) == 2:
-        return Parsed(None, None, right=two_steps(outputs[0], outputs[1]))
-    return Parsed(None, None, right={"accuracy": likelier(outputs[0]) == 1})
 
 
 def _subsets(table: DataTable, column: str | None) -> tuple[str, ...] | None:

@@ -221,8 +221,7 @@ def _blip(matcher: Any, picture: ndarray, ids: Sequence[int]) -> TokenMaps:
             encoder_hidden_states=states.requires_grad_(),
             encoder_attention_mask=torch.ones(states.shape[:2], device=states.device, dtype=torch.long),
         ).last_hidden_state
-        match: Tensor = model.itm_head(last[:, 0])[0, 1]
-        return match
+        return model.itm_head(last[:, 0])[0, 1]
 
     (weighted,) = _weighted(logit, [_inner(layers).crossattention.self])
     return squared(weighted[:, 1:])

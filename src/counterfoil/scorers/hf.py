@@ -78,8 +78,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 
     def patches(pictures: Sequence[ndarray]) -> Tensor:
         assert of_patches is not None
-        features: Tensor = of_patches(**inputs_of(pictures))
-        return features
+        return of_patches(**inputs_of(pictures))
 
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
     _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
@@ -234,8 +233,7 @@ def _inputs(
     def by_processor(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
         inputs = processor(images=[PIL.Image.fromarray(picture) for picture in pictures], return_tensors="pt")
         # Whole numbers (shapes, masks) keep their type.
-        moved: Mapping[str, Any] = inputs.to(device, dtype)
-        return moved
+        return inputs.to(device, dtype)
 
     return by_processor
 
@@ -275,8 +273,7 @@ class HfPixels:
         """(batch, 3, height, width) floats, normalised."""
         if isinstance(self.preparation, Untouched):
             whole = [PIL.Image.fromarray(picture) for picture in pictures]
-            by_processor: Tensor = self.processor(images=whole, return_tensors="pt")["pixel_values"]
-            return by_processor
+            return self.processor(images=whole, return_tensors="pt")["pixel_values"]
         mean, std = (
             torch.tensor(list(colours), dtype=torch.float32).view(3, 1, 1)
             for colours in (self.processor.image_mean, self.processor.image_std)
@@ -416,10 +413,7 @@ class HfNetwork(LibraryNetwork):
 
         def patches(pictures: Sequence[ndarray]) -> Tensor:
             assert of_patches is not None
-            features: Tensor = of_patches(
-                pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype)
-            )
-            return features
+            return of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
 
         return replace(
             self.plain_towers(backbone, device, dtype),

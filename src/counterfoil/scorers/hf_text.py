@@ -46,8 +46,7 @@ class HfTokens:
 
     def __call__(self, texts: Sequence[str]) -> Tensor:
         """(batch, length) ids, padded to the longest of the batch where that is exact, else in full."""
-        ids: Tensor = self.inputs(texts)["input_ids"]
-        return ids
+        return self.inputs(texts)["input_ids"]
 
     def inputs(self, texts: Sequence[str]) -> Any:
         """The same ids with all else that the tokenizer gives to the model, such as a mask."""
@@ -208,8 +207,7 @@ class TextEncoder:
                 return_dict=True,
             )
             states = torch.nn.functional.normalize(output.hidden_states[self.layer].float(), dim=-1)
-        array: ndarray = states.cpu().numpy()
-        return array
+        return states.cpu().numpy()
 
     def _tokens(self, ids: Sequence[int], vectors: Float[ndarray, "longest width"]) -> CaptionTokens:
         own, used = vectors[: len(ids)].copy(), np.array(ids, dtype=np.int64)

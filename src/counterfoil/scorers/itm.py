@@ -145,8 +145,7 @@ class Blip(Family):
             seen = seen.reshape(len(images) * most, length, -1)[place]
             hidden = layer.crossattention.output(seen, hidden)
             hidden = layer.feed_forward_chunk(hidden)
-        logits: Tensor = self.model.itm_head(hidden[:, 0])
-        return logits
+        return self.model.itm_head(hidden[:, 0])
 
 
 class Blip2(Family):
@@ -190,8 +189,7 @@ class Blip2(Family):
         ).last_hidden_state
         projection = self.model.text_projection
         captions = normalize(projection(text[:, 0].to(projection.weight.dtype)), dim=-1)[pairs.caption_of]
-        cosines: Tensor = (states.float() @ captions.float()[:, :, None])[:, :, 0].amax(dim=1)
-        return cosines
+        return (states.float() @ captions.float()[:, :, None])[:, :, 0].amax(dim=1)
 
 
 class Vilt(Family):

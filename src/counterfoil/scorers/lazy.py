@@ -228,8 +228,7 @@ class LazyTokenEncoder:
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text, as the model's tokenizer gives them; nothing is loaded for no texts."""
-        ids: list[ndarray] = self._model().token_ids(texts) if len(texts) else []
-        return ids
+        return self._model().token_ids(texts) if len(texts) else []
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off."""

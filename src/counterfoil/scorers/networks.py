@@ -165,8 +165,7 @@ class LibraryNetwork(Network):
     @property
     def logit_scale(self) -> nn.Parameter:
         """Logarithm of the inverse temperature."""
-        scale: nn.Parameter = self.model.logit_scale
-        return scale
+        return self.model.logit_scale
 
     @property
     def logit_bias(self) -> Tensor | None:

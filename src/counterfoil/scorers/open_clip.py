@@ -305,7 +305,10 @@ class OpenClipNetwork(LibraryNetwork):
     def projections(self) -> Sequence[nn.Parameter]:
         """`visual.proj` and `text_projection`, as PAC-S trains them."""
         text = self.model if self.causal is None else self.causal.text
-        both = (getattr(getattr(self.model, "visual", None), "proj", None), _projection(text))
+        last = getattr(getattr(text, "text", text), "text_projection", None)
+        # A parameter, or the weight of a layer.
+        last = last.weight if isinstance(last, nn.Linear) else last
+        both = (getattr(getattr(self.model, "visual", None), "proj", None), last)
         return tuple(projection for projection in both if isinstance(projection, nn.Parameter))
 
     def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
@@ -325,8 +328,7 @@ class OpenClipNetwork(LibraryNetwork):
         def texts(texts: Sequence[str]) -> Tensor:
             rows = tokens.rows(texts)
             encode: Any = fast_texts or self.model.encode_text
-            features: Tensor = encode(rows if fast_texts else torch.tensor(rows, device=device))
-            return features
+            return encode(rows if fast_texts else torch.tensor(rows, device=device))
 
         def count(texts: Sequence[str]) -> list[int]:
             # The library's own tower computes all texts at full length.
@@ -337,8 +339,7 @@ class OpenClipNetwork(LibraryNetwork):
 
         def patches(pictures: Sequence[ndarray]) -> Tensor:
             assert of_patches is not None
-            features: Tensor = of_patches(prepare(pictures))
-            return features
+            return of_patches(prepare(pictures))
 
         encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
@@ -362,11 +363,4 @@ class OpenClipNetwork(LibraryNetwork):
         """(batch, width): the state at the end mark, projected."""
         assert self.causal is not None
         pooled = states[torch.arange(len(states), device=states.device), self.causal.ends(tokens)]
-        projected: Tensor = self.causal.projected(pooled)
-        return projected
-
-
-def _projection(text: Any) -> Any:
-    """A tower's last linear map: a parameter, the weight of a layer, or None."""
-    projection = getattr(getattr(text, "text", text), "text_projection", None)
-    return projection.weight if isinstance(projection, nn.Linear) else projection
+        return self.causal.projected(pooled)

@@ -136,13 +136,11 @@ class PVSE(_OnTop):
 
     def encode_images(self, pixels: Tensor) -> Encoded:
         """(batch, 3, height, width) to points (batch, heads, width), attention and residuals."""
-        encoded: Encoded = self.image_heads(self.below.local_images(pixels))
-        return encoded
+        return self.image_heads(self.below.local_images(pixels))
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
         """(batch, length) to the same."""
-        encoded: Encoded = self.text_heads(self.below.local_texts(tokens))
-        return encoded
+        return self.text_heads(self.below.local_texts(tokens))
 
     def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
         """The most similar pair of heads."""

@@ -102,8 +102,7 @@ class Relation(nn.Module):
         """The regions with what they relate to added; `there` is 0 for those that are padding."""
         many = there.sum(dim=1, keepdim=True)
         related = self.queries(regions) @ self.keys(regions).transpose(1, 2) / many
-        added: Tensor = regions + self.norm(self.out(related @ (self.values(regions) * there)))
-        return added
+        return regions + self.norm(self.out(related @ (self.values(regions) * there)))
 
 
 class ReasoningTower(RegionTower):
@@ -148,13 +147,11 @@ class RecurrentNetwork(Network):
 
     def local_images(self, pixels: Tensor) -> Local:
         """The same, and the regions."""
-        local: Local = self.visual(pixels)
-        return local
+        return self.visual(pixels)
 
     def local_texts(self, tokens: Tensor) -> Local:
         """The same, and the words."""
-        local: Local = self.text(tokens)
-        return local
+        return self.text(tokens)
 
 
 def _last(states: Tensor, there: Tensor) -> Tensor:

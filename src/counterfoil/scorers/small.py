@@ -87,8 +87,7 @@ class Mixer(nn.Module):
     def forward(self, cells: Tensor) -> Tensor:
         """What is found in each cell, with what the other cells hold taken in."""
         cells = cells + self.cells(self.cells_norm(cells).transpose(1, 2)).transpose(1, 2)
-        mixed: Tensor = cells + self.channels(self.channels_norm(cells))
-        return mixed
+        return cells + self.channels(self.channels_norm(cells))
 
 
 class ImageTower(nn.Module):
@@ -193,8 +192,7 @@ class SmallNetwork(Network):
 
         def cells(pictures: Sequence[ndarray]) -> Tensor:
             features = self.visual(backbone.pixels(pictures).to(device=device, dtype=dtype)).places
-            both: Tensor = self.visual.projection(torch.cat([features, features], dim=-1))
-            return both
+            return self.visual.projection(torch.cat([features, features], dim=-1))
 
         patches = PatchTower(cells, backbone.preparation)
         return replace(self.plain_towers(backbone, device, dtype), patches=patches)

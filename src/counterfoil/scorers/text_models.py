@@ -118,8 +118,7 @@ class TextModel:
 
     def words(self, text: str) -> list[int]:
         """The ids of a text without marks."""
-        ids: list[int] = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return ids
+        return self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
 
     def forward(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Tensor]:
         """The network's answer to rows of ids, padded on the right, and which ids are no padding."""

@@ -45,7 +45,13 @@ def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[st
     if isinstance(value, list):
         groups = [[_text(text, f"{path}, caption {at + 1}")] for at, text in enumerate(value)]
     elif isinstance(value, dict) and isinstance(value.get("annotations"), list):
-        groups = _annotated(value["annotations"], path)
+        by_image: dict[str, list[str]] = {}
+        for at, row in enumerate(value["annotations"]):
+            place = f"{path}, annotation {at + 1}"
+            if not isinstance(row, dict) or "image_id" not in row:
+                raise DataError("not an annotation", where=place, allowed="image_id and caption")
+            by_image.setdefault(str(row["image_id"]), []).append(_text(row.get("caption"), place))
+        groups = list(by_image.values())
     elif isinstance(value, dict):
         groups = [_listed(own, f"{path}, '{key}'") for key, own in value.items()]
     else:
@@ -54,16 +60,6 @@ def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[st
     if not groups:
         raise DataError("a corpus without captions", where=path, allowed=LAYOUTS)
     return groups
-
-
-def _annotated(rows: list[Any], path: Path) -> list[list[str]]:
-    captions: dict[str, list[str]] = {}
-    for at, row in enumerate(rows):
-        place = f"{path}, annotation {at + 1}"
-        if not isinstance(row, dict) or "image_id" not in row:
-            raise DataError("not an annotation", where=place, allowed="image_id and caption")
-        captions.setdefault(str(row["image_id"]), []).append(_text(row.get("caption"), place))
-    return list(captions.values())
 
 
 def _listed(own: Any, where: str) -> list[str]:
@@ -223,14 +219,9 @@ class Phrases:
         known = self._made.get(id(tokens))
         if known is None:
             # The tokens are kept too, so that no others can get their id.
-            known = self._made[id(tokens)] = tokens, self._phrase(tokens)
+            frequencies = self._frequencies
+            weights = np.ones(len(tokens.used)) if frequencies is None else frequencies.weights(tokens.used)
+            if not self._marks:
+                weights[[0, -1]] = 0
+            known = self._made[id(tokens)] = tokens, TokenizedCaption(tokens.vectors, weights, tokens.whole)
         return known[1]
-
-    def _phrase(self, tokens: CaptionTokens) -> TokenizedCaption:
-        if self._frequencies is None:
-            weights = np.ones(len(tokens.used))
-        else:
-            weights = self._frequencies.weights(tokens.used)
-        if not self._marks:
-            weights[[0, -1]] = 0
-        return TokenizedCaption(tokens.vectors, weights, tokens.whole)

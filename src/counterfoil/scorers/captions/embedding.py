@@ -250,8 +250,7 @@ class TokenMetric(Counting):
         others = [[phrase(tokens) for tokens in group] for group in references]
         with threadpool_limits(1, user_api="blas"):
             matches = token_match(own, others)
-        rows: ndarray = getattr(matches, self.settings.part)
-        return rows
+        return getattr(matches, self.settings.part)
 
 
 def _of_frames(

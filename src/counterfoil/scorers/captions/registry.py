@@ -55,23 +55,26 @@ _PICTURE = ("images", "captions")
 _ALL = ("images", "captions", "references")
 _COSINE = ("prefix", "weight", "arithmetic")
 _FRAMES = ("prefix", "idf", "padding")
-#: What PAC-S takes besides.
-_PAC = ("model",)
-
 _EM = Kind(_PICTURE, Settings(idf="benchmark"), _FRAMES)
 _REF_EM = Kind(_ALL, Settings(idf="benchmark"), (*_FRAMES, "max"))
-
-
-def _of_pac(kind: Kind) -> Kind:
-    return replace(kind, takes=(*kind.takes, *_PAC))
 
 
 KINDS: Mapping[str, Kind] = {
     "clip-s": Kind(_PICTURE, Settings(PREFIX, CLIP_WEIGHT), _COSINE),
     "ref-clip-s": Kind(_ALL, Settings(PREFIX, CLIP_WEIGHT), (*_COSINE, "negative")),
     # PAC-S section 3.2: with its own model, a video is scored as EMScore scores it.
-    "pac-s": Kind(_PICTURE, Settings(PREFIX, PAC_WEIGHT), (*_COSINE, *_PAC), _of_pac(_EM)),
-    "ref-pac-s": Kind(_ALL, Settings(PREFIX, PAC_WEIGHT), (*_COSINE, "negative", *_PAC), _of_pac(_REF_EM)),
+    "pac-s": Kind(
+        _PICTURE,
+        Settings(PREFIX, PAC_WEIGHT),
+        (*_COSINE, "model"),
+        replace(_EM, takes=(*_EM.takes, "model")),
+    ),
+    "ref-pac-s": Kind(
+        _ALL,
+        Settings(PREFIX, PAC_WEIGHT),
+        (*_COSINE, "negative", "model"),
+        replace(_REF_EM, takes=(*_REF_EM.takes, "model")),
+    ),
     "em-score": _EM,
     "ref-em-score": _REF_EM,
     "token-match": Kind(("captions", "references"), Settings(), ("prefix", "idf", "part")),
@@ -111,9 +114,12 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
             raise InputError(
                 f"no such value of '{key}'", where=where, given=value or "(empty)", allowed=_WORDS[key]
             )
-        read_value = {"weight": _weight, "prefix": _prefix}.get(key, _as_it_is)(value, where)
+        if key == "weight":
+            parsed: str | float = _weight(value, where)
+        else:
+            parsed = _prefix(value, where) if key == "prefix" else value
         if key in kind.takes:
-            values[key] = read_value
+            values[key] = parsed
     return replace(kind.official, **values)
 
 
@@ -125,10 +131,6 @@ def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
     """
     names = [field.name for field in fields(settings) if field.name in kind.takes and field.name != "prefix"]
     return {name: getattr(settings, name) for name in names}
-
-
-def _as_it_is(text: str, where: str) -> str:
-    return text
 
 
 def _weight(text: str, where: str) -> float:

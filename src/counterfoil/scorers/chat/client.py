@@ -178,6 +178,9 @@ class Client(ABC, Generic[Asked, Answer]):
         if known is not None:
             return known
         content, last = payload(), ""
+        body: dict[str, Any] = {"content": content, "headers": {"Content-Type": "application/json"}}
+        if isinstance(content, FormData):
+            body = {"data": dict(content.fields), "files": dict(content.files)}
         for tries in range(self.settings.retries + 1):
             with self._lock:
                 now = time.monotonic()
@@ -189,7 +192,7 @@ class Client(ABC, Generic[Asked, Answer]):
                     self.spent.requests += 1
                     self.spent.retried += tries > 0
                 url = f"{self.settings.url}/{self.path}"
-                response, data = self._sent(client, "POST", url, **_posted(content))
+                response, data = self._sent(client, "POST", url, **body)
                 reply, last, after = self._read(response, data)
             except httpx2.ConnectError as error:
                 if not self._reached:
@@ -348,13 +351,6 @@ _REFUSED: Mapping[int, tuple[str, str | None]] = {
         "the address ends as in .../v1; the path of requests is added",
     ),
 }
-
-
-def _posted(body: Body) -> dict[str, Any]:
-    """How the library is given what is sent."""
-    if isinstance(body, FormData):
-        return {"data": dict(body.fields), "files": dict(body.files)}
-    return {"content": body, "headers": {"Content-Type": "application/json"}}
 
 
 def _message(text: str) -> str:

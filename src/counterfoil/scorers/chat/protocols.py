@@ -183,7 +183,13 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
             )
             for number, question in enumerate(questions)
         ]
-    lists = [items for question in questions for items in _options(question, prompts.protocol)]
+    # The lists of options of a question: its captions, then its images, where there are several.
+    lists: list[Sequence[Caption] | Sequence[Image]] = []
+    for question in questions:
+        if prompts.protocol == "two-images":
+            lists.append(question.captions)
+        else:
+            lists += [items for items in (question.captions, question.images) if len(items) > 1]
     orders = option_orders(
         [[text_of(item) if isinstance(item, Caption) else item.id for item in items] for items in lists],
         order=order,
@@ -283,10 +289,3 @@ def option_orders(options: Sequence[Sequence[str]], *, order: str, seed: int) ->
         tuple((place + rank[key]) % len(listed) for place in range(len(listed)))
         for key, listed in zip(keys, options, strict=True)
     ]
-
-
-def _options(question: QuestionItems, protocol: str) -> list[Sequence[Caption] | Sequence[Image]]:
-    """The lists of options of a question: its captions, then its images, where there are several."""
-    if protocol == "two-images":
-        return [question.captions]
-    return [items for items in (question.captions, question.images) if len(items) > 1]

@@ -111,8 +111,7 @@ class CrossCaptioner(Captioner):
             encoder_hidden_states=torch.cat([self.states(picture.inputs["pixels"]) for picture in seen]),
             use_cache=False,
         )
-        logits: Tensor = output.logits
-        return logits
+        return output.logits
 
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the prompt."""
@@ -140,8 +139,7 @@ class CrossCaptioner(Captioner):
             use_cache=True,
             **cache_argument(self.writer, stacked([prefix.cache for prefix in prefixes])),
         )
-        logits: Tensor = output.logits
-        return logits
+        return output.logits
 
 
 class BlipCaptioner(CrossCaptioner):
@@ -154,8 +152,7 @@ class BlipCaptioner(CrossCaptioner):
 
     def states(self, pixels: Tensor) -> Tensor:
         """The states of all patches."""
-        patches: Tensor = self.model.vision_model(pixel_values=pixels).last_hidden_state
-        return patches
+        return self.model.vision_model(pixel_values=pixels).last_hidden_state
 
     def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
         """By its text decoder."""
@@ -213,8 +210,7 @@ class GitCaptioner(Captioner):
             logits_to_keep=keep,
             **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
         )
-        logits: Tensor = output.logits
-        return logits
+        return output.logits
 
 
 class CocaCaptioner(Captioner):

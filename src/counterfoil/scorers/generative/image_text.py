@@ -142,8 +142,7 @@ class ImageTextDecoder:
             **positions,
             **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
         )
-        logits: Tensor = output.logits
-        return logits
+        return output.logits
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """Pictures and texts from the beginning, one text per picture."""
@@ -176,8 +175,7 @@ class ImageTextDecoder:
             **kinds,
             **self._pictures(seen),
         )
-        logits: Tensor = output.logits
-        return logits
+        return output.logits
 
     def _pictures(self, seen: Sequence[Seen]) -> dict[str, Any]:
         """What the model gets of the pictures: pixels of one, or the vision tower's output of several."""

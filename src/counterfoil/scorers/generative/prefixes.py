@@ -322,5 +322,4 @@ def _chosen(
     """Log-probabilities of `wanted` in float32, whatever the precision of the model."""
     full = logits.float()
     chosen = full.gather(-1, torch.from_numpy(wanted).to(full.device)) - full.logsumexp(-1, keepdim=True)
-    values: ndarray = chosen.cpu().numpy().astype(np.float64)
-    return values
+    return chosen.cpu().numpy().astype(np.float64)

@@ -64,7 +64,8 @@ class ChatTemplate:
             raise
         except Exception as error:
             raise ModelError(
-                f"its chat template makes no prompt of a picture and a text: {_line(error)}",
+                "its chat template makes no prompt of a picture and a text: "
+                + " ".join(str(error).split())[:160],
                 where=where,
                 given=type(processor).__name__,
             ) from None
@@ -270,10 +271,6 @@ def _head(inputs: dict[str, Any], tail: tuple[int, ...], where: str) -> tuple[in
     if ids[len(head) :] != tail:
         raise ModelError("its processor and its tokenizer disagree on the ids of a prompt", where=where)
     return head
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:160]
 
 
 def _seen(inputs: dict[str, Any], head: tuple[int, ...]) -> Seen:
