@@ -15,9 +15,8 @@ from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.generative import answers, likelihood, prefixes
 from counterfoil.scorers.generative.writing import load_writer
-from counterfoil.scorers.open_clip_loading import write_random_checkpoint
 from made_once import made_once
-from tiny_families import save_text_models
+from tiny_families import save_text_models, write_random_checkpoint
 
 pytestmark = [
     pytest.mark.models,

@@ -15,11 +15,11 @@ from counterfoil.scorers import (  # noqa: E402
     checkpoint,
     registry,
 )
-from counterfoil.scorers.open_clip_loading import write_random_checkpoint  # noqa: E402
 from counterfoil.train import detectors  # noqa: E402
 from counterfoil.train.loop import fit  # noqa: E402
 from counterfoil.train.objectives import with_heads  # noqa: E402
 from counterfoil.train.recipes import RECIPES, Detection  # noqa: E402
+from tiny_families import write_random_checkpoint  # noqa: E402
 
 pytestmark = pytest.mark.models
 

@@ -18,8 +18,7 @@ from typing import Any, NoReturn
 from counterfoil.errors import CounterfoilError, DataError, MissingExtraError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.scorers.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
-from counterfoil.scorers.runtime import CANNOT_BE_HAD, NO_NETWORK, causes, import_torch
-from counterfoil.store import write_bytes, write_json
+from counterfoil.scorers.runtime import CANNOT_BE_HAD, NO_NETWORK, causes
 
 #: Suffixes that name each activation; open_clip has architectures with the first and none with the second.
 _QUICK, _PLAIN = "-quickgelu", "-gelu"
@@ -253,35 +252,3 @@ def _builds(library: Any, architecture: str) -> str:
     """ "gelu" or "quickgelu", whichever open_clip builds."""
     config = library.get_model_config(architecture) or {}
     return "quickgelu" if config.get("quick_gelu") else "gelu"
-
-
-#: CLIP's architecture at the size of a thumbnail: 1.9 million parameters, most of them the vocabulary.
-_MODEL = {
-    "embed_dim": 64,
-    "vision_cfg": {"image_size": 96, "patch_size": 16, "width": 64, "head_width": 32, "layers": 2},
-    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2},
-}
-
-
-def write_random_checkpoint(folder: Path, *, seed: int = 0) -> str:
-    """Write a small CLIP of open_clip with random weights; returns its spec, `open-clip:local-dir:FOLDER`.
-
-    The same seed gives the same weights, bit for bit, with one version of torch and open_clip; torch's own
-    random state stays as it is. Raises `MissingExtraError` where torch or open_clip is not installed and
-    `StorageError` where the folder cannot be written.
-    """
-    torch = import_torch()
-    try:
-        from open_clip.model import CLIP
-        from safetensors.torch import save
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(error.name or "open_clip", "models") from None
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = CLIP(**_MODEL)
-    state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-    config: dict[str, Any] = {"model_cfg": _MODEL, "preprocess_cfg": {"size": [96, 96], "mode": "RGB"}}
-    write_bytes(folder / "open_clip_model.safetensors", save(state, metadata={"format": "pt"}))
-    write_json(folder / "open_clip_config.json", config)
-    return f"open-clip:local-dir:{folder}"
