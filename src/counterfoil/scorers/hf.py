@@ -65,11 +65,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     resized = preparation_for(processor, where=where)
     # The processor may resize a little differently from Pillow, so the reference is the processor itself.
     preparation = Untouched() if route.resize == "host" else route.preparation(resized, where=where)
-    inputs_of = _inputs(processor, resized, route, device, computed)
-    tower = _tower(model, resized, route, options.precision, where)
-
-    def images(pictures: Sequence[ndarray]) -> Tensor:
-        return tower(**inputs_of(pictures))
+    inputs_of, images = _image_tower(model, processor, resized, route, context, computed)
 
     def texts(texts: Sequence[str]) -> Tensor:
         return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
@@ -221,45 +217,49 @@ def _check(
 # -- inputs -----------------------------------------------------------------------------------------------
 
 
-def _inputs(
-    processor: Any, resized: Resized | Untouched, route: ImageRoute, device: Any, dtype: Any
-) -> Callable[[Sequence[ndarray]], Mapping[str, Any]]:
-    """What the image tower takes of prepared pictures, on its device: by the processor, or by the route."""
-    if route.resize == "device":
-        assert isinstance(resized, Resized)
-        pixels = DevicePixels(resized, processor.image_mean, processor.image_std, device, dtype)
-        return lambda pictures: {"pixel_values": pixels(pictures)}
-
-    def by_processor(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
-        inputs = processor(images=[PIL.Image.fromarray(picture) for picture in pictures], return_tensors="pt")
-        # Whole numbers (shapes, masks) keep their type.
-        return inputs.to(device, dtype)
-
-    return by_processor
-
-
-def _tower(
-    model: Any, resized: Resized | Untouched, route: ImageRoute, precision: str, where: str
-) -> Callable[..., Tensor]:
-    """Inputs to (batch, width) features of pictures; compiled where the route says so.
+def _image_tower(
+    model: Any,
+    processor: Any,
+    resized: Resized | Untouched,
+    route: ImageRoute,
+    context: LoadContext,
+    dtype: Any,
+) -> tuple[Callable[[Sequence[ndarray]], Mapping[str, Any]], Callable[[Sequence[ndarray]], Tensor]]:
+    """What the image tower takes of prepared pictures, and its (batch, width) features of them.
 
     Raises `InputError` for compiling a tower whose inputs are more than one tensor of pixels.
     """
-    if route.compile == "no":
-        return lambda **inputs: features_of(model.get_image_features(**inputs), where)
-    if not isinstance(resized, Resized):
-        raise InputError(
-            "the model's pictures are prepared by its library alone, and its tower is not compiled",
-            where=where,
-            given="compile=yes",
-            hint="leave out --set compile",
-        )
-    program = CompiledTower(
-        lambda pixels: features_of(model.get_image_features(pixel_values=pixels), where),
-        tolerance=TOLERANCE[precision],
-        where=where,
-    )
-    return lambda pixel_values: program(pixel_values)
+    where, pixels_of, program = context.where, None, None
+    if route.resize == "device":
+        assert isinstance(resized, Resized)
+        pixels_of = DevicePixels(resized, processor.image_mean, processor.image_std, context.device, dtype)
+
+    def inputs_of(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
+        if pixels_of is not None:
+            return {"pixel_values": pixels_of(pictures)}
+        inputs = processor(images=[PIL.Image.fromarray(picture) for picture in pictures], return_tensors="pt")
+        # Whole numbers (shapes, masks) keep their type.
+        return inputs.to(context.device, dtype)
+
+    def tower(**inputs: Any) -> Tensor:
+        return features_of(model.get_image_features(**inputs), where)
+
+    if route.compile == "yes":
+        if not isinstance(resized, Resized):
+            raise InputError(
+                "the model's pictures are prepared by its library alone, and its tower is not compiled",
+                where=where,
+                given="compile=yes",
+                hint="leave out --set compile",
+            )
+        tolerance = TOLERANCE[context.options.precision]
+        program = CompiledTower(lambda pixels: tower(pixel_values=pixels), tolerance=tolerance, where=where)
+
+    def images(pictures: Sequence[ndarray]) -> Tensor:
+        inputs = inputs_of(pictures)
+        return tower(**inputs) if program is None else program(inputs["pixel_values"])
+
+    return inputs_of, images
 
 
 @dataclass(frozen=True, eq=False)

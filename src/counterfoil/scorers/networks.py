@@ -145,6 +145,29 @@ class Network(nn.Module):
         return self.plain_towers(backbone, device, dtype)
 
 
+class PlacesNetwork(Network):
+    """Two towers, `visual` and `text`, each of which gives the whole of an item and its places."""
+
+    visual: nn.Module
+    text: nn.Module
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, width) points of what the image tower takes."""
+        return Encoded(self.visual(pixels).whole)
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, width) points of (batch, length) word ids."""
+        return Encoded(self.text(tokens).whole)
+
+    def local_images(self, pixels: Tensor) -> Local:
+        """The same, and the cells of the picture, or its regions."""
+        return self.visual(pixels)
+
+    def local_texts(self, tokens: Tensor) -> Local:
+        """The same, and the words."""
+        return self.text(tokens)
+
+
 class LibraryNetwork(Network):
     """The two towers of a library's model, which is kept as `model`, whole.
 

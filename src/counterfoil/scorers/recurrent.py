@@ -22,7 +22,7 @@ from torch.nn.functional import normalize, pad
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.scorers import small
-from counterfoil.scorers.networks import Backbone, Encoded, Local, Network
+from counterfoil.scorers.networks import Backbone, Local, PlacesNetwork
 from counterfoil.scorers.region_files import RegionFile, RegionReader
 from counterfoil.scorers.small import Sizes
 
@@ -124,7 +124,7 @@ class ReasoningTower(RegionTower):
         return Local(self.norm(_last(states, there[:, :, 0])), regions, _nothing(there))
 
 
-class RecurrentNetwork(Network):
+class RecurrentNetwork(PlacesNetwork):
     """Both towers; cosines of their points are the scores."""
 
     def __init__(self, vocabulary: int, sizes: Sizes, *, kind: str, regions: int | None = None) -> None:
@@ -133,25 +133,9 @@ class RecurrentNetwork(Network):
         self.text = WordGru(vocabulary, sizes)
         self.logit_scale = nn.Parameter(torch.tensor(1 / _TEMPERATURE).log())
 
-    def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, width) points of (batch, 3, side, side) pixels, or of (batch, regions, 1 + features)."""
-        return Encoded(self.visual(pixels).whole)
-
-    def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, width) points of (batch, length) word ids."""
-        return Encoded(self.text(tokens).whole)
-
     def projections(self) -> Sequence[nn.Parameter]:
         """The maps of the picture's features, and of the GRU's last state."""
         return self.visual.projection.weight, self.text.projection.weight
-
-    def local_images(self, pixels: Tensor) -> Local:
-        """The same, and the regions."""
-        return self.visual(pixels)
-
-    def local_texts(self, tokens: Tensor) -> Local:
-        """The same, and the words."""
-        return self.text(tokens)
 
 
 def _last(states: Tensor, there: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from torch.nn import functional
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.dual import Towers
 from counterfoil.scorers.images import Resized
-from counterfoil.scorers.networks import Backbone, Encoded, Local, Network
+from counterfoil.scorers.networks import Backbone, Local, Network, PlacesNetwork
 from counterfoil.scorers.patches import PatchTower
 
 #: Words and the marks that change what a sentence says.
@@ -162,7 +162,7 @@ def _hidden(size: int, hidden: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, size))
 
 
-class SmallNetwork(Network):
+class SmallNetwork(PlacesNetwork):
     """Both towers."""
 
     def __init__(self, vocabulary: int, sizes: Sizes) -> None:
@@ -170,22 +170,6 @@ class SmallNetwork(Network):
         self.visual = ImageTower(sizes)
         self.text = TextTower(vocabulary, sizes)
         self.logit_scale = nn.Parameter(torch.tensor(1 / _TEMPERATURE).log())
-
-    def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, width) points of (batch, 3, side, side) pixels."""
-        return Encoded(self.visual(pixels).whole)
-
-    def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, width) points of (batch, length) word ids."""
-        return Encoded(self.text(tokens).whole)
-
-    def local_images(self, pixels: Tensor) -> Local:
-        """The same, and the cells of the grid."""
-        return self.visual(pixels)
-
-    def local_texts(self, tokens: Tensor) -> Local:
-        """The same, and the words."""
-        return self.text(tokens)
 
     def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
         """The towers for scoring, with the cells of the grid: each as if all cells were like it."""

@@ -161,9 +161,9 @@ def test_the_real_clip_through_em_score(vit_b_32: tuple[Any, Path], shared_data:
     # Frame by frame as single pictures.
     one_by_one = [metric.local.unit_images([metric.local.preparation(each)])[0] for each in pictures]
     np.testing.assert_allclose(frames, np.stack(one_by_one), atol=1e-5)
-    found = metric.parts([candidate], [frames], [[reference]])
-    assert np.isfinite(found.full).all()
-    assert -1 <= found.full[0] <= 1
+    found = metric.of_parts([candidate], [frames], [[reference]])
+    assert np.isfinite(found).all()
+    assert -1 <= found[0] <= 1
     # A caption is its own best reference.
-    same = metric.parts([candidate], [frames], [[candidate]])
-    assert same.full[0] > found.full[0]
+    same = metric.of_parts([candidate], [frames], [[candidate]])
+    assert same[0] > found[0]
