@@ -60,7 +60,7 @@ class Identity:
 
 #: How deep attributes of attributes are looked into, and where the `repr` of an object names its place.
 _DEPTH = 6
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def identity_of(scorer: Any) -> Identity:
@@ -148,7 +148,7 @@ def _digest(value: Any) -> str:
         return digest_tensors({"": value})
     state = {**dict(value.named_parameters()), **dict(value.named_buffers())}
     # What no tensor tells, an activation say, is in what the module prints.
-    return digest_value([_ADDRESS.sub("", repr(value)), digest_tensors(state)])
+    return digest_value([ADDRESS.sub("", repr(value)), digest_tensors(state)])
 
 
 def digest_tensors(state: Mapping[str, Any]) -> str:

@@ -1,7 +1,6 @@
 """Scorers made of a user's own function of images and captions, or of a torch module with two towers."""
 
 import pickle
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,14 +13,12 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.base import Identity, cosines, text_of
+from counterfoil.scorers.base import ADDRESS, Identity, cosines, text_of
 from counterfoil.scorers.images import prepared
 from counterfoil.scorers.runtime import import_torch
 
 #: A function of some pictures and as many captions: one number per pair, higher for a better match.
 ScoreFunction = Callable[[list[PIL.Image.Image], list[str]], Any]
-
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +172,7 @@ def scorer(
 
 def _described(function: Any) -> str:
     """The `repr` of a function without its place in memory; transforms of torchvision say what they do."""
-    return _ADDRESS.sub("", repr(function))
+    return ADDRESS.sub("", repr(function))
 
 
 def _sendable(preparation: _Prepared) -> bool:

@@ -6,6 +6,7 @@ import pickle
 import re
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -194,13 +195,15 @@ def _safetensors(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _torch_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    if _is_script(path):
-        raise ModelError(
-            "a TorchScript archive, which holds code; it is not run",
-            where=path,
-            hint="OpenAI's weights load by tag (open-clip:ViT-B-32-quickgelu/openai); "
-            "save others as a state dict in safetensors",
-        )
+    with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+        # Of TorchScript, which PyTorch's own data archives do not have.
+        if any(name.endswith("/constants.pkl") or "/code/" in name for name in archive.namelist()):
+            raise ModelError(
+                "a TorchScript archive, which holds code; it is not run",
+                where=path,
+                hint="OpenAI's weights load by tag (open-clip:ViT-B-32-quickgelu/openai); "
+                "save others as a state dict in safetensors",
+            )
     content = _unpickled(path)
     if not isinstance(content, Mapping):
         raise ModelError(
@@ -248,15 +251,6 @@ def check_archive(path: Path) -> None:
         check_room(unpacked, where=path, what="what the file unpacks to")
     except DataError as error:
         raise ModelError(str(error)) from None
-
-
-def _is_script(path: Path) -> bool:
-    """Whether a zip archive holds TorchScript's code, which PyTorch's own data archives do not."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return any(name.endswith("/constants.pkl") or "/code/" in name for name in archive.namelist())
-    except (zipfile.BadZipFile, OSError):
-        return False
 
 
 def _shape(tensor: Any) -> str:

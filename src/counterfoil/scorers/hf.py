@@ -7,7 +7,6 @@ that is exact (CLIP: causal, pooled at the end mark); elsewhere to the full leng
 """
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,7 +37,7 @@ from counterfoil.scorers.hf_loading import (
 from counterfoil.scorers.hf_text import ClipTokens, HfTokens
 from counterfoil.scorers.image_route import ImageRoute
 from counterfoil.scorers.images import Resized, Untouched
-from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
+from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
 from counterfoil.scorers.patches import PatchTower, of_transformers
 from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
@@ -161,7 +160,8 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
     network = HfNetwork(model.float().requires_grad_(True), pad=pad, where=where).eval()
     preparation = preparation_for(processor, where=where)
     pixels = HfPixels(processor, preparation)
-    files = partial(_files, processor, tokenizer, card["config"])
+    # The library finds the kind of tokenizer by the kind of model.
+    files = partial(processor_files, (tokenizer, processor), "config.json", dict(card["config"]))
 
     def sample() -> tuple[Tensor, Tensor]:
         picture = preparation(PIL.Image.new("RGB", (64, 48), (128, 128, 128)))
@@ -170,20 +170,6 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
     hint = "images that are more than one tensor of pixels cannot be trained on"
     _check(where, tokenizer, sample, hint=hint)
     return Backbone(where, network, preparation, pixels, tokens, card, files)
-
-
-def _files(processor: Any, tokenizer: Any, config: Mapping[str, Any]) -> Mapping[str, bytes]:
-    """The files of tokenizer and image processor, so that a checkpoint needs neither hub nor folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save_pretrained(folder)
-        processor.save_pretrained(folder)
-        files = {
-            str(file.relative_to(folder)): file.read_bytes()
-            for file in sorted(Path(folder).rglob("*"))
-            if file.is_file()
-        }
-    # The library finds the kind of tokenizer by the kind of model.
-    return {**files, "config.json": json.dumps(dict(config), indent=2).encode()}
 
 
 def _check(

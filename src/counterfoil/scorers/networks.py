@@ -6,11 +6,14 @@ whether an item is synthetic (BiVLC section 5.3 and Appendix E.3); as in the rel
 projected embedding, which is not normalised.
 """
 
+import json
+import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -236,6 +239,22 @@ class Backbone:
         if isinstance(prepare, ImageReader):
             return self.pixels([prepare.sample()])
         return self.pixels([prepare(PIL.Image.new("RGB", (64, 64), (128, 128, 128)))])
+
+
+def processor_files(parts: Sequence[Any], name: str, config: Mapping[str, Any]) -> Mapping[str, bytes]:
+    """The files that tokenizers and image processors save, by name, and `config` as the JSON file `name`.
+
+    With them a checkpoint needs neither hub nor folder.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for part in parts:
+            part.save_pretrained(folder)
+        files = {
+            str(file.relative_to(folder)): file.read_bytes()
+            for file in sorted(Path(folder).rglob("*"))
+            if file.is_file()
+        }
+    return {**files, name: json.dumps(config, indent=2).encode()}
 
 
 class DetectorNetwork(Network):

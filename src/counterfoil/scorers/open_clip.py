@@ -27,7 +27,7 @@ from counterfoil.scorers.device_pixels import TOLERANCE, CompiledTower, DevicePi
 from counterfoil.scorers.dual import DualEncoder, TokenIds, Towers
 from counterfoil.scorers.image_route import ImageRoute
 from counterfoil.scorers.images import Resized, Untouched
-from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
+from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
 from counterfoil.scorers.open_clip_loading import (
     CONFIG,
     Activation,
@@ -148,18 +148,11 @@ def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> 
         pixels=pixels,
         tokens=OpenClipTokens(tokenizer, network.causal),
         card=card,
-        files=partial(_files, tokenizer, card["model"]),
+        # Those of a tokenizer made of files, with the configuration that open_clip reads them with.
+        files=partial(processor_files, (tokenizer,), CONFIG, {"model_cfg": card["model"]})
+        if hasattr(tokenizer, "save_pretrained")
+        else dict,
     )
-
-
-def _files(tokenizer: Any, config: Mapping[str, Any]) -> Mapping[str, bytes]:
-    """The files of a tokenizer with the model's configuration, which open_clip reads them with, if any."""
-    if not hasattr(tokenizer, "save_pretrained"):
-        return {}
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save_pretrained(folder)
-        files = {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}
-    return {**files, CONFIG: json.dumps({"model_cfg": config}, indent=2).encode()}
 
 
 # -- inputs -----------------------------------------------------------------------------------------------
