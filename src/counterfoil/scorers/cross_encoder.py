@@ -90,7 +90,7 @@ class CrossEncoder:
     needs: tuple[str, ...] = ("images", "captions")
     #: Facts for a run's manifest that change scores by rounding at most: versions and device.
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    #: The heatmaps that the model has in it (`counterfoil.scorers.heat`); None where it has none.
+    #: The heatmaps that the model has in it (`counterfoil.scorers.saliency`); None where it has none.
     heats: Any = None
 
     def score_pairs(

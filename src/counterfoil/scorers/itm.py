@@ -25,10 +25,10 @@ from counterfoil.errors import ModelError, UnknownNameError
 from counterfoil.scorers import hf_loading as loading
 from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
 from counterfoil.scorers.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
-from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.images import Untouched, prepared
 from counterfoil.scorers.runtime import LoadContext, to_device
+from counterfoil.scorers.saliency import PairSaliency
 from counterfoil.store import canonical_json
 
 
@@ -388,7 +388,7 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         protocol=protocol,
     )
     tokens = HfTokens(tokenizer, length)
-    heats = PairHeats(identity, matcher, tokens)
+    heats = PairSaliency(identity, matcher, tokens)
     scorer = CrossEncoder(
         identity=identity,
         matcher=matcher,

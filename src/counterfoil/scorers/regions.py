@@ -17,10 +17,10 @@ from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
 from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
 from counterfoil.scorers.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
-from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.region_files import Regions, read_regions
 from counterfoil.scorers.runtime import LoadContext, to_device
+from counterfoil.scorers.saliency import PairSaliency
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         device=device,
         needs=("captions",),
         provenance=context.provenance(library, model=family.kind, regions=str(regions.where)),
-        heats=PairHeats(identity, matcher, tokens, regions.of),
+        heats=PairSaliency(identity, matcher, tokens, regions.of),
     )
     # The first image shows whether regions and model fit.
     scorer.try_out(regions.first())

@@ -44,7 +44,7 @@ _CELLS = 24
 
 
 @dataclass(frozen=True, eq=False)
-class PairHeats:
+class PairSaliency:
     """The heatmaps that a cross-encoder of transformers has in it."""
 
     identity: Identity
