@@ -106,7 +106,7 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
         used, refused = self.spent, sum(each.cell is None for each in made.values())
         cost = f"; cost {self.asked.price * used.requests:,.4f} at most" if self.asked.price else ""
         self._work.note(
-            f"{used.requests:,} requests ({used.retried:,} of them again), {used.kept:,} answers from "
+            f"{used.requests:,} requests ({used.retried:,} of them again), {used.cached:,} answers from "
             f"before; {refused:,} refused{cost}"
         )
         return [made[row] for row in range(len(wanted))]
@@ -203,7 +203,7 @@ class ImageEndpoint(Client[WantedImage, ImageAnswer]):
                     found = self._written(key, data, noted["facts"])
         if found is not None:
             with self._lock:
-                self.spent.kept += 1
+                self.spent.cached += 1
         return found
 
     def keep(self, key: str, answer: ImageAnswer) -> ImageAnswer:

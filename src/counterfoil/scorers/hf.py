@@ -30,9 +30,9 @@ from counterfoil.scorers.hf_loading import (
     check_words,
     fetched,
     library_of,
-    model_of,
     quiet,
     tokenizer_digest,
+    weights_of,
 )
 from counterfoil.scorers.hf_text import ClipTokens, HfTokens
 from counterfoil.scorers.image_route import ImageRoute
@@ -143,7 +143,16 @@ def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any
     """Model, revision on the hub, image processor and tokenizer."""
     check_place(argument, where)
     with quiet(library):
-        return *model_of(library, argument, where), *_processing(library, argument, where)
+        model, revision = weights_of(library, argument, where)
+        if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
+            raise ModelError(
+                "the model has no image and text features",
+                where=where,
+                given=f"{type(model).__name__} (model type {model.config.model_type})",
+                allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
+                hint="an encoder of texts is hf-text:..., for metric:token-match",
+            )
+        return model, revision, *_processing(library, argument, where)
 
 
 def _processing(library: Any, place: str, where: str) -> tuple[Any, Any]:

@@ -71,20 +71,6 @@ def check_place(argument: str, where: str) -> None:
         raise ModelError("no such folder", where=where, hint="check the path, or give a hub name OWNER/MODEL")
 
 
-def model_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
-    """The dual encoder with all of its weights, and the revision of the hub it came from."""
-    model, revision = weights_of(library, argument, where)
-    if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
-        raise ModelError(
-            "the model has no image and text features",
-            where=where,
-            given=f"{type(model).__name__} (model type {model.config.model_type})",
-            allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
-            hint="an encoder of texts is hf-text:..., for metric:token-match",
-        )
-    return model, revision
-
-
 def weights_of(
     library: Any, argument: str, where: str, *, kind: Any = None, unused: str = ""
 ) -> tuple[Any, str]:

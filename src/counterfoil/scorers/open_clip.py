@@ -32,9 +32,9 @@ from counterfoil.scorers.open_clip_loading import (
     CONFIG,
     Activation,
     built,
+    by_library,
     library_of,
     quiet,
-    tokenizer_of,
 )
 from counterfoil.scorers.patches import PatchTower, of_open_clip
 from counterfoil.scorers.runtime import LoadContext, to_device
@@ -113,7 +113,7 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
             name = str(card["architecture"])
         else:
             name = f"local-dir:{config_folder}"
-        tokenizer = tokenizer_of(library, name, where)
+        tokenizer = by_library(lambda: library.get_tokenizer(name), where, "tokenizer")
     return _around(where, model, tokenizer, card)
 
 
@@ -123,7 +123,7 @@ def _loaded(
     """Model, tokenizer, activation and card."""
     with quiet():
         model, architecture, activation = built(library, argument, where, random=random)
-        tokenizer = tokenizer_of(library, architecture, where)
+        tokenizer = by_library(lambda: library.get_tokenizer(architecture), where, "tokenizer")
         config = library.get_model_config(architecture)
     settings = dict(library.get_model_preprocess_cfg(model))
     card = {

@@ -9,11 +9,11 @@ the name must state it: `ARCH-quickgelu/FILE`, `ARCH-gelu/FILE`.
 
 import logging
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from counterfoil.errors import CounterfoilError, DataError, MissingExtraError, ModelError
 from counterfoil.inputs.files import read_json
@@ -198,41 +198,31 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
 
 def _empty(library: Any, architecture: str, where: str) -> Any:
     """A model with random weights; some text towers still need their configuration from the hub."""
-    try:
-        return library.create_model(architecture, pretrained_hf=False, device="cpu")
-    except Exception as error:
-        _explain(error, where, "architecture")
+    return by_library(
+        lambda: library.create_model(architecture, pretrained_hf=False, device="cpu"), where, "architecture"
+    )
 
 
 def _created(library: Any, where: str, name: str, pretrained: str | None = None) -> Any:
     """A model made by open_clip from one of its tags, a hub repository or a local folder."""
+    options = {"pretrained": pretrained, "weights_only": True, "require_pretrained": True}
+    return by_library(lambda: library.create_model(name, device="cpu", **options), where, "checkpoint")
+
+
+def by_library(call: Callable[[], Any], where: str, what: str) -> Any:
+    """The library's answer; raises one line for an error in fetching or reading `what`."""
     try:
-        return library.create_model(
-            name, pretrained=pretrained, device="cpu", weights_only=True, require_pretrained=True
-        )
+        return call()
+    except CounterfoilError:
+        raise
     except Exception as error:
-        _explain(error, where, "checkpoint")
-
-
-def tokenizer_of(library: Any, architecture: str, where: str) -> Any:
-    """open_clip's tokenizer of an architecture; raises `ModelError` where it cannot be loaded."""
-    try:
-        return library.get_tokenizer(architecture)
-    except Exception as error:
-        _explain(error, where, "tokenizer")
-
-
-def _explain(error: Exception, where: str, what: str) -> NoReturn:
-    """Raise one line for an error of the library in fetching or reading `what`."""
-    if isinstance(error, CounterfoilError):
-        raise error
-    if NO_NETWORK.search(causes(error)):
-        raise ModelError(
-            f"its {what} {CANNOT_BE_HAD}",
-            where=where,
-            hint="load it once with a network, or give a local checkpoint",
-        ) from None
-    raise ModelError(f"its {what} cannot be loaded: {str(error)[:300]}", where=where) from None
+        if NO_NETWORK.search(causes(error)):
+            raise ModelError(
+                f"its {what} {CANNOT_BE_HAD}",
+                where=where,
+                hint="load it once with a network, or give a local checkpoint",
+            ) from None
+        raise ModelError(f"its {what} cannot be loaded: {str(error)[:300]}", where=where) from None
 
 
 @contextmanager

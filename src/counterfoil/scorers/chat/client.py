@@ -82,7 +82,7 @@ class Spent:
 
     requests: int = 0
     retried: int = 0
-    kept: int = 0
+    cached: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     models: set[str] = field(default_factory=set)

@@ -190,7 +190,7 @@ class Endpoint(Client[ChatRequest, Reply]):
         except (CounterfoilError, KeyError, TypeError, ValueError):
             return None  # A damaged file is asked for again, and replaced.
         with self._lock:
-            self.spent.kept += 1
+            self.spent.cached += 1
             self.spent.models.add(reply.model)
         return reply
 

@@ -288,7 +288,8 @@ class ChatScorer:
         )
         words = [
             f"answers read as {'log-probabilities' if self.reading == 'logprobs' else 'text'}",
-            f"{used.requests:,} requests ({used.retried:,} of them again), {used.kept:,} answers from before",
+            f"{used.requests:,} requests ({used.retried:,} of them again), "
+            f"{used.cached:,} answers from before",
             f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens",
             *([f"cost {cost:,.4f}"] if any(self.prices) else []),
             f"{self.refused:,} refused, {self.unread:,} not readable",
