@@ -127,11 +127,11 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, MethodType):
         return [("self", value.__self__)]
     if isinstance(value, FunctionType):
-        held = [("wrapped", getattr(value, "__wrapped__", None))]
+        held: list[tuple[str, Any]] = []
         for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
             with suppress(ValueError):  # not yet assigned
                 held.append((name, cell.cell_contents))
-        return held
+        return [*held, ("wrapped", getattr(value, "__wrapped__", None))]
     named: dict[str, Any] = {}
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
