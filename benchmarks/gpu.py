@@ -8,8 +8,8 @@ cost, pictures and captions are made up. Measured are
 
 * products: floating-point operations a second in large products of matrices, the peak of all that follows;
 * towers: images a second of ViT-B-32 and ViT-L-14, each part by itself (decoding and resizing in worker
-  processes, copies to the device with normalisation, the tower alone), then all of it from files to vectors,
-  and the slowest part by name; the tower also as one program (`compile`), and the device's resizing;
+  processes, pixels and tower on the device), then all of it from files to vectors, and the slower part by
+  name; the tower also as one program (`compile`), and the device's resizing;
 * training: images a second and the share of time spent waiting, one step of TROHN-Img, 200 pairs and their
   200 hard negative pairs, in bf16;
 * top-k: the best 25 of a gallery, in full and in half precision (`device_tops`, `half_tops`), beside the
@@ -39,7 +39,7 @@ from counterfoil.data.training_rows import TrainingSet
 from counterfoil.errors import CounterfoilError
 from counterfoil.scorers import clip_fast, registry
 from counterfoil.scorers.base import Options
-from counterfoil.scorers.compiled import TOLERANCE, CompiledTower
+from counterfoil.scorers.device_pixels import TOLERANCE, CompiledTower
 from counterfoil.scorers.device_tops import device_tops
 from counterfoil.scorers.half_tops import half_tops
 from counterfoil.scorers.image_route import ImageRoute
@@ -159,7 +159,7 @@ def products(device: torch.device, size: Size) -> dict[str, float]:
 def bound(rates: dict[str, float]) -> str:
     """The slowest part, which bounds the whole.
 
-    >>> bound({"decode": 900.0, "pixels": 8000.0, "compute": 3000.0})
+    >>> bound({"decode": 900.0, "tower": 3000.0})
     'decode'
     """
     return min(rates, key=lambda name: rates[name])
@@ -185,7 +185,7 @@ def towers(device: torch.device, size: Size, peaks: dict[str, float], folder: Pa
                 f" {key}={value}" for key, value in route.facts().items()
             )
             shown = ", ".join(f"{part} {rate:.0f}" for part, rate in rates.items())
-            slowest = bound({part: rates[part] for part in ("decode", "pixels", "compute")})
+            slowest = bound({part: rates[part] for part in ("decode", "tower")})
             print(f"{name}: images/s {shown}; bound by {slowest}", flush=True)
         tower_alone(backbone.network, architecture, device, size, peaks)
 
@@ -205,21 +205,14 @@ def parts(
     few = arrays[: min(len(arrays), 8)]
     held = sum(map(len, few))
     with torch.inference_mode():
-        assert scorer.towers.image_steps is not None
-        pixels, tower = scorer.towers.image_steps
-        pixel_rate = held / seconds(lambda: [pixels(batch) for batch in few], device, size.rounds)
-        ready = pixels(few[0])
-        compute = len(ready) / seconds(lambda: tower(ready), device, size.rounds)
-        fed = held / seconds(lambda: [scorer.towers.images(batch) for batch in few], device, size.rounds)
+        tower = held / seconds(lambda: [scorer.towers.images(batch) for batch in few], device, size.rounds)
     since = time.perf_counter()
     for _ in scorer.embed_images(batches, workers=workers):
         pass
     whole = count / (time.perf_counter() - since)
     return {
         "decode": decode,
-        "pixels": pixel_rate,
-        "compute": compute,
-        "fed from memory": fed,
+        "tower": tower,
         "files to vectors": whole,
     }
 
@@ -237,13 +230,7 @@ def tower_alone(
         "library": network.model.encode_image,
         "fast": tower,
     }
-    for mode in ("yes", "graphs"):
-        try:
-            ways[f"compile={mode}"] = CompiledTower(
-                tower, mode, device=device, tolerance=TOLERANCE["bf16"], where=architecture
-            )
-        except CounterfoilError as error:
-            print(f"{architecture} compile={mode}: left out: {error}", flush=True)
+    ways["compile=yes"] = CompiledTower(tower, tolerance=TOLERANCE["bf16"], where=architecture)
     with torch.inference_mode():
         each = operations(lambda: network.model.encode_image(pixels[:1]))
         for name, way in ways.items():

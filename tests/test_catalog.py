@@ -50,7 +50,7 @@ class TestTheModelBehind:
     @pytest.fixture
     def spec(self, tmp_path: Path) -> str:
         pytest.importorskip("open_clip")
-        from counterfoil.scorers.open_clip_loading import write_random_checkpoint
+        from tiny_families import write_random_checkpoint
 
         return write_random_checkpoint(tmp_path / "tiny")
 

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from counterfoil.store import write_bytes, write_json
+
 
 def family(name: str) -> tuple[Any, Any, int]:
     """A tiny model of a family, its image processor, and the tokens its texts are padded to."""
@@ -146,3 +148,27 @@ def save_text_models(place: Path) -> None:
     with torch.no_grad():
         model.shared.weight[32097, 0] = 1.7
     model.save_pretrained(place / "t5")
+
+
+#: CLIP's architecture at the size of a thumbnail: 1.9 million parameters, most of them the vocabulary.
+THUMBNAIL = {
+    "embed_dim": 64,
+    "vision_cfg": {"image_size": 96, "patch_size": 16, "width": 64, "head_width": 32, "layers": 2},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2},
+}
+
+
+def write_random_checkpoint(folder: Path, *, seed: int = 0) -> str:
+    """Write a small CLIP of open_clip with random weights; returns its spec, `open-clip:local-dir:FOLDER`."""
+    import torch
+    from open_clip.model import CLIP
+    from safetensors.torch import save
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = CLIP(**THUMBNAIL)
+    state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    config = {"model_cfg": THUMBNAIL, "preprocess_cfg": {"size": [96, 96], "mode": "RGB"}}
+    write_bytes(folder / "open_clip_model.safetensors", save(state, metadata={"format": "pt"}))
+    write_json(folder / "open_clip_config.json", config)
+    return f"open-clip:local-dir:{folder}"

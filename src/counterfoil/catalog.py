@@ -19,10 +19,9 @@ from counterfoil.metrics.measure import Declared, Measure
 from counterfoil.metrics.measures import MEASURES, every
 from counterfoil.places import as_path, is_distant, local_folder
 from counterfoil.registry import resolve
-from counterfoil.scorers.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of
+from counterfoil.scorers.base import DEFAULT, Embedder, Options, ScorerSettings, prompt_of, remember_source
 from counterfoil.scorers.registry import SCORERS, TEXT_MODELS, ScorerEntry
 from counterfoil.scorers.runtime import CANNOT_BE_HAD
-from counterfoil.scorers.sources import remember_source
 
 if TYPE_CHECKING:
     from counterfoil.scorers.captions.base import CaptionMetric

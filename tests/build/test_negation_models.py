@@ -23,7 +23,7 @@ from counterfoil.build.steps.negate import Negate
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError
 from counterfoil.scorers import Options
-from counterfoil.scorers.text_generation import load_generator
+from counterfoil.scorers.text_models import load_generator
 from made_once import made_once
 
 pytestmark = pytest.mark.models

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.models
 @pytest.fixture
 def spec(tmp_path: Path) -> str:
     pytest.importorskip("open_clip")
-    from counterfoil.scorers.open_clip_loading import write_random_checkpoint
+    from tiny_families import write_random_checkpoint
 
     return write_random_checkpoint(tmp_path / "tiny")
 

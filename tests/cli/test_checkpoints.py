@@ -14,7 +14,7 @@ from counterfoil.data import Caption, Image  # noqa: E402
 from counterfoil.data.folder import save  # noqa: E402
 from counterfoil.data.records import PixelSource  # noqa: E402
 from counterfoil.scorers import checkpoint, networks, registry  # noqa: E402
-from counterfoil.scorers.open_clip_loading import write_random_checkpoint  # noqa: E402
+from tiny_families import write_random_checkpoint  # noqa: E402
 
 pytestmark = pytest.mark.models
 

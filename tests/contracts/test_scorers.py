@@ -280,11 +280,11 @@ def _models(folder: Path, texts: list[str]) -> None:
     except ModuleNotFoundError:
         return
     import tiny_matchers
-    from counterfoil.scorers import checkpoint, networks, open_clip_loading, pcme, recurrent, small
+    from counterfoil.scorers import checkpoint, networks, pcme, recurrent, small
     from counterfoil.scorers.region_files import read_regions
-    from tiny_families import family, save_clip, save_text_models, save_words
+    from tiny_families import family, save_clip, save_text_models, save_words, write_random_checkpoint
 
-    open_clip_loading.write_random_checkpoint(folder / "open-clip")
+    write_random_checkpoint(folder / "open-clip")
     save_clip(folder / "hf")
     tiny_generative.save("idefics3", folder / "vqa")
     tiny_generative.save("git", folder / "git")

@@ -15,7 +15,7 @@ def encoder(tmp_path_factory):
     pytest.importorskip("open_clip")
     from counterfoil import catalog
     from counterfoil.scorers.base import Options
-    from counterfoil.scorers.open_clip_loading import write_random_checkpoint
+    from tiny_families import write_random_checkpoint
 
     spec = write_random_checkpoint(tmp_path_factory.mktemp("tiny"))
     return catalog.scorer(spec, Options(device="cpu"))

@@ -33,8 +33,7 @@ from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
 from counterfoil.places import open_place
-from counterfoil.scorers.base import Identity, Options
-from counterfoil.scorers.sources import source_of
+from counterfoil.scorers.base import Identity, Options, source_of
 from three_nodes import LONG, finish, of_ray, start, three_nodes
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")

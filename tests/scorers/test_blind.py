@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.data.records import Caption, Image
-from counterfoil.errors import DataError, InputError, UnknownNameError
+from counterfoil.errors import DataError, UnknownNameError
 from counterfoil.scorers import baselines
 from counterfoil.scorers.base import Options, Scorer
 
@@ -35,10 +35,6 @@ def test_is_a_scorer_that_opens_nothing(name: str) -> None:
     scores = scorer.score(IMAGES, CAPTIONS)
     assert scores.shape == (4,)
     assert scores.dtype == np.float64
-
-
-def test_constant_is_one_number() -> None:
-    assert baselines.load_blind("constant").score(IMAGES, CAPTIONS).tolist() == [0, 0, 0, 0]
 
 
 def test_length_counts_words_between_blanks() -> None:
@@ -92,8 +88,3 @@ def test_random_is_uniform() -> None:
 def test_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'length'"):
         baselines.load_blind("lenght")
-
-
-def test_options_without_use_are_refused() -> None:
-    with pytest.raises(InputError, match="has no use for the option 'precision'"):
-        baselines.load_blind("length", Options(precision="bf16"))

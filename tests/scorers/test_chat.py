@@ -174,7 +174,7 @@ def test_an_endpoint_that_stays_broken_ends_the_run_and_what_was_answered_is_kep
     scorer = load(server, tmp_path)
     answers = run(quads, scorer)
     np.testing.assert_allclose(answers.values, expected(quads), rtol=1e-12)
-    assert (sent(server), scorer.endpoint.spent.kept) == (14, 11)
+    assert (sent(server), scorer.endpoint.spent.cached) == (14, 11)
 
 
 @pytest.mark.parametrize(

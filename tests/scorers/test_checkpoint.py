@@ -76,7 +76,7 @@ def test_answers_are_the_same_bits_after_saving(
     assert (tmp_path / "again" / "card.json").read_bytes() == (tmp_path / "ckpt" / "card.json").read_bytes()
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "detector"])
+@pytest.mark.parametrize("kind", ["open-clip", "siglip", "small", "pvse", "pcme"])
 def test_a_checkpoint_is_an_embedder(
     kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
 ) -> None:
@@ -105,7 +105,7 @@ def test_a_checkpoint_is_an_embedder(
     assert all(length > 0 for length in scorer.lengths(captions))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["open-clip", "pcme", "detector"])
 def test_a_checkpoint_answers_questions(
     kind: str, backbones: Callable[[str], Any], tmp_path: Path, quads: Benchmark
 ) -> None:
@@ -152,7 +152,7 @@ def test_a_remembered_checkpoint_is_not_loaded(
     assert catalog.scorer(folder, CPU, memory=cache).identity.weights != known.weights
 
 
-@pytest.mark.parametrize("kind", ["open-clip", "hf", "siglip", "small", "pvse"])
+@pytest.mark.parametrize("kind", ["open-clip", "pvse"])
 def test_bf16_is_near_fp32(
     kind: str, backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
 ) -> None:
@@ -164,18 +164,6 @@ def test_bf16_is_near_fp32(
         difference = abs(rows(exact, items, 5, which) - rows(rough, items, 5, which)).max()
         assert 0 < difference < 0.2
     assert exact.identity.key != rough.identity.key
-
-
-def test_a_prompt_is_put_around_captions(
-    backbones: Callable[[str], Any], tmp_path: Path, captions: list[Caption]
-) -> None:
-    checkpoint.save(tmp_path, backbones("open-clip"), {})
-    plain = checkpoint.load(str(tmp_path), CPU)
-    prompted = checkpoint.load(str(tmp_path), Options(device="cpu", prompt="a photo of {}"))
-    around = [Caption(each.id, f"a photo of {each.text}") for each in captions[:3]]
-    found, expected = rows(prompted, captions[:3], 3, "captions"), rows(plain, around, 3, "captions")
-    assert found.tobytes() == expected.tobytes()
-    assert prompted.identity.key != plain.identity.key
 
 
 def test_what_samples_depends_on_the_seed(backbones: Callable[[str], Any], tmp_path: Path) -> None:
@@ -238,21 +226,6 @@ def test_a_tokenizer_of_files_goes_with_open_clips_weights(
     assert torch.equal(checkpoint.read(tmp_path / "ckpt").tokens(texts), expected)
     found = checkpoint.load(str(tmp_path / "ckpt"), CPU)
     assert len(rows(found, captions, 4, "captions")) == len(captions)
-
-
-def test_training_goes_on_from_a_checkpoint(
-    backbones: Callable[[str], Any], tmp_path: Path, drawn_images, captions
-) -> None:
-    checkpoint.save(tmp_path, backbones("open-clip"), {})
-    network = checkpoint.read(tmp_path).network
-    assert all(each.requires_grad for each in network.parameters())
-    backbone = checkpoint.read(tmp_path)
-    answer = backbone.network.train()(
-        backbone.pixels([backbone.preparation(image.decode()) for image in drawn_images[:2]]),
-        backbone.tokens([str(caption.text) for caption in captions[:2]]),
-    )
-    (answer.images.points * answer.texts.points).sum().backward()
-    assert backbone.network.model.visual.proj.grad.abs().sum() > 0
 
 
 @contextmanager

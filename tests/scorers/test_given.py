@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from counterfoil.data.tables import DataTable
-from counterfoil.errors import CounterfoilError, DataError, InputError, ScoreError
+from counterfoil.errors import CounterfoilError, DataError, ScoreError
 from counterfoil.scorers import given, given_galleries
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.score_table_layouts import recognise
@@ -317,11 +317,6 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         given.load(str(tmp_path / "none.csv"))
     with pytest.raises(DataError, match="no table in this folder"):
         given.load(str(tmp_path))
-
-
-def test_a_prompt_is_of_no_use(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no use for the option 'prompt'"):
-        given.load(csv(tmp_path, "id,s0,s1", "a,1,2"), Options(prompt="a photo of {}"))
 
 
 # -- embeddings -------------------------------------------------------------------------------------------

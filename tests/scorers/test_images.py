@@ -18,7 +18,7 @@ from counterfoil.scorers import images
 from counterfoil.scorers.images import Resized, Untouched, inputs_of, prepared
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("workers", [0, 2])
 def test_order_is_kept(workers: int, drawn_images: list[Image]) -> None:
     batches = [drawn_images[at : at + 2] for at in range(0, 10, 2)] * 3
     expected = [np.asarray(image.decode()) for batch in batches for image in batch]
@@ -77,9 +77,7 @@ def test_pixels_are_those_of_torchvision(
     assert np.array_equal(Resized(size, mode, interpolation)(picture), np.asarray(peer(picture)))
 
 
-@pytest.mark.parametrize(
-    "size", [(3, 1000), (1, 700), (900, 4), (640, 427), (1500, 250), (2, 2001), (64, 64)]
-)
+@pytest.mark.parametrize("size", [(3, 1000), (900, 4), (640, 427), (64, 64)])
 @pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
 @pytest.mark.parametrize("mode", ["shortest", "squash"])
 def test_what_the_crop_shows_alone_is_the_same_to_a_level(

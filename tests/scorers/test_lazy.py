@@ -174,8 +174,8 @@ def test_a_setting_that_names_a_model_on_a_hub_is_not_remembered(weights: Path, 
 def test_a_second_run_of_the_command_does_not_import_torch(tmp_path: Path) -> None:
     pytest.importorskip("open_clip")
     from counterfoil.data.folder import save
-    from counterfoil.scorers.open_clip_loading import write_random_checkpoint
     from counterfoil.world.sample import quads
+    from tiny_families import write_random_checkpoint
 
     save(quads(7, seed=0, size=32), tmp_path / "world")
     spec = write_random_checkpoint(tmp_path / "model", seed=0)

@@ -11,13 +11,12 @@ import pytest
 
 import tiny_generative
 from counterfoil.data.records import Caption, Image, PixelSource
-from counterfoil.errors import DataError, InputError, ModelError, UnknownNameError
+from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.generative import answers, likelihood, prefixes
 from counterfoil.scorers.generative.writing import load_writer
-from counterfoil.scorers.open_clip_loading import write_random_checkpoint
 from made_once import made_once
-from tiny_families import save_text_models
+from tiny_families import save_text_models, write_random_checkpoint
 
 pytestmark = [
     pytest.mark.models,
@@ -258,7 +257,6 @@ def test_families_that_neither_answer_nor_write_are_refused_so(tmp_path: Path, k
 
 def test_settings_and_models_that_do_not_fit_are_refused(models: Path, tmp_path: Path) -> None:
     for settings, error, message in (
-        ({"lenght": "sum"}, UnknownNameError, "unknown setting"),
         ({"length": "median"}, InputError, "no such length"),
         ({"alpha": "0.5"}, InputError, "alpha is of the unconditional term, and there is none"),
         ({"unconditional": "lm"}, InputError, "by a language model needs its name"),

@@ -13,7 +13,6 @@ from counterfoil.errors import InputError  # noqa: E402
 from counterfoil.scorers import pcme  # noqa: E402
 from counterfoil.scorers.images import Resized  # noqa: E402
 from counterfoil.scorers.matching_probability import (  # noqa: E402
-    Expected,
     MostSimilarHeads,
     Sampled,
 )
@@ -273,7 +272,6 @@ def test_gaussian_rows_are_compared_as_the_loss_compares_them():
     images, texts = (pcme.rows(side).detach().numpy() for side in (answer.images, answer.texts))
     assert images.shape == (5, 2 * WIDTH)
     assert network.comparison(seed=5) == Sampled(3.0, 2.0, samples=4, seed=5)
-    assert network.comparison(probability="expected") == Expected(3.0, 2.0)
     # The likelihood of right and wrong pairs that the loss adds up, from the rows' probabilities: both are
     # means over their own draws, so over many seeds they are the same number.
     found = np.mean(

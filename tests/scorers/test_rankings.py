@@ -64,7 +64,7 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
             assert [[int(i) - less for i in lists[q]] for q in lists.queries] == list(said.values()), name
             assert lists.lengths.tolist() == [len(row) for row in said.values()], name
             assert len(set(lists.items)) == len(lists.items) == len({i for row in said.values() for i in row})
-            assert lists.found.dtype == np.int32, name
+            assert lists.entries.dtype == np.int32, name
 
 
 def test_large_arrays_are_read_in_parts(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_large_arrays_are_read_in_parts(tmp_path: Path) -> None:
     )
     lists = load_rankings(str(path)).i2t
     assert lists.lengths.tolist() == lengths.tolist()
-    assert np.array_equal(np.array(lists.items, dtype=int)[lists.found], cut[cut >= 0])
+    assert np.array_equal(np.array(lists.items, dtype=int)[lists.entries], cut[cut >= 0])
     rows[4999, 999] = rows[4999, 0]
     save_npz(path, image_ids=np.arange(5000), i2t=rows, caption_ids=np.arange(2), t2i=cut[:2])
     with pytest.raises(

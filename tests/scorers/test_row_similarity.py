@@ -7,12 +7,10 @@ import pytest
 
 from counterfoil.engine.blocks import unit
 from counterfoil.scorers.matching_probability import (
-    Expected,
     MostSimilarHeads,
     RowSimilarity,
     Sampled,
-    expected_squared_distance,
-    log_match,
+    log_mean_match,
 )
 
 WIDTH, HEADS = 6, 3
@@ -28,7 +26,6 @@ def rows_of(rng: np.random.Generator, n: int, kind: str, dtype=np.float32) -> np
 KINDS: dict[str, tuple[str, RowSimilarity]] = {
     "heads": ("heads", MostSimilarHeads(HEADS)),
     "sampled": ("gaussian", Sampled(4.0, 3.0, samples=5, seed=2)),
-    "expected": ("gaussian", Expected(4.0, 3.0)),
 }
 
 
@@ -38,11 +35,6 @@ def slow(name: str, caption: np.ndarray, image: np.ndarray) -> float:
         parts = [[row[k * WIDTH : (k + 1) * WIDTH] for k in range(HEADS)] for row in (caption, image)]
         return max(sum(float(a) * float(b) for a, b in zip(x, y)) for x in parts[0] for y in parts[1])  # noqa: B905
     (mu, s), (nu, t) = ((row[:WIDTH].astype(float), row[WIDTH:].astype(float)) for row in (caption, image))
-    if name == "expected":
-        square = sum(
-            (a - b) ** 2 + math.exp(c) + math.exp(d) for a, b, c, d in zip(mu, nu, s, t, strict=True)
-        )
-        return math.log(1 / (1 + math.exp(2 * (4.0 * math.sqrt(square + 1e-6) - 3.0))))
     noise = [np.random.default_rng([2, side]).standard_normal((5, WIDTH)) for side in (0, 1)]
     chances = []
     for one in noise[0]:
@@ -103,21 +95,7 @@ def test_points_without_variance_have_one_probability_however_it_is_computed():
     captions[:, WIDTH:] = images[:, WIDTH:] = -np.inf
     distance = np.linalg.norm(captions[:, :WIDTH] - images[:, :WIDTH], axis=1)
     exact = 1 / (1 + np.exp(-2 * (3.0 - 4.0 * np.sqrt(distance**2 + 1e-6))))
-    for comparison in (Sampled(4.0, 3.0), Expected(4.0, 3.0)):
-        np.testing.assert_allclose(np.exp(comparison.pairs(captions, images)), exact, rtol=1e-12)
-
-
-def test_the_expected_squared_distance_is_that_of_many_samples():
-    rng = np.random.default_rng(4)
-    caption, image = rows_of(rng, 1, "gaussian", np.float64), rows_of(rng, 1, "gaussian", np.float64)
-    n = 200_000
-    x, y = (
-        row[0, :WIDTH] + np.exp(row[0, WIDTH:] / 2) * rng.standard_normal((n, WIDTH))
-        for row in (caption, image)
-    )
-    squares = np.square(x - y).sum(axis=1)
-    found = expected_squared_distance(caption, image)[0]
-    assert abs(squares.mean() - found) < 5 * squares.std() / math.sqrt(n)
+    np.testing.assert_allclose(np.exp(Sampled(4.0, 3.0).pairs(captions, images)), exact, rtol=1e-12)
 
 
 def by_many_samples(captions: np.ndarray, images: np.ndarray) -> np.ndarray:
@@ -125,7 +103,7 @@ def by_many_samples(captions: np.ndarray, images: np.ndarray) -> np.ndarray:
     rng, found = np.random.default_rng(6), []
     for pair in zip(captions, images, strict=True):
         x, y = (row[:WIDTH] + np.exp(row[WIDTH:] / 2) * rng.standard_normal((50_000, WIDTH)) for row in pair)
-        found.append(np.exp(log_match(np.square(x - y).sum(axis=1), 4.0, 3.0)).mean())
+        found.append(np.exp(log_mean_match(np.square(x - y).sum(axis=1), 4.0, 3.0, axis=(0,))))
     return np.array(found)
 
 
@@ -140,24 +118,9 @@ def test_samples_are_an_unbiased_estimate_over_seeds():
     assert (np.abs(seeds.mean(axis=0) - truth) < 5 * error + 0.01 * truth).all()
 
 
-def test_the_closed_form_tends_to_the_probability_as_variances_shrink():
-    rng = np.random.default_rng(5)
-    captions, images = rows_of(rng, 6, "gaussian", np.float64), rows_of(rng, 6, "gaussian", np.float64)
-    errors = []
-    for _ in range(4):
-        close = np.exp(Expected(4.0, 3.0).pairs(captions, images))
-        errors.append(np.abs(close / by_many_samples(captions, images) - 1).max())
-        captions[:, WIDTH:] -= 2
-        images[:, WIDTH:] -= 2
-    # Each step divides the variances by 7.4; the error goes with them. At first it is no small one.
-    assert errors[0] > 0.3
-    assert errors[3] < 0.03
-    assert errors == sorted(errors, reverse=True)
-
-
 def test_what_is_nearly_impossible_or_certain_is_still_in_order():
     squares = np.linspace(0, 400, 1000, dtype=np.float32)
-    scores = log_match(squares, 15.0, 15.0)
+    scores = log_mean_match(squares[:, None], 15.0, 15.0, axis=(1,))
     assert scores.dtype == np.float32
     assert np.isfinite(scores).all()
     assert (np.diff(scores) < 0).all()
@@ -168,7 +131,6 @@ def test_means_far_from_the_origin_lose_no_more_than_rounding():
     # Squared distances from products can fall below zero, which a root would not survive.
     row = np.concatenate([np.full(64, 0.125), np.full(64, -60.0)]).astype(np.float32)
     same = np.tile(row, (50, 1))
-    for comparison in (Sampled(15.0, 15.0), Expected(15.0, 15.0)):
-        found = comparison.block(same, same)
-        assert np.isfinite(found).all()
-        np.testing.assert_allclose(np.exp(found), 1, atol=1e-6)
+    found = Sampled(15.0, 15.0).block(same, same)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(np.exp(found), 1, atol=1e-6)

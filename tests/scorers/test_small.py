@@ -100,22 +100,3 @@ def test_a_card_builds_the_same_architecture(made) -> None:
 def test_pictures_that_cannot_be_cut_are_refused(picture: int, channels: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match="cannot be cut into patches"):
         small.Sizes(picture=picture, channels=channels)
-
-
-def test_it_learns_which_caption_is_whose(made) -> None:
-    """Eight noise pictures and eight words: after some steps each finds its own."""
-    words = [f"w{i}" for i in range(8)]
-    backbone = small.backbone(words, sizes=TINY)
-    pixels, tokens = backbone.pixels(pictures(8)), backbone.tokens(words)
-    optimiser = torch.optim.Adam(backbone.network.parameters(), lr=1e-2)
-    for _ in range(60):
-        answer = backbone.network(pixels, tokens)
-        image, text = (torch.nn.functional.normalize(each.points, dim=-1) for each in answer[:2])
-        logits = answer.logit_scale.exp() * image @ text.T
-        loss = torch.nn.functional.cross_entropy(logits, torch.arange(8))
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    assert (logits.argmax(1) == torch.arange(8)).all()
-    # Every parameter takes part.
-    assert all(each.grad is not None for each in backbone.network.parameters())

@@ -74,8 +74,10 @@ POOLS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("pooling", POOLS)
-@pytest.mark.parametrize("model", ["bert", "gpt2", "t5"])
+@pytest.mark.parametrize(
+    ("model", "pooling"),
+    [("bert", "mean"), ("bert", "cls"), ("bert", "last"), ("gpt2", "last"), ("t5", "mean")],
+)
 def test_sentences_are_pooled_as_one_at_a_time(folder: Path, model: str, pooling: str) -> None:
     kind = transformers.T5EncoderModel if model == "t5" else transformers.AutoModel
     scorer = encoder(f"text-encoder:{folder / model}", pooling=pooling)

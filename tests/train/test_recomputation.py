@@ -12,10 +12,9 @@ import PIL.Image  # noqa: E402
 
 from counterfoil.scorers import recurrent, registry, small  # noqa: E402
 from counterfoil.scorers.networks import Backbone  # noqa: E402
-from counterfoil.scorers.open_clip_loading import write_random_checkpoint  # noqa: E402
 from counterfoil.train.gradients import blocks, recomputed  # noqa: E402
 from counterfoil.train.losses import info_nce  # noqa: E402
-from tiny_families import save_clip  # noqa: E402
+from tiny_families import save_clip, write_random_checkpoint  # noqa: E402
 
 pytestmark = pytest.mark.models
 TEXTS = ("a red dog", "two cats on a table", "water", "a street in the rain")

@@ -16,8 +16,7 @@ from counterfoil.engine.made import Maker, batch_keys
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError
 from counterfoil.inputs.files import read_json
-from counterfoil.scorers.base import Identity, Options
-from counterfoil.scorers.sources import remember_source, source_of
+from counterfoil.scorers.base import Identity, Options, remember_source, source_of
 from counterfoil.store import digest, digest_value, write_json
 
 
@@ -116,7 +115,7 @@ def continuer(name: str, device: str, most: int, temperature: float, head: str =
 
     Raises what loading it raises.
     """
-    from counterfoil.scorers.text_generation import load_generator
+    from counterfoil.scorers.text_models import load_generator
 
     generator = load_generator(name, Options(device=device))
 

@@ -113,7 +113,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
         used, refused = self.spent, sum(request.cell is None for request in image_of_row.values())
         cost = f"; cost {self.asked.price * used.requests:,.4f} at most" if self.asked.price else ""
         self._work.note(
-            f"{used.requests:,} requests ({used.retried:,} of them again), {used.kept:,} answers from "
+            f"{used.requests:,} requests ({used.retried:,} of them again), {used.cached:,} answers from "
             f"before; {refused:,} refused{cost}"
         )
         return [image_of_row[row] for row in range(len(wanted))]
@@ -210,7 +210,7 @@ class ImageEndpoint(Client[ImageRequest, ImageAnswer]):
                     answer = self._written(key, data, noted["facts"])
         if answer is not None:
             with self._lock:
-                self.spent.kept += 1
+                self.spent.cached += 1
         return answer
 
     def keep(self, key: str, answer: ImageAnswer) -> ImageAnswer:

@@ -26,7 +26,7 @@ from counterfoil.engine.row_matching import (
     rows_in_order,
 )
 from counterfoil.errors import DataError, ScoreError
-from counterfoil.scorers.given import GivenTable, parse
+from counterfoil.scorers.given import GivenTable, with_answers
 from counterfoil.scorers.given_galleries import GivenEmbeddings
 from counterfoil.scorers.score_table_layouts import OUTCOMES, TableLayout, item_columns
 
@@ -119,16 +119,7 @@ def _per_question(given: GivenTable, benchmark: Benchmark) -> GivenTable:
     if given.kind == "rated_scores" or len(given.column) != 1 or given.side is not None:
         return given
     layout = TableLayout("rated_scores", given.column, given.id, given.described)
-    found = parse(given.table, layout)
-    return replace(
-        given,
-        kind=layout.kind,
-        ids=found.ids,
-        subsets=found.subsets,
-        values=found.values,
-        right={},
-        folded=False,
-    )
+    return replace(with_answers(given, layout), kind=layout.kind, right={}, folded=False)
 
 
 def _check_form(given: GivenTable, benchmark: Benchmark) -> None:

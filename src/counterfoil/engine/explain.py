@@ -12,7 +12,7 @@ each distinct pair scored once by any other, and what the cache knows is not com
 
 Dual encoders with features of patches in their joint space (`counterfoil.scorers.patches`) also give the
 cosine of every patch with each word by itself, and with the caption. Cross-encoders have attention and states
-over words and patches (`counterfoil.scorers.heat`).
+over words and patches (`counterfoil.scorers.saliency`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -141,7 +141,7 @@ class _Direction:
         row = self._rows[at]
         if row < 0:
             return np.empty(0, dtype=np.int32)
-        entries = self.lists.found[self.lists.starts[row] : self.lists.starts[row + 1]]
+        entries = self.lists.entries[self.lists.starts[row] : self.lists.starts[row + 1]]
         items = self._positions[entries]
         if len(items) and items.min() < 0:
             strange = self.lists.items[entries[int(np.argmin(items))]]

@@ -16,8 +16,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.plan import check_at_hand
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.base import PairScorer, Scorer, stream_pairs
-from counterfoil.scorers.questions import Picks, QuestionItems, QuestionScorer
+from counterfoil.scorers.base import PairScorer, Picks, QuestionItems, QuestionScorer, Scorer, stream_pairs
 
 #: What a model that guesses gets where each direction of a quad is a question of its own, and where the
 #: answer is one of two matchings.

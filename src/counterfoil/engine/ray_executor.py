@@ -20,7 +20,7 @@ from counterfoil.engine.ray_worker import ChunkOutcome
 from counterfoil.engine.shard_work import Advance, ShardWork
 from counterfoil.errors import InputError, StorageError
 from counterfoil.places import location
-from counterfoil.scorers.sources import source_of
+from counterfoil.scorers.base import source_of
 
 #: Chunks that a worker has at a time: the one that it computes, and the next one.
 _IN_FLIGHT = 2

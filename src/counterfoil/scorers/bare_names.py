@@ -59,26 +59,26 @@ def scorers_called(name: str) -> tuple[str, ...]:
     Raises `ModelError` for a name of the hub that is not in the cache where the hub does not answer.
     """
     folder = Path(name)
-    found = []
+    specs = []
     if folder.is_dir():
         if is_checkpoint(folder):
-            found.append(f"ckpt:{name}")
+            specs.append(f"ckpt:{name}")
         if (folder / "open_clip_config.json").is_file():
-            found.append(f"open-clip:local-dir:{name}")
+            specs.append(f"open-clip:local-dir:{name}")
         if (folder / "config.json").is_file():
-            found += [f"{kind}:{name}" for kind in kinds_of(_object(folder / "config.json"))]
+            specs += [f"{kind}:{name}" for kind in kinds_of(_object(folder / "config.json"))]
     if HUB_NAME.fullmatch(name) and _of_open_clip(name):
-        found.append(f"open-clip:{name}")
-    if not found and not folder.exists() and HUB_NAME.fullmatch(name):
-        found = [f"{kind}:{name}" for kind in kinds_of(_configuration(name))]
-    return tuple(found)
+        specs.append(f"open-clip:{name}")
+    if not specs and not folder.exists() and HUB_NAME.fullmatch(name):
+        specs = [f"{kind}:{name}" for kind in kinds_of(_configuration(name))]
+    return tuple(specs)
 
 
 def _object(path: Path) -> Mapping[str, Any]:
-    found = read_json(path)
-    if not isinstance(found, dict):
+    config = read_json(path)
+    if not isinstance(config, dict):
         raise DataError("not a configuration", where=path)
-    return found
+    return config
 
 
 def _of_open_clip(name: str) -> bool:
@@ -99,16 +99,16 @@ def _configuration(name: str) -> Mapping[str, Any]:
         import huggingface_hub
     except ImportError:
         return {}
-    with cache_alone_where_unreachable() as said:
+    with cache_alone_where_unreachable() as message:
         try:
             return _object(Path(huggingface_hub.hf_hub_download(name, "config.json")))
         # Each version of the library has errors of its own; those of the network were asked for.
         except Exception:
-            if not said and not huggingface_hub.constants.HF_HUB_OFFLINE:
+            if not message and not huggingface_hub.constants.HF_HUB_OFFLINE:
                 return {}
     raise ModelError(
         "what kind of model it is cannot be asked",
         where=name,
-        given=said or "offline mode (HF_HUB_OFFLINE)",
+        given=message or "offline mode (HF_HUB_OFFLINE)",
         hint=f"name its kind ('counterfoil list scorers'), such as hf:{name}, or give a local folder",
     )

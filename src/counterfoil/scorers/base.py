@@ -8,7 +8,9 @@ its torch modules, tensors and NumPy arrays are looked for among its attributes 
 import hashlib
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -58,7 +60,7 @@ class Identity:
 
 #: How deep attributes of attributes are looked into, and where the `repr` of an object names its place.
 _DEPTH = 6
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def identity_of(scorer: Any) -> Identity:
@@ -102,7 +104,10 @@ def _found(value: Any, name: str, seen: set[int], depth: int) -> Iterator[tuple[
     if id(value) in seen or depth < 0:
         return
     seen.add(id(value))
-    if _is_torch(value) or (isinstance(value, np.ndarray) and value.dtype != object):
+    # Where torch was never imported, nothing of it can be held.
+    torch = sys.modules.get("torch")
+    of_torch = torch is not None and isinstance(value, torch.nn.Module | torch.Tensor)
+    if of_torch or (isinstance(value, np.ndarray) and value.dtype != object):
         yield name, value
         return
     for part, inner in _inside(value):
@@ -122,32 +127,18 @@ def _inside(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, MethodType):
         return [("self", value.__self__)]
     if isinstance(value, FunctionType):
-        cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
-        held = [(name, cell.cell_contents) for name, cell in cells if _filled(cell)]
+        held: list[tuple[str, Any]] = []
+        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+            with suppress(ValueError):  # not yet assigned
+                held.append((name, cell.cell_contents))
         return [*held, ("wrapped", getattr(value, "__wrapped__", None))]
-    slots = [name for kind in type(value).__mro__ for name in _slots(kind)]
-    named = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    named: dict[str, Any] = {}
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if not name.startswith("__") and hasattr(value, name):
+                named[name] = getattr(value, name)
     return list({**named, **getattr(value, "__dict__", {})}.items())
-
-
-def _slots(kind: type) -> tuple[str, ...]:
-    slots = kind.__dict__.get("__slots__", ())
-    return tuple(
-        name for name in ((slots,) if isinstance(slots, str) else slots) if not name.startswith("__")
-    )
-
-
-def _filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:  # not yet assigned
-        return False
-
-
-def _is_torch(value: Any) -> bool:
-    # Where torch was never imported, nothing of it can be held.
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.nn.Module | torch.Tensor)
 
 
 def _digest(value: Any) -> str:
@@ -157,7 +148,7 @@ def _digest(value: Any) -> str:
         return digest_tensors({"": value})
     state = {**dict(value.named_parameters()), **dict(value.named_buffers())}
     # What no tensor tells, an activation say, is in what the module prints.
-    return digest_value([_ADDRESS.sub("", repr(value)), digest_tensors(state)])
+    return digest_value([ADDRESS.sub("", repr(value)), digest_tensors(state)])
 
 
 def digest_tensors(state: Mapping[str, Any]) -> str:
@@ -213,9 +204,9 @@ def abilities(scorer: Any) -> tuple[Ability, ...]:
     declared: Sequence[Ability] | None = getattr(scorer, "does", None)
     if declared is not None:
         return tuple(declared)
-    found = tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(scorer, method)))
+    shown = tuple(dict.fromkeys(able for method, able in _METHODS.items() if hasattr(scorer, method)))
     # An embedder of images and captions answers what one of captions does.
-    return tuple(able for able in found if able != "embeds_texts" or "embeds" not in found)
+    return tuple(able for able in shown if able != "embeds_texts" or "embeds" not in shown)
 
 
 class Identified(Protocol):
@@ -333,6 +324,50 @@ class Classifier(Identified, Protocol):
         ...
 
 
+#: What becomes of questions without an answer, as in `Options.unanswered`.
+Unanswered = Literal["refuse", "wrong", "leave-out"]
+
+
+@dataclass(frozen=True)
+class QuestionItems:
+    """The images and captions of one question: two of each of a quad; of a choice one and its candidates."""
+
+    images: tuple[Image, ...]
+    captions: tuple[Caption, ...]
+
+
+@dataclass(frozen=True)
+class Picks:
+    """What was picked in one question: places among its items, -1 where the answer is refused or unread.
+
+    `captions[i]` is the caption picked for image i, empty where there is one caption; `images[c]` the image
+    picked for caption c, empty where there is one image.
+
+    >>> Picks((0, 1), (0, -1)).answered
+    False
+    """
+
+    captions: tuple[int, ...]
+    images: tuple[int, ...]
+
+    @property
+    def answered(self) -> bool:
+        """Whether everything that was asked has an answer."""
+        return min((*self.captions, *self.images)) >= 0
+
+
+@runtime_checkable
+class QuestionScorer(Identified, Protocol):
+    """Once per question, with its items together. A scorer declares the ability "picks" in `does`."""
+
+    #: What becomes of questions without an answer.
+    unanswered: Unanswered
+
+    def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
+        """What is picked in each question, in order; a position says nothing of which option is right."""
+        ...
+
+
 @dataclass(frozen=True)
 class Options:
     """Options of a scorer. Each loader takes those that apply to it and refuses the others."""
@@ -382,6 +417,39 @@ def reject_unused_options(scorer: str, options: Options, *concerning: str) -> No
             raise InputError(f"has no use for the option '{option.name}'", where=scorer, given=value)
 
 
+#: Loads a scorer; it travels to other processes by pickle.
+Source = Callable[[], Any]
+
+#: The sources of the scorers that live now, by `id`.
+_SOURCES: dict[int, Source] = {}
+
+
+def remember_source(scorer: Any, source: Source) -> None:
+    """Note that `source` gives a scorer like this one, of the same identity."""
+    with suppress(TypeError):  # no weak reference to it: it travels as it is
+        weakref.finalize(scorer, _SOURCES.pop, id(scorer), None)
+        _SOURCES[id(scorer)] = source
+
+
+def source_of(scorer: Any) -> Source | None:
+    """What loads a scorer like this one; None of a scorer that was not loaded by its name.
+
+    >>> class Longest:
+    ...     identity = Identity("longest", revision="1")
+    >>> scorer = Longest()
+    >>> source_of(scorer) is None
+    True
+    >>> remember_source(scorer, Longest)
+    >>> source_of(scorer) is Longest
+    True
+    """
+    return _SOURCES.get(id(scorer))
+
+
+#: Settings that were removed, and what to do instead.
+_REMOVED_SETTINGS = {"decode": "leave it out: images are decoded whole; resize=device is the faster setting"}
+
+
 @dataclass(frozen=True)
 class ScorerSettings:
     """The settings of one scorer (`Options.settings`), read by its loader.
@@ -398,6 +466,10 @@ class ScorerSettings:
     def only(self, *names: str) -> None:
         """Raise `UnknownNameError` for a setting that is none of these."""
         for key in self.given:
+            if key in _REMOVED_SETTINGS and key not in names:
+                raise InputError(
+                    "the setting was removed", where=self.where, given=key, hint=_REMOVED_SETTINGS[key]
+                )
             if key not in names:
                 raise UnknownNameError("setting", key, names, where=self.where)
 

@@ -96,7 +96,10 @@ class Random(_Alike):
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """Uniform in [0, 1), in steps of 2**-53; ties do not happen in practice."""
         return np.asarray(
-            [self._draw(image, caption) for image, caption in zip(images, captions, strict=True)],
+            [
+                float((self._number(caption, image.id, repr(image.crop)) >> 11) * 2.0**-53)
+                for image, caption in zip(images, captions, strict=True)
+            ],
             dtype=np.float64,
         )
 
@@ -108,9 +111,6 @@ class Random(_Alike):
             drawn = [np.random.default_rng(self._number(caption)).normal(size=_WIDTH) for caption in batch]
             rows = np.array(drawn).reshape(len(batch), _WIDTH)
             yield (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
-
-    def _draw(self, image: Image, caption: Caption) -> float:
-        return float((self._number(caption, image.id, repr(image.crop)) >> 11) * 2.0**-53)
 
     def _number(self, caption: Caption, *more: str) -> int:
         """64 bits for a caption and what else is given."""
@@ -329,7 +329,9 @@ class Colours:
             {id(image): image for (image, _), named in zip(batch, its, strict=True) if named}
             for batch, its in zip(batches, words, strict=True)
         ]
-        with closing(prepared([list(each.values()) for each in shown], _Shares(), workers=workers)) as stream:
+        with closing(
+            prepared([list(by_id.values()) for by_id in shown], _Shares(), workers=workers)
+        ) as stream:
             for batch, its, images, parts in zip(batches, words, shown, stream, strict=True):
                 seen = dict(
                     zip(images, (dict(zip(_NAMES, row.tolist(), strict=True)) for row in parts), strict=True)
@@ -363,15 +365,13 @@ def agreement(words: Sequence[str], parts: Mapping[str, float]) -> float:
     >>> agreement(["red", "green"], {"red": 0.1, "white": 0.9})
     1.0
     """
-    sure = sum(2 * _sure(parts.get(word, 0.0)) - 1 for word in words)
+    sure = sum(
+        2 * min(max((parts.get(word, 0.0) - _ABSENT) / (_PRESENT - _ABSENT), 0.0), 1.0) - 1 for word in words
+    )
     ground = sum(part for name, part in parts.items() if name in words or name not in _NEUTRAL)
     covered = sum(parts.get(word, 0.0) for word in words)
     # Hundredths, since the compression of a photograph moves a few pixels from one name to another.
     return sure + (round(covered / ground, 2) if ground else 0.0)
-
-
-def _sure(share: float) -> float:
-    return min(max((share - _ABSENT) / (_PRESENT - _ABSENT), 0.0), 1.0)
 
 
 def colour_words(text: str) -> list[str]:
@@ -380,8 +380,8 @@ def colour_words(text: str) -> list[str]:
     >>> colour_words("A Gray cat, a red ball and a redder, grey hat.")
     ['grey', 'red']
     """
-    found = (word.lower() for word in _WORD.findall(text))
-    return list(dict.fromkeys(_OTHER_SPELLINGS.get(word, word) for word in found))
+    words = (word.lower() for word in _WORD.findall(text))
+    return list(dict.fromkeys(_OTHER_SPELLINGS.get(word, word) for word in words))
 
 
 def shares(picture: PIL.Image.Image) -> dict[str, float]:

@@ -1,7 +1,6 @@
 """Scorers made of a user's own function of images and captions, or of a torch module with two towers."""
 
 import pickle
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,14 +13,12 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ScoreError
-from counterfoil.scorers.base import Identity, cosines, text_of
+from counterfoil.scorers.base import ADDRESS, Identity, cosines, text_of
 from counterfoil.scorers.images import prepared
 from counterfoil.scorers.runtime import import_torch
 
 #: A function of some pictures and as many captions: one number per pair, higher for a better match.
 ScoreFunction = Callable[[list[PIL.Image.Image], list[str]], Any]
-
-_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +33,9 @@ class FunctionScorer:
 
     def score(self, images: Sequence[Image], captions: Sequence[Caption]) -> Float[ndarray, "pairs"]:
         """One float64 number per pair; raises `ScoreError` where the function gives another shape."""
-        given = self.function([image.decode() for image in images], [text_of(each) for each in captions])
+        given = self.function(
+            [image.decode() for image in images], [text_of(caption) for caption in captions]
+        )
         values = np.asarray(given.detach().cpu() if hasattr(given, "detach") else given, dtype=np.float64)
         if values.shape != (len(images),):
             raise ScoreError(
@@ -85,7 +84,7 @@ class ModuleEncoder:
     ) -> Iterator[Float[np.ndarray, "batch width"]]:
         """One (batch, width) float32 array of unit vectors per batch."""
         for batch in batches:
-            yield self._rows(self.model.encode_text, self.tokenizer([text_of(each) for each in batch]))
+            yield self._rows(self.model.encode_text, self.tokenizer([text_of(caption) for caption in batch]))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Characters of each caption: captions of like length go through the model together."""
@@ -109,8 +108,7 @@ class ModuleEncoder:
                 rows = torch.nn.functional.normalize(rows, dim=-1)
         finally:
             self.model.train(training)
-        array: ndarray = rows.cpu().numpy()
-        return array
+        return rows.cpu().numpy()
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ def scorer(
 
 def _described(function: Any) -> str:
     """The `repr` of a function without its place in memory; transforms of torchvision say what they do."""
-    return _ADDRESS.sub("", repr(function))
+    return ADDRESS.sub("", repr(function))
 
 
 def _sendable(preparation: _Prepared) -> bool:

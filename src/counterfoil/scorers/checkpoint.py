@@ -27,7 +27,7 @@ from counterfoil.errors import (
 from counterfoil.inputs.files import Stored, check_model, read_json
 from counterfoil.inputs.limits import check_network
 from counterfoil.outputs import UNFINISHED, overwriting
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, digest_tensors
+from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
 from counterfoil.scorers.checkpoint_files import fit, metadata_of, packed, read_checkpoint
 from counterfoil.scorers.runtime import import_torch
 from counterfoil.store import begin, begun, canonical_json, digest_file, end, writing
@@ -77,7 +77,7 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
         begin(folder, "checkpoint")
     state = _state(backbone)
     card = json.loads(canonical_json(backbone.card))
-    said: dict[str, Any] = {
+    record: dict[str, Any] = {
         "format": FORMAT,
         "schema": SCHEMA,
         "card": card,
@@ -86,14 +86,14 @@ def save(folder: Path, backbone: "Backbone", facts: Mapping[str, Any]) -> None:
     }
     if card["kind"] == "open-clip":
         # The entry in which `open-clip:ARCH/FILE` looks for the activation of the weights.
-        said["quick_gelu"] = bool(card["model"].get("quick_gelu", False))
+        record["quick_gelu"] = bool(card["model"].get("quick_gelu", False))
     for name, data in backbone.files().items():
         path = folder / PROCESSOR / name
         if not path.is_file() or path.read_bytes() != data:
             with writing(path) as file:
                 file.write(data)
-    readable = json.dumps(said, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    header, tensors = packed(state, {"format": "pt", "counterfoil": canonical_json(said)})
+    readable = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    header, tensors = packed(state, {"format": "pt", "counterfoil": canonical_json(record)})
     # The card is on the disk before the weights take their place, and takes its own right after them.
     with writing(folder / CARD) as outer:
         outer.write(readable.encode("utf-8"))
@@ -117,14 +117,9 @@ def read(folder: Path) -> "Backbone":
 
 def facts(folder: Path) -> Mapping[str, Any]:
     """What the training of a checkpoint says of itself; raises `ModelError` as `read` does of its card."""
-    found: Mapping[str, Any] = _noted(Path(folder))[0]["facts"]
-    return found
-
-
-def _noted(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What counts of what a checkpoint says of itself, and what its weights say (nothing, if others')."""
     from safetensors import SafetensorError, safe_open
 
+    folder = Path(folder)
     outside = _card(folder)
     try:
         with safe_open(folder / WEIGHTS, framework="pt", device="cpu") as file:
@@ -133,8 +128,7 @@ def _noted(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         raise ModelError(
             f"not a readable safetensors file: {error}", where=folder / WEIGHTS, hint="is the file cut off?"
         ) from None
-    inside = metadata_of(notes)
-    return _counting(folder, outside, inside), inside
+    return _counting(folder, outside, metadata_of(notes))["facts"]
 
 
 def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
@@ -149,12 +143,12 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
         raise UnknownNameError("kind of network", str(kind), known)
     module, _, function = known[kind].partition(":")
     try:
-        made = getattr(import_module(module), function)
+        builder = getattr(import_module(module), function)
         if kind in _ON_TOP:
-            asked = {name: value for name, value in card.items() if name not in ("kind", "on")}
-            found: "Backbone" = made(build(card["on"], folder), **asked)
+            arguments = {name: value for name, value in card.items() if name not in ("kind", "on")}
+            backbone: "Backbone" = builder(build(card["on"], folder), **arguments)
         else:
-            found = made(card, folder)
+            backbone = builder(card, folder)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("counterfoil"):
             raise
@@ -163,7 +157,7 @@ def build(card: Mapping[str, Any], folder: Path | None = None) -> "Backbone":
         raise ModelError(
             "the card does not describe a network completely", given=f"{type(error).__name__} {error}"
         ) from None
-    return found
+    return backbone
 
 
 def load(argument: str, options: Options = DEFAULT) -> Any:
@@ -176,18 +170,19 @@ def load(argument: str, options: Options = DEFAULT) -> Any:
 
     where = f"ckpt:{argument}"
     import_torch()
-    settings = ScorerSettings(where, options.settings)
-    settings.only("regions")
-    backbone, said = _read(Path(argument))
-    backbone = regions_of(backbone, settings.get("regions"), where=where, hint="--set regions=PATH")
+    backbone, record = _read(Path(argument))
+    backbone = regions_of(backbone, options.settings.get("regions"), where=where, hint="--set regions=PATH")
     processor = Path(argument) / PROCESSOR
-    files = {str(file.relative_to(processor)): digest_file(file) for file in _all(processor)}
-    recipe = said["facts"].get("recipe") or {}
+    files = {
+        str(file.relative_to(processor)): digest_file(file)
+        for file in sorted(path for path in processor.rglob("*") if path.is_file())
+    }
+    recipe = record["facts"].get("recipe") or {}
     return network_scorer(
         backbone,
         options,
         where=where,
-        weights=said["weights"],
+        weights=record["weights"],
         files=files,
         recipe=str(recipe.get("name", "")) if isinstance(recipe, Mapping) else "",
     )
@@ -230,10 +225,10 @@ def is_checkpoint(folder: Path) -> bool:
     if not (folder / CARD).is_file():
         return False
     try:
-        said = read_json(folder / CARD)
+        record = read_json(folder / CARD)
     except CounterfoilError:
         return (folder / WEIGHTS).is_file()
-    return isinstance(said, dict) and said.get("format") == FORMAT
+    return isinstance(record, dict) and record.get("format") == FORMAT
 
 
 class NetworkCard(Stored):
@@ -257,34 +252,33 @@ def _read(folder: Path) -> "tuple[Backbone, Mapping[str, Any]]":
     outside = _card(folder)
     checkpoint = read_checkpoint(folder / WEIGHTS)
     inside = metadata_of(checkpoint.notes)
-    said = _counting(folder, outside, inside)
+    record = _counting(folder, outside, inside)
     place = folder / PROCESSOR
-    check_network(said["card"], where=folder / CARD)
+    check_network(record["card"], where=folder / CARD)
     try:
-        backbone = build(said["card"], place if place.is_dir() else None)
+        backbone = build(record["card"], place if place.is_dir() else None)
     except (ModelError, UnknownNameError) as error:
         raise ModelError(str(error), where=folder) from None
-    prefix = _INSIDE.get(said["card"]["kind"], "")
+    prefix = _INSIDE.get(record["card"]["kind"], "")
     model = backbone.network.state_dict()
     state = fit(
         checkpoint.tensors,
         {name.removeprefix(prefix): tensor for name, tensor in model.items()},
         where=folder / WEIGHTS,
         architecture=f"the model that {CARD} describes ({backbone.name})",
-        looks_like="",
     )
-    if not inside or inside["card"] != said["card"]:
+    if not inside or inside["card"] != record["card"]:
         raise ModelError(
             f"{CARD} is not the card of these weights",
             where=folder,
             hint=f"is {WEIGHTS} that of another run?",
         )
-    if digest_tensors(checkpoint.tensors) != said["weights"]:
+    if digest_tensors(checkpoint.tensors) != record["weights"]:
         raise ModelError(
             "the weights are not those that were saved", where=folder / WEIGHTS, hint="is the file damaged?"
         )
     backbone.network.load_state_dict({prefix + name: tensor for name, tensor in state.items()})
-    return backbone, said
+    return backbone, record
 
 
 def _card(folder: Path) -> Mapping[str, Any]:
@@ -297,10 +291,13 @@ def _card(folder: Path) -> Mapping[str, Any]:
             given=f"no {' and no '.join(lacking)}" if folder.is_dir() else None,
             allowed=f"a folder with {WEIGHTS} and {CARD}, as 'counterfoil train' writes it",
         )
-    said = _readable(folder / CARD)
-    if not isinstance(said, dict) or said.get("format") != FORMAT:
+    try:
+        record = read_json(folder / CARD)
+    except DataError as error:
+        raise ModelError(str(error)) from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ModelError(f"not the card of a checkpoint of {FORMAT.split()[0]}", where=folder / CARD)
-    schema = said.get("schema")
+    schema = record.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
         raise ModelError(
             "a checkpoint of a newer version",
@@ -309,15 +306,8 @@ def _card(folder: Path) -> Mapping[str, Any]:
             allowed=f"schema up to {SCHEMA}",
             hint="update counterfoil: pip install -U counterfoil",
         )
-    check_model(said, CheckpointCard, where=folder / CARD, error=ModelError)
-    return said
-
-
-def _readable(path: Path) -> Any:
-    try:
-        return read_json(path)
-    except DataError as error:
-        raise ModelError(str(error)) from None
+    check_model(record, CheckpointCard, where=folder / CARD, error=ModelError)
+    return record
 
 
 def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -340,10 +330,6 @@ def _counting(folder: Path, outside: Mapping[str, Any], inside: Mapping[str, Any
         return outside
     check_model(inside, CheckpointCard, where=f"{folder / WEIGHTS}, metadata", error=ModelError)
     return inside
-
-
-def _all(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _state(backbone: "Backbone") -> dict[str, Any]:

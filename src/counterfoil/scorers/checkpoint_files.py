@@ -1,4 +1,4 @@
-"""Checkpoint files: read without running code in them, and recognised by the shapes of their tensors."""
+"""Checkpoint files: read without running code in them, and fitted to a model."""
 
 import argparse
 import json
@@ -6,6 +6,7 @@ import pickle
 import re
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -64,7 +65,14 @@ def read_checkpoint(path: Path) -> Checkpoint:
     for key in WEIGHTS:
         inner = content.get(key)
         if isinstance(inner, Mapping):
-            notes = {**{k: v for k, v in content.items() if _plain(v) or k == "counterfoil"}, **notes}
+            notes = {
+                **{
+                    k: v
+                    for k, v in content.items()
+                    if (v is None or isinstance(v, bool | int | float | str)) or k == "counterfoil"
+                },
+                **notes,
+            }
             content = dict(inner)
             break
     torch = import_torch()
@@ -114,8 +122,7 @@ def read_tensor(path: Path) -> ndarray:
     _check_tensors({"": content}, path)
     tensor = content.detach().cpu()
     # NumPy knows no bfloat16.
-    array: ndarray = (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
-    return array
+    return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
 
 
 def _check_tensors(tensors: Mapping[str, Any], path: Path) -> None:
@@ -144,13 +151,11 @@ def fit(
     *,
     where: Path,
     architecture: str,
-    looks_like: str,
 ) -> dict[str, Any]:
     """The tensors of `checkpoint` that fill `model`, both by name.
 
     Temperatures may be missing and buffers left over, since no score depends on them. Raises `ModelError`
-    where any other tensor is missing, left over or of another shape, naming the first of each kind, and
-    `looks_like`: what its shapes suggest it is.
+    where any other tensor is missing, left over or of another shape, naming the first of each kind.
     """
     wrong = [
         f"{name} is {_shape(checkpoint[name])} instead of {_shape(model[name])}"
@@ -170,7 +175,6 @@ def fit(
             f"not a checkpoint of {architecture}",
             where=where,
             given="; ".join(parts),
-            hint=f"its shapes look like {looks_like}" if looks_like else None,
         )
     return {
         name: checkpoint[name].reshape(model[name].shape) if name in checkpoint else model[name]
@@ -191,13 +195,15 @@ def _safetensors(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _torch_archive(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    if _is_script(path):
-        raise ModelError(
-            "a TorchScript archive, which holds code; it is not run",
-            where=path,
-            hint="OpenAI's weights load by tag (open-clip:ViT-B-32-quickgelu/openai); "
-            "save others as a state dict in safetensors",
-        )
+    with suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+        # Of TorchScript, which PyTorch's own data archives do not have.
+        if any(name.endswith("/constants.pkl") or "/code/" in name for name in archive.namelist()):
+            raise ModelError(
+                "a TorchScript archive, which holds code; it is not run",
+                where=path,
+                hint="OpenAI's weights load by tag (open-clip:ViT-B-32-quickgelu/openai); "
+                "save others as a state dict in safetensors",
+            )
     content = _unpickled(path)
     if not isinstance(content, Mapping):
         raise ModelError(
@@ -214,11 +220,11 @@ def _unpickled(path: Path) -> Any:
         with torch.serialization.safe_globals(_BESIDE):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        found = re.search(r"(?:GLOBAL|class|global) `?'?([\w.]+)", str(error))
+        match = re.search(r"(?:GLOBAL|class|global) `?'?([\w.]+)", str(error))
         raise ModelError(
             "restoring this file means running code from it, and that is not done",
             where=path,
-            given=found.group(1) if found else None,
+            given=match.group(1) if match else None,
             allowed="safetensors, or a PyTorch file of tensors and plain values",
             hint="save the state dict alone",
         ) from None
@@ -247,87 +253,8 @@ def check_archive(path: Path) -> None:
         raise ModelError(str(error)) from None
 
 
-def _is_script(path: Path) -> bool:
-    """Whether a zip archive holds TorchScript's code, which PyTorch's own data archives do not."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return any(name.endswith("/constants.pkl") or "/code/" in name for name in archive.namelist())
-    except (zipfile.BadZipFile, OSError):
-        return False
-
-
-def _plain(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
-
-
 def _shape(tensor: Any) -> str:
     return "x".join(map(str, tensor.shape)) or "a number"
-
-
-# -- what a checkpoint looks like --------------------------------------------------------------------------
-
-
-def looks_like(tensors: Mapping[str, Any], configs: Mapping[str, Mapping[str, Any]]) -> str:
-    """The names in `configs` (open_clip's architectures) that tensors of these shapes fit, or "".
-
-    Known are vision transformers with open_clip's own text tower, and the layout of transformers.
-    """
-    if any(name.startswith(("text_model.", "vision_model.")) for name in tensors):
-        return "a model of transformers; keep it in its folder and use hf:FOLDER"
-    found = _measured(tensors)
-    if not found:
-        return ""
-    names = [name for name, config in configs.items() if _measures(config) == found]
-    if names:
-        return " or ".join(names)
-    return ", ".join(f"{key} {value}" for key, value in found.items())
-
-
-def _measured(tensors: Mapping[str, Any]) -> dict[str, int]:
-    """Widths, depths and sizes as the shapes of open_clip's tensors tell them; {} where they are absent."""
-    text = "text." if "text.token_embedding.weight" in tensors else ""
-    try:
-        patches = tensors["visual.conv1.weight"]
-        return {
-            "embedding": int(tensors["visual.proj"].shape[1]),
-            "patch": int(patches.shape[-1]),
-            "image": int(patches.shape[-1])
-            * int((tensors["visual.positional_embedding"].shape[0] - 1) ** 0.5 + 0.5),
-            "image width": int(patches.shape[0]),
-            "image layers": _layers(tensors, "visual.transformer.resblocks."),
-            "text width": int(tensors[f"{text}token_embedding.weight"].shape[1]),
-            "text layers": _layers(tensors, f"{text}transformer.resblocks."),
-            "vocabulary": int(tensors[f"{text}token_embedding.weight"].shape[0]),
-            "context": int(tensors[f"{text}positional_embedding"].shape[0]),
-        }
-    except (KeyError, IndexError):
-        return {}
-
-
-def _layers(tensors: Mapping[str, Any], prefix: str) -> int:
-    return 1 + max(
-        int(name.removeprefix(prefix).split(".")[0]) for name in tensors if name.startswith(prefix)
-    )
-
-
-def _measures(config: Mapping[str, Any]) -> dict[str, int]:
-    """The same measures from an architecture's configuration."""
-    vision, text = config.get("vision_cfg", {}), config.get("text_cfg", {})
-    if not all(isinstance(vision.get(key), int) for key in ("layers", "width", "patch_size", "image_size")):
-        return {}
-    if "hf_model_name" in text:
-        return {}
-    return {
-        "embedding": config["embed_dim"],
-        "patch": vision["patch_size"],
-        "image": vision["image_size"],
-        "image width": vision["width"],
-        "image layers": vision["layers"],
-        "text width": text.get("width", 512),
-        "text layers": text.get("layers", 12),
-        "vocabulary": text.get("vocab_size", 49408),
-        "context": text.get("context_length", 77),
-    }
 
 
 def nearest(name: str, known: list[str]) -> str:

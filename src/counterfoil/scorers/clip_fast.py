@@ -18,11 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch.nn import functional
-
-from counterfoil.scorers.device_pixels import upload
 
 #: Factor of QuickGELU (Hendrycks and Gimpel, arXiv:1606.08415, section 2).
 QUICK = 1.702
@@ -115,7 +112,7 @@ class FastTextTower(CausalText):
         where = self.text.positional_embedding.device
 
         def there(numbers: Any) -> Any:
-            return upload(np.asarray(numbers, dtype=np.int64), where)
+            return torch.tensor(numbers, dtype=torch.int64, device=where)
 
         layout = PackedLayout(
             len(rows), len(tree.nodes[0]), there(tree.nodes), there(tree.first), there(tree.ends)

@@ -90,7 +90,7 @@ class CrossEncoder:
     needs: tuple[str, ...] = ("images", "captions")
     #: Facts for a run's manifest that change scores by rounding at most: versions and device.
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    #: The heatmaps that the model has in it (`counterfoil.scorers.heat`); None where it has none.
+    #: The heatmaps that the model has in it (`counterfoil.scorers.saliency`); None where it has none.
     heats: Any = None
 
     def score_pairs(
@@ -108,8 +108,8 @@ class CrossEncoder:
                 # The mode must not outlast a step: the caller may compute gradients in between.
                 with torch.inference_mode():
                     fresh = self.matcher.images(inputs) if images else ()
-                    found = {**states, **dict(zip(map(id, images), fresh, strict=True))}
-                    states = {id(image): found[id(image)] for image, _ in batch}
+                    known = {**states, **dict(zip(map(id, images), fresh, strict=True))}
+                    states = {id(image): known[id(image)] for image, _ in batch}
                     scores = self._scores(batch, states)
                 yield scores
 
@@ -129,10 +129,10 @@ class CrossEncoder:
         for group in length_groups([len(row) for row in rows]):
             # The images of this group alone, numbered anew.
             used, image_of = np.unique([slots[id(batch[pair][0])] for pair in group], return_inverse=True)
-            kept = list(states.values())
+            all_states = list(states.values())
             pairs = self._tokenized([rows[pair] for pair in group], image_of)
-            found = self.matcher.score([kept[slot] for slot in used], pairs)
-            scores[group] = found.float().cpu().numpy()
+            group_scores = self.matcher.score([all_states[slot] for slot in used], pairs)
+            scores[group] = group_scores.float().cpu().numpy()
         return scores
 
     def _tokenized(self, rows: Sequence[Sequence[int]], image_of: Int64[ndarray, "pairs"]) -> TokenizedPairs:
@@ -144,7 +144,7 @@ class CrossEncoder:
             padded[at, : len(row)], mask[at, : len(row)] = row, 1
         both, caption_of = np.unique(np.stack([padded, mask], axis=1), axis=0, return_inverse=True)
         arrays = both[:, 0], both[:, 1], caption_of.reshape(-1), image_of
-        return TokenizedPairs(*(torch.from_numpy(each).to(self.device) for each in arrays))
+        return TokenizedPairs(*(torch.from_numpy(array).to(self.device) for array in arrays))
 
     def try_out(self, inputs: Any, hint: str | None = None) -> None:
         """Score one image, read already, with a sample caption; raises `ModelError` where that fails."""
@@ -153,7 +153,7 @@ class CrossEncoder:
                 states = self.matcher.images([inputs])
                 rows = self.tokens.ids([SAMPLE])
                 pairs = self._tokenized(rows, np.zeros(1, dtype=np.int64))
-                found = self.matcher.score(states, pairs)
+                scores = self.matcher.score(states, pairs)
         except CounterfoilError:
             raise
         except Exception as error:
@@ -162,11 +162,11 @@ class CrossEncoder:
                 where=self.identity.name,
                 hint=hint,
             ) from None
-        if found.shape != (1,):
+        if scores.shape != (1,):
             raise ModelError(
                 "the model gives no single number for a pair",
                 where=self.identity.name,
-                given=tuple(found.shape),
+                given=tuple(scores.shape),
             )
 
 
@@ -178,13 +178,13 @@ def new_images(batches: Sequence[Sequence[tuple[Image, Caption]]]) -> list[list[
     >>> [[image.id for image in batch] for batch in found]
     [['1'], ['2']]
     """
-    found: list[list[Image]] = []
+    fresh: list[list[Image]] = []
     before: dict[int, Image] = {}
     for batch in batches:
         here = {id(image): image for image, _ in batch}
-        found.append([image for key, image in here.items() if key not in before])
+        fresh.append([image for key, image in here.items() if key not in before])
         before = here
-    return found
+    return fresh
 
 
 def length_groups(lengths: Sequence[int]) -> list[Int64[ndarray, "some"]]:

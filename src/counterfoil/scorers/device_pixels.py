@@ -1,36 +1,30 @@
-"""Pictures resized, cropped and normalised where the tower computes, and copies to it that nothing waits for.
+"""What image towers do on their device beside the reference: resizing pictures there, and `torch.compile`.
 
 Resizing is PyTorch's antialiased one in float32, rounded to bytes once; Pillow rounds after each of its two
-passes and weighs in whole numbers, so pixels differ by a level or two of 255 and embeddings by little. Copies
-to a GPU go through pinned memory and a stream of their own, so that one batch travels while the one before it
-is computed.
+passes and weighs in whole numbers, so pixels differ by a level or two of 255 and embeddings by little.
+Compiling fuses operations and so rounds in other places; the first batch is computed both ways, and a program
+that does not agree is refused. A smaller batch is filled up, since another size would be compiled anew.
 """
 
-import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeVar
 
-import numpy as np
-import PIL.Image
 import torch
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.errors import DataError, InputError, MissingExtraError
-from counterfoil.scorers.images import LARGE, Resized
+from counterfoil.errors import ModelError
+from counterfoil.scorers.images import Resized
+from counterfoil.scorers.runtime import causes
 
-Batch = TypeVar("Batch")
-
-#: The stream of copies to each device.
-_STREAMS: dict[torch.device, Any] = {}
+#: Largest difference allowed between unit vectors of a library's towers and of what replaces them, by
+#: precision.
+TOLERANCE = {"fp32": 1e-4, "bf16": 0.05, "fp16": 0.01}
 
 
 @dataclass(frozen=True, eq=False)
 class DevicePixels:
-    """Pictures of any size, or JPEG bytes, to the pixels that a tower takes, all on its device."""
+    """Pictures of any size to the pixels that a tower takes, on its device."""
 
     resized: Resized
     #: Mean and standard deviation of the three colours.
@@ -40,137 +34,70 @@ class DevicePixels:
     dtype: torch.dtype
 
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, size, size) normalised floats; raises `DataError` for JPEG bytes that are broken."""
-        found: dict[int, Tensor] = {}
-        # Pictures of one size travel and are resized together.
-        groups: dict[tuple[int, ...], list[int]] = {}
-        wholes: dict[int, Tensor] = self._decoded(pictures)
-        for row, picture in enumerate(pictures):
-            shape = tuple(wholes[row].shape) if row in wholes else (3, *picture.shape[:2])
-            groups.setdefault((*shape, row in wholes), []).append(row)
-        for (*_, encoded), rows in groups.items():
-            if encoded:
-                whole = torch.stack([wholes[row] for row in rows])
-            else:
-                whole = upload(np.stack([pictures[row] for row in rows]), self.device).permute(0, 3, 1, 2)
-            found.update(zip(rows, resize(whole, self.resized), strict=True))
-        pixels = torch.stack([found[row] for row in range(len(pictures))])
-        mean, std = self._colours
+        """(batch, 3, size, size) normalised floats."""
+        pixels = torch.stack([self._resize(picture) for picture in pictures])
+        mean, std = (
+            torch.tensor(list(colours), dtype=torch.float32, device=self.device).view(3, 1, 1)
+            for colours in (self.mean, self.std)
+        )
         return pixels.div_(255).sub_(mean).div_(std).to(self.dtype)
 
-    @cached_property
-    def _colours(self) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation on the device; sent once, since the host waits for a small copy."""
-        mean, std = (
-            torch.tensor(list(each), dtype=torch.float32, device=self.device).view(3, 1, 1)
-            for each in (self.mean, self.std)
-        )
-        return mean, std
+    def _resize(self, picture: ndarray) -> Tensor:
+        """(height, width, 3) bytes to (3, size, size) float32 of whole levels from 0 to 255."""
+        # A copy, since what a worker sent may not be written to, which torch warns of.
+        pixels = torch.from_numpy(picture.copy()).to(self.device).permute(2, 0, 1)[None].float()
+        height, width = picture.shape[:2]
+        across, down = self.resized.target(width, height)
+        if (across, down) != (width, height):
+            pixels = torch.nn.functional.interpolate(
+                pixels, (down, across), mode=self.resized.interpolation, antialias=True, align_corners=False
+            )
+        left, top = self.resized.corner_at(across, down)
+        crop = pixels[0, :, top : top + self.resized.size, left : left + self.resized.size]
+        return crop.round().clamp(0, 255)
 
-    def _decoded(self, pictures: Sequence[ndarray]) -> dict[int, Tensor]:
-        """The pictures that are JPEG bytes, decoded on the device, by their place."""
-        rows = [row for row, picture in enumerate(pictures) if picture.ndim == 1]
-        if not rows:
-            return {}
+
+class CompiledTower:
+    """(batch, 3, height, width) pixels to (batch, width) features, by a program made at the first call.
+
+    `tolerance` is the largest difference allowed between components of unit vectors, on the first batch.
+    """
+
+    def __init__(self, tower: Callable[[Tensor], Tensor], *, tolerance: float, where: str) -> None:
+        self.tower, self.tolerance, self.where = tower, tolerance, where
+        self.program: Callable[[Tensor], Tensor] = torch.compile(tower, dynamic=False)
+        #: The largest batch so far; smaller ones are filled up to it.
+        self.size = 0
+        self.checked = False
+
+    def __call__(self, pixels: Tensor) -> Tensor:
+        """(batch, width) features; raises `ModelError` where no program can be made or it disagrees."""
+        rows = len(pixels)
+        if rows < self.size:
+            pixels = torch.cat([pixels, pixels.new_zeros(self.size - rows, *pixels.shape[1:])])
+        self.size = max(self.size, rows)
         try:
-            from torchvision.io import ImageReadMode, decode_jpeg
-        except ModuleNotFoundError:
-            raise MissingExtraError("torchvision", "models") from None
-        except ImportError:
-            raise InputError("this torchvision decodes no JPEG", hint="--set decode=exact") from None
-        encoded = [torch.from_numpy(pictures[row].copy()) for row in rows]
-        try:
-            with warnings.catch_warnings():
-                # torchvision 0.29 announces that these functions will move to another package.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                # One call for all: nvJPEG has one decoder per batch.
-                decoded = decode_jpeg(encoded, mode=ImageReadMode.RGB, device=self.device)
-        except RuntimeError as error:
-            raise DataError(
-                f"an image cannot be decoded by torchvision: {' '.join(str(error).split())[:200]}",
-                hint="is a file cut off? --set decode=exact names it",
+            features = self.program(pixels)[:rows]
+        except Exception as error:
+            raise ModelError(
+                f"the image tower cannot be compiled: {' '.join(causes(error).split())[:240]}",
+                where=self.where,
+                hint="leave out --set compile",
             ) from None
-        return dict(zip(rows, decoded, strict=True))
-
-
-def resize(pictures: Tensor, resized: Resized) -> Tensor:
-    """(batch, 3, height, width) bytes to (batch, 3, size, size) float32 of whole levels from 0 to 255."""
-    height, width = pictures.shape[2:]
-    across, down = resized.target(width, height)
-    if across * down > LARGE:
-        # Of so long a picture Pillow computes no more than the crop shows.
-        hosts = (PIL.Image.fromarray(each.permute(1, 2, 0).cpu().numpy()) for each in pictures)
-        cut = np.stack([resized(each) for each in hosts])
-        return torch.from_numpy(cut).permute(0, 3, 1, 2).float().to(pictures.device)
-    found = pictures.float()
-    if (across, down) != (width, height):
-        found = torch.nn.functional.interpolate(
-            found, (down, across), mode=resized.interpolation, antialias=True, align_corners=False
-        )
-    left, top = resized.corner_at(across, down)
-    found = found[:, :, top : top + resized.size, left : left + resized.size]
-    return found.round().clamp(0, 255)
-
-
-def upload(array: ndarray, device: torch.device) -> Tensor:
-    """The array on the device; to a GPU by way of pinned memory and a stream of its own, waited for by what
-    is computed next and not by the host.
-    """
-    # What a worker sent may not be written to, which torch warns of.
-    host = torch.from_numpy(array if array.flags.writeable else array.copy())
-    if device.type != "cuda":
-        return host.to(device)
-    if device not in _STREAMS:
-        _STREAMS[device] = torch.cuda.Stream(device)
-    stream = _STREAMS[device]
-    current = torch.cuda.current_stream(device)
-    with torch.cuda.stream(stream):
-        found = host.pin_memory().to(device, non_blocking=True)
-    current.wait_stream(stream)
-    # Its memory belongs to the stream of copies, and may be taken again only when the tower is done with it.
-    found.record_stream(current)
-    return found
-
-
-def fetched(
-    batches: Iterable[Batch], launch: Callable[[Batch], Tensor], *, ahead: int | None = None
-) -> Iterator[ndarray]:
-    """The rows that `launch` gives for each batch, as arrays, in order.
-
-    A GPU computes by itself once it is told to, so there the next batch is prepared and sent before the rows
-    of one are waited for (`ahead` 1); elsewhere there is nothing to gain (0). Where preparing a batch fails,
-    the rows of those before it come first.
-    """
-    waiting: deque[Callable[[], ndarray]] = deque()
-    try:
-        for batch in batches:
-            rows = launch(batch)
-            waiting.append(_download(rows))
-            depth = (1 if rows.device.type == "cuda" else 0) if ahead is None else ahead
-            while len(waiting) > depth:
-                yield waiting.popleft()()
-    except Exception:
-        while waiting:
-            yield waiting.popleft()()
-        raise
-    while waiting:
-        yield waiting.popleft()()
-
-
-def _download(rows: Tensor) -> Callable[[], ndarray]:
-    """What gives the rows as an array once they are there."""
-    if rows.device.type != "cuda":
-        array: ndarray = rows.cpu().numpy()
-        return lambda: array
-    host = torch.empty(rows.shape, dtype=rows.dtype, pin_memory=True)
-    host.copy_(rows, non_blocking=True)
-    done = torch.cuda.Event()
-    done.record(torch.cuda.current_stream(rows.device))
-
-    def there() -> ndarray:
-        done.synchronize()
-        # A copy, since pinned memory is scarce.
-        found: ndarray = host.numpy().copy()
-        return found
-
-    return there
+        if not self.checked and rows:
+            compiled, plain = (
+                torch.nn.functional.normalize(output.float(), dim=-1)
+                for output in (features, self.tower(pixels)[:rows])
+            )
+            difference = float((compiled - plain).abs().max())
+            # Written so that NaN is refused too.
+            if not difference <= self.tolerance:
+                raise ModelError(
+                    "the compiled image tower does not agree with the tower",
+                    where=self.where,
+                    given=f"unit vectors {difference:.2g} apart",
+                    allowed=f"at most {self.tolerance:g}",
+                    hint="leave out --set compile",
+                )
+            self.checked = True
+        return features

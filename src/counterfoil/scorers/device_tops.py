@@ -39,7 +39,7 @@ def device_tops(
     check_tops(queries, gallery, k, types=(np.float32, np.float64))
     torch = import_torch()
     width = max(block[1], k)
-    found, values = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), queries.dtype)
+    items, values = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), queries.dtype)
     with torch.inference_mode():
         right = torch.from_numpy(np.ascontiguousarray(gallery)).to(device)
         for lo in range(0, len(queries), block[0]):
@@ -48,8 +48,8 @@ def device_tops(
             for first in range(0, len(gallery), width):
                 best = _better(torch, left @ right[first : first + width].T, lo, first, k, best)
             assert best is not None  # there is a block, since there is an item
-            found[lo : lo + block[0]], values[lo : lo + block[0]] = (each.cpu().numpy() for each in best)
-    return found, values
+            items[lo : lo + block[0]], values[lo : lo + block[0]] = (tensor.cpu().numpy() for tensor in best)
+    return items, values
 
 
 def check_tops(
@@ -69,7 +69,7 @@ def check_tops(
             "queries and gallery differ in width", given=f"{queries.shape[1]} and {gallery.shape[1]}"
         )
     if queries.dtype != gallery.dtype or queries.dtype not in types:
-        names = [np.dtype(each).name for each in types]
+        names = [np.dtype(kind).name for kind in types]
         raise InputError(
             "queries and gallery cannot be multiplied as they are",
             given=f"{queries.dtype} and {gallery.dtype}",
@@ -100,9 +100,9 @@ def _better(
     if len(crowded):
         for some in crowded.split(max(1, _AT_ONCE // part.shape[1])):
             scores = part[some].masked_fill(~survives[some], -torch.inf)
-            kept = torch.sort(scores, dim=1, descending=True, stable=True).indices[:, :k]
+            best_columns = torch.sort(scores, dim=1, descending=True, stable=True).indices[:, :k]
             survives[some] = False
-            survives[some[:, None], kept] = True
+            survives[some[:, None], best_columns] = True
         row, column = survives.nonzero(as_tuple=True)
         count = torch.bincount(row, minlength=rows)
     slot = torch.arange(len(row), device=part.device) - (count.cumsum(0) - count)[row]

@@ -10,7 +10,6 @@ one space. Frames are pictures like any others.
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -94,13 +93,13 @@ class LocalEncoder:
         for batch in batches:
             texts = prompted(self.identity, batch)
             states = self.unit_states(texts) if texts else ()
-            found = []
+            captions = []
             for reading, rows in zip(self.tower.read(texts), states, strict=True):
                 ids = np.array(reading.ids, dtype=np.int64)
                 # A copy: a view of three tokens would keep the whole batch in memory.
                 vectors = rows[: reading.used].copy()
-                found.append(CaptionTokens(ids, ids[: reading.used], vectors, vectors[-1]))
-            yield found
+                captions.append(CaptionTokens(ids, ids[: reading.used], vectors, vectors[-1]))
+            yield captions
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text within the prompt, as `Tokens.ids`; no model runs."""
@@ -219,9 +218,6 @@ class Towers:
     tokens: TokenTower | None = None
     #: The patches of pictures in the same space, where the tower has some.
     patches: PatchTower | None = None
-    #: Pixels of prepared pictures, on the device, and the image tower that takes them: `images` in two steps,
-    #: for measuring each; None where the library does both in one.
-    image_steps: tuple[Callable[[Sequence[ndarray]], Any], Callable[[Any], Any]] | None = None
     #: Which implementation computes each tower, for the provenance of a run.
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -253,11 +249,9 @@ class DualEncoder:
 
         Raises `DataError` naming the file where an image cannot be read.
         """
-        # Workers and cached runs import this module, and need no torch.
-        from counterfoil.scorers.device_pixels import fetched
-
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
-            yield from fetched(stream, partial(self._launched, self.towers.images))
+            for arrays in stream:
+                yield self._rows(self.towers.images, arrays)
 
     def embed_captions(
         self, batches: Sequence[Sequence[Caption]]
@@ -267,10 +261,8 @@ class DualEncoder:
         Captions longer than the model reads are cut off as its tokenizer does. Raises `DataError` where a
         caption's text is not at hand.
         """
-        from counterfoil.scorers.device_pixels import fetched
-
-        texts = (prompted(self.identity, batch) for batch in batches)
-        yield from fetched(texts, partial(self._launched, self.towers.texts))
+        for batch in batches:
+            yield self._rows(self.towers.texts, prompted(self.identity, batch))
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Tokens of each caption within its prompt, at most as many as the model reads."""
@@ -317,22 +309,16 @@ class DualEncoder:
         return cosines(captions, images)
 
     def _rows(self, encode: Callable[[Any], Any], batch: Any) -> Float[np.ndarray, "batch width"]:
-        array: ndarray = self._launched(encode, batch).cpu().numpy()
-        return array
-
-    def _launched(self, encode: Callable[[Any], Any], batch: Any) -> Any:
-        """The rows of a batch on the device, which may still be computing them."""
         torch = import_torch()
         with torch.inference_mode():
             rows = encode(batch).float()
             if self.comparison is None:
                 rows = torch.nn.functional.normalize(rows, dim=-1)
-        return rows
+        return rows.cpu().numpy()
 
     def _states(self, texts: Sequence[str]) -> Float[np.ndarray, "texts longest width"]:
         torch = import_torch()
         assert self.towers.tokens is not None
         with torch.inference_mode():
             states = torch.nn.functional.normalize(self.towers.tokens.states(texts).float(), dim=-1)
-        array: ndarray = states.cpu().numpy()
-        return array
+        return states.cpu().numpy()

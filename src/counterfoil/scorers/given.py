@@ -20,6 +20,7 @@ from counterfoil.data.tables import DataTable, floats, read_table, shares_right
 from counterfoil.errors import DataError, ScoreError
 from counterfoil.metrics.detection import by_label, likelier, two_steps
 from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, reject_unused_options
+from counterfoil.scorers.chat.parsing import option_letter
 from counterfoil.scorers.given_galleries import (
     GivenRankings,
     GivenSimilarity,
@@ -27,11 +28,14 @@ from counterfoil.scorers.given_galleries import (
     load_rankings,
     load_similarity,
 )
-from counterfoil.scorers.released_texts import letters_right, with_captions
 from counterfoil.scorers.score_table_layouts import (
+    CAPTIONS_SHOWN,
     DIRECTIONS,
+    LOGS,
     ONE_ID,
     PAIR_ID,
+    RESPONSES,
+    RIGHT_LETTER,
     SUBSET,
     Kind,
     TableLayout,
@@ -129,10 +133,10 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable | GivenSimilar
     table = read_table(path, summaries=True)
     files = [Path(part.file) for part in table.parts] if path.is_dir() else [path]
     weights = digest_value([[file.name, digest_file(file)] for file in files])
-    found = from_table(table, f"given:{argument}", weights, options)
+    answers = from_table(table, f"given:{argument}", weights, options)
     if not path.is_dir():
-        return found
-    return replace(found, described=f"{found.described}; {len(files)} files")
+        return answers
+    return replace(answers, described=f"{answers.described}; {len(files)} files")
 
 
 def from_table(table: DataTable, name: str, weights: str, options: Options = DEFAULT) -> GivenTable:
@@ -143,8 +147,7 @@ def from_table(table: DataTable, name: str, weights: str, options: Options = DEF
     layout = recognise(table, options.column, whole_rows=options.whole_rows)
     if layout.texts:
         table = with_captions(table)
-    parsed = parse(table, layout, unanswered=options.unanswered)
-    return GivenTable(
+    given = GivenTable(
         identity=Identity(
             name=name,
             weights=weights,
@@ -154,15 +157,12 @@ def from_table(table: DataTable, name: str, weights: str, options: Options = DEF
         column=layout.columns,
         kind=layout.kind,
         described="; ".join([layout.described, *(f"{key} is passed over" for key in table.passed_over)]),
-        ids=parsed.ids,
-        subsets=None if parsed.subsets is None else without_prefix(parsed.subsets),
-        values=parsed.values,
-        right=parsed.right,
-        unanswered=parsed.unanswered,
         folded=layout.folded,
         id=layout.id,
         side=layout.side,
     )
+    given = with_answers(given, layout, unanswered=options.unanswered)
+    return given if given.subsets is None else replace(given, subsets=without_prefix(given.subsets))
 
 
 def without_prefix(subsets: Sequence[str]) -> tuple[str, ...]:
@@ -194,31 +194,25 @@ def _table_at(path: Path) -> Path:
     return path
 
 
-@dataclass(frozen=True, eq=False)
-class Parsed:
-    """The answers of one table; see `counterfoil.scorers.given.GivenTable` for the fields."""
-
-    ids: tuple[str, ...] | None
-    subsets: tuple[str, ...] | None
-    values: NDArray[np.float64] | None = None
-    right: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    #: Which entries hold no answer, where some do not and the policy lets them.
-    unanswered: NDArray[np.bool_] | None = None
-
-
-def parse(table: DataTable, layout: TableLayout, *, unanswered: str = "refuse") -> Parsed:
-    """The answers in `table`, laid out as `recognise` found.
+def with_answers(given: GivenTable, layout: TableLayout, *, unanswered: str = "refuse") -> GivenTable:
+    """The same table with its answers, laid out as `recognise` found.
 
     Raises `ScoreError` naming file, row (counted from 1, the header not counted) and column for values that
     are missing, not numbers, NaN or infinite, for doubled ids, and for questions that lack some pairs.
     Outcomes that are null or NaN are refused too, unless `unanswered` is "wrong" or "leave-out".
     """
+    table = given.table
     if layout.detected:
-        return _detected(table, layout)
+        # Outputs of detectors as outcomes, by the rule of two steps; the k-th of each label is of question k.
+        label = floats(table, "label")
+        outputs = [by_label(floats(table, column), label) for column in layout.columns]
+        if len(outputs) == 2:
+            return replace(given, right=two_steps(outputs[0], outputs[1]))
+        return replace(given, right={"accuracy": likelier(outputs[0]) == 1})
     if layout.side is not None:
-        return _fold_sides(table, layout)
+        return _fold_sides(given, layout)
     if layout.folded:
-        return _fold(table, layout)
+        return _fold(given, layout)
     ids = _ids(table, layout.id)[1] if layout.id else None
     if layout.texts:
         right, unread = letters_right(table)
@@ -226,23 +220,26 @@ def parse(table: DataTable, layout: TableLayout, *, unanswered: str = "refuse") 
         if empty.any() and unanswered == "refuse":
             column = next(name for name, rows in unread.items() if rows[np.argmax(empty)])
             raise _refused(table, empty, column)
-        return Parsed(ids=ids, subsets=None, right=right, unanswered=empty if empty.any() else None)
+        return replace(given, ids=ids, right=right, unanswered=empty if empty.any() else None)
     subsets = _subsets(table, layout.id)
     if layout.kind in ("quad_outcomes", "choice_outcome"):
         names = tuple(DIRECTIONS) if layout.kind == "quad_outcomes" else ("accuracy",)
         empty = _unanswered(table, layout.columns, unanswered)
         if empty is not None:
-            table = _answered_wrong(table, layout.columns)
-        found = [shares_right(table, column) for column in layout.columns]
-        right = dict(zip(names, found, strict=True))
-        return Parsed(ids=ids, subsets=subsets, right=right, unanswered=empty)
+            cells = {
+                name: [False if is_empty(cell) else cell for cell in table[name]] for name in layout.columns
+            }
+            table = DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
+        shares = [shares_right(table, column) for column in layout.columns]
+        right = dict(zip(names, shares, strict=True))
+        return replace(given, ids=ids, subsets=subsets, right=right, unanswered=empty)
     if layout.kind == "rated_scores":
-        return Parsed(ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))
+        return replace(given, ids=ids, subsets=subsets, values=floats(table, layout.columns[0]))
     if layout.kind == "choice_scores":
-        return Parsed(ids=ids, subsets=subsets, values=_candidate_scores(table, layout.columns))
+        return replace(given, ids=ids, subsets=subsets, values=_candidate_scores(table, layout.columns))
     values = np.stack([floats(table, column) for column in layout.columns], axis=1)
     shape = {"quad_scores": (-1, 2, 2), "drawn_scores": (len(table), 2, -1)}.get(layout.kind, values.shape)
-    return Parsed(ids=ids, subsets=subsets, values=values.reshape(shape))
+    return replace(given, ids=ids, subsets=subsets, values=values.reshape(shape))
 
 
 def _candidate_scores(table: DataTable, columns: Sequence[str]) -> NDArray[np.float64]:
@@ -283,20 +280,6 @@ def _refused(
     )
 
 
-def _answered_wrong(table: DataTable, columns: Sequence[str]) -> DataTable:
-    cells = {name: [False if is_empty(cell) else cell for cell in table[name]] for name in columns}
-    return DataTable({**table.columns, **cells}, table.source, table.kind, table.parts)
-
-
-def _detected(table: DataTable, layout: TableLayout) -> Parsed:
-    """Outputs of detectors as outcomes, by the rule of two steps; the k-th of each label is of question k."""
-    label = floats(table, "label")
-    outputs = [by_label(floats(table, column), label) for column in layout.columns]
-    if len(outputs) == 2:
-        return Parsed(None, None, right=two_steps(outputs[0], outputs[1]))
-    return Parsed(None, None, right={"accuracy": likelier(outputs[0]) == 1})
-
-
 def _subsets(table: DataTable, column: str | None) -> tuple[str, ...] | None:
     """Each row's subset; that is its split where the ids of one split are those of another."""
     name = SUBSET
@@ -329,8 +312,9 @@ def _ids(table: DataTable, column: str) -> tuple[tuple[str, ...], tuple[str, ...
     return subsets, tuple(names)
 
 
-def _fold(table: DataTable, layout: TableLayout) -> Parsed:
+def _fold(given: GivenTable, layout: TableLayout) -> GivenTable:
     """Rows of pairs, in any order, to one entry per question."""
+    table = given.table
     assert layout.id is not None
     subsets, labels = _ids(table, layout.id)
     numbers = floats(table, layout.columns[0])
@@ -361,15 +345,17 @@ def _fold(table: DataTable, layout: TableLayout) -> Parsed:
         [[slots.get(slot, NO_CANDIDATE) for slot in range(width)] for slots in slots_of.values()],
         dtype=np.float64,
     )
-    return Parsed(
+    return replace(
+        given,
         ids=tuple(name for _, name in slots_of),
         subsets=tuple(subset for subset, _ in slots_of) if any(s for s, _ in slots_of) else None,
         values=values.reshape(-1, 2, 2) if quads else values,
     )
 
 
-def _fold_sides(table: DataTable, layout: TableLayout) -> Parsed:
+def _fold_sides(given: GivenTable, layout: TableLayout) -> GivenTable:
     """A row per candidate, in any order, to one entry per question."""
+    table = given.table
     assert layout.id is not None
     assert layout.side is not None
     numbers = floats(table, layout.columns[0])
@@ -391,8 +377,63 @@ def _fold_sides(table: DataTable, layout: TableLayout) -> Parsed:
             hint="give one row for either side",
         )
     keys = list(of_side[0])
-    return Parsed(
+    return replace(
+        given,
         ids=tuple(name for _, name in keys),
         subsets=tuple(subset for subset, _ in keys) if any(s for s, _ in keys) else None,
         values=np.asarray([[side[key] for side in of_side] for key in keys], dtype=np.float64),
     )
+
+
+def with_captions(table: DataTable) -> DataTable:
+    """The same table with the captions of each question: `caption_0` is that of the first image.
+
+    Raises `ScoreError` for a log that lacks its captions or its right letter, naming the row.
+    """
+    captions = {
+        f"caption_{side}": [
+            _shown(table, name, row)[0][_right(table, name, row)] for row in range(len(table))
+        ]
+        for side, name in enumerate(LOGS)
+    }
+    return DataTable({**table.columns, **captions}, table.source, table.kind, table.parts)
+
+
+def letters_right(
+    table: DataTable,
+) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
+    """Whether each image picked its caption (`ipos2t`, `ineg2t`), and which responses cannot be read.
+
+    A response that names no letter and no caption is not right, and is marked under its column. Each of
+    the 600 responses of GPT-4V can be read, and 274 of 300 questions have both right.
+    Source: ColorSwap, the released file `text-gpt4v-colorswap.json`.
+    """
+    right: dict[str, NDArray[np.bool_]] = {}
+    unread: dict[str, NDArray[np.bool_]] = {}
+    for outcome, response, name in zip(("ipos2t", "ineg2t"), RESPONSES, LOGS, strict=True):
+        picked: list[int | None] = []
+        for row in range(len(table)):
+            options, text = _shown(table, name, row)[0], table[response][row]
+            picked.append(option_letter(text, options) if isinstance(text, str) else None)
+        wanted = [_right(table, name, row) for row in range(len(table))]
+        right[outcome] = np.array([one == other for one, other in zip(picked, wanted, strict=True)])
+        unread[response] = np.array([letter is None for letter in picked])
+    return right, unread
+
+
+def _shown(table: DataTable, column: str, row: int) -> tuple[Sequence[str], str]:
+    """The captions in the order shown, and the right letter."""
+    log = table[column][row]
+    cells = [log.get(name) if isinstance(log, Mapping) else None for name in (*CAPTIONS_SHOWN, RIGHT_LETTER)]
+    if not all(isinstance(cell, str) for cell in cells) or cells[2] not in ("A", "B"):
+        raise ScoreError(
+            "the log does not say what was asked",
+            where=table.where(row, column),
+            given=str(log),
+            allowed="an object with caption_1, caption_2 and correct_answer (A or B)",
+        )
+    return [str(cell) for cell in cells[:2]], str(cells[2])
+
+
+def _right(table: DataTable, column: str, row: int) -> int:
+    return "AB".index(_shown(table, column, row)[1])

@@ -103,13 +103,13 @@ def load_embeddings(argument: str, options: Options = DEFAULT) -> GivenEmbedding
 
 
 def _one_of(arrays: Mapping[str, ndarray], names: tuple[str, ...], path: Path) -> tuple[str, ndarray]:
-    found = [name for name in arrays if name.lower() in names]
-    if len(found) == 1:
-        return found[0], arrays[found[0]]
+    names_found = [name for name in arrays if name.lower() in names]
+    if len(names_found) == 1:
+        return names_found[0], arrays[names_found[0]]
     raise DataError(
-        f"{'several arrays' if found else 'no array'} could be the {names[0]}",
+        f"{'several arrays' if names_found else 'no array'} could be the {names[0]}",
         where=path,
-        given=", ".join(found or arrays) or "(no arrays)",
+        given=", ".join(names_found or arrays) or "(no arrays)",
         allowed=f"one of {', '.join(names)}",
     )
 
@@ -171,11 +171,11 @@ def ids_of(
 
     Raises `DataError` where they are not one per `per` (what a row is, for the message), or one occurs twice.
     """
-    found = [name for name in arrays if name.lower() in names]
-    if not found:
+    id_arrays = [name for name in arrays if name.lower() in names]
+    if not id_arrays:
         return None
-    array = arrays[found[0]]
-    where = f"{path}, array '{found[0]}'"
+    array = arrays[id_arrays[0]]
+    where = f"{path}, array '{id_arrays[0]}'"
     if array.dtype.kind not in "iuUS" or array.ndim != 1:
         raise DataError(
             "ids are not a list of integers or strings", where=where, given=f"{array.dtype} {array.shape}"
@@ -266,7 +266,7 @@ _BEGINNING = re.compile(r'\s*\{\s*"(i2t|t2i)"\s*:\s*(\[|\{\s*(\}|"[^"]*"\s*:\s*\
 
 @dataclass(frozen=True, eq=False)
 class RankedLists:
-    """A ranked list per query: that of query q is `found[starts[q]:starts[q + 1]]`, best first.
+    """A ranked list per query: that of query q is `entries[starts[q]:starts[q + 1]]`, best first.
 
     Its entries are places in `items`, the ids of everything that any list names.
     """
@@ -274,7 +274,7 @@ class RankedLists:
     queries: tuple[str, ...]
     items: tuple[str, ...]
     starts: Int[ndarray, "bounds"]
-    found: Int[ndarray, "entries"]
+    entries: Int[ndarray, "entries"]
 
     @property
     def lengths(self) -> Int[ndarray, "queries"]:
@@ -284,7 +284,7 @@ class RankedLists:
     def __getitem__(self, query: str) -> tuple[str, ...]:
         """The ids that a query's list names, best first."""
         at = self.queries.index(query)
-        return tuple(self.items[i] for i in self.found[self.starts[at] : self.starts[at + 1]])
+        return tuple(self.items[i] for i in self.entries[self.starts[at] : self.starts[at + 1]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,7 +371,7 @@ def _from_arrays(path: Path) -> tuple[RankedLists, RankedLists]:
             hint=f"embeddings are given as embeddings:{path}",
         )
     _check_directions(arrays, path)
-    found = []
+    lists = []
     for side, names, kind in (("i2t", IMAGE_IDS, "image"), ("t2i", CAPTION_IDS, "caption")):
         table = arrays.pop(side)
         where = f"{path}, array '{side}'"
@@ -385,8 +385,8 @@ def _from_arrays(path: Path) -> tuple[RankedLists, RankedLists]:
         queries = ids_of(arrays, names, len(table), path, per=f"row of '{side}'")
         if queries is None:
             raise DataError(f"no ids of the {kind} queries", where=path, allowed=f"an array '{kind}_ids'")
-        found.append(_from_rows(queries, table, where))
-    return found[0], found[1]
+        lists.append(_from_rows(queries, table, where))
+    return lists[0], lists[1]
 
 
 def _check_directions(value: Mapping[str, Any], path: Path) -> None:

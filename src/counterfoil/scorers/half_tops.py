@@ -71,7 +71,7 @@ def half_tops(
     if half not in _ROUNDOFF:
         raise InputError("no such half precision", given=half, allowed=tuple(_ROUNDOFF))
     torch = import_torch()
-    found, values = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
+    best_items, values = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
     again = 0
     with torch.inference_mode(), _plain_sums(torch):
         right = _Gallery.of(torch, gallery, device, half)
@@ -93,8 +93,11 @@ def half_tops(
                     where=f"query {lo + int(at[0])}, item {int(items[at[0], at[1]])}",
                     given="NaN",
                 )
-            found[lo : lo + tile[0]], values[lo : lo + tile[0]] = items.cpu().numpy(), scores.cpu().numpy()
-    return HalfTops(found, values, again)
+            best_items[lo : lo + tile[0]], values[lo : lo + tile[0]] = (
+                items.cpu().numpy(),
+                scores.cpu().numpy(),
+            )
+    return HalfTops(best_items, values, again)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +122,7 @@ class _Gallery:
             (_lengths(torch, whole).max(), _lengths(torch, whole, rounded).max())
             for whole, rounded in zip(full.split(65_536), half.split(65_536), strict=True)
         ]
-        length, apart = (torch.stack(each).max() for each in zip(*parts, strict=True))
+        length, apart = (torch.stack(lengths).max() for lengths in zip(*parts, strict=True))
         return cls(torch, full, half, name, length, apart)
 
     def candidates(self, left: Any, wanted: int, width: int) -> tuple[Any, Any]:
@@ -129,18 +132,18 @@ class _Gallery:
         """
         torch = self.torch
         rounded = left.to(self.half.dtype)
-        kept: tuple[Any, Any] | None = None
+        best: tuple[Any, Any] | None = None
         for first in range(0, len(self.half), width):
             scores, names = self._tile(rounded @ self.half[first : first + width].T, wanted)
             names = names + first
-            if kept is not None:
-                scores, names = (torch.cat(pair, dim=1) for pair in zip(kept, (scores, names), strict=True))
+            if best is not None:
+                scores, names = (torch.cat(pair, dim=1) for pair in zip(best, (scores, names), strict=True))
             if scores.shape[1] > wanted:
                 scores, order = torch.topk(scores, wanted, dim=1)
                 names = names.gather(1, order)
-            kept = scores, names
-        assert kept is not None  # there is a tile, since there is an item
-        return kept[1], kept[0].amin(dim=1)
+            best = scores, names
+        assert best is not None  # there is a tile, since there is an item
+        return best[1], best[0].amin(dim=1)
 
     def _tile(self, part: Any, wanted: int) -> tuple[Any, Any]:
         """The highest scores of each row of a tile and where they stand; all of them in a narrow tile."""

@@ -7,7 +7,6 @@ that is exact (CLIP: causal, pooled at the end mark); elsewhere to the full leng
 """
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,16 +20,8 @@ from numpy import ndarray
 from torch import Tensor, nn
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.scorers.base import (
-    DEFAULT,
-    Options,
-    ScorerSettings,
-    digest_tensors,
-    prompt_of,
-    reject_unused_options,
-)
-from counterfoil.scorers.compiled import TOLERANCE, CompiledTower
-from counterfoil.scorers.device_pixels import DevicePixels
+from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
+from counterfoil.scorers.device_pixels import TOLERANCE, CompiledTower, DevicePixels
 from counterfoil.scorers.dual import DualEncoder, Towers
 from counterfoil.scorers.hf_loading import (
     SAMPLE,
@@ -39,17 +30,16 @@ from counterfoil.scorers.hf_loading import (
     check_words,
     fetched,
     library_of,
-    model_identity,
-    model_of,
     quiet,
-    versions_of,
+    tokenizer_digest,
+    weights_of,
 )
 from counterfoil.scorers.hf_text import ClipTokens, HfTokens
 from counterfoil.scorers.image_route import ImageRoute
 from counterfoil.scorers.images import Resized, Untouched
-from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
+from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
 from counterfoil.scorers.patches import PatchTower, of_transformers
-from counterfoil.scorers.runtime import device_of, precision_of, to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 
 #: Levels of 255 by which Pillow's picture may differ from the processor's on a sample, on average.
@@ -64,25 +54,17 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     cannot be downloaded.
     """
     where = f"hf:{argument}"
-    reject_unused_options(where, options, "precision", "prompt", "settings")
-    route = ImageRoute.of(ScorerSettings(where, options.settings))
-    library = library_of()
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    prompt = prompt_of(options, where=where)
+    context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
+    route, device = ImageRoute.of(context.settings), context.device
     model, revision, processor, tokenizer = _loaded(library, argument, where)
     # Half-precision checkpoints become float32 first, which is exact; the digest is of the stored values.
     weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, dtype)
+    model, computed = to_device(model, device, context.dtype)
     tokens = HfTokens.of(model, tokenizer)
     resized = preparation_for(processor, where=where)
     # The processor may resize a little differently from Pillow, so the reference is the processor itself.
-    preparation = route.preparation(resized, where=where) if route.moves_pixels else Untouched()
-    inputs_of = _inputs(processor, resized, route, device, computed)
-    tower = _tower(model, resized, route, device, options.precision, where)
-
-    def images(pictures: Sequence[ndarray]) -> Tensor:
-        return tower(**inputs_of(pictures))
+    preparation = Untouched() if route.resize == "host" else route.preparation(resized, where=where)
+    inputs_of, images = _image_tower(model, processor, resized, route, context, computed)
 
     def texts(texts: Sequence[str]) -> Tensor:
         return features_of(model.get_text_features(**tokens.inputs(texts).to(device)), where)
@@ -91,20 +73,15 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
 
     def patches(pictures: Sequence[ndarray]) -> Tensor:
         assert of_patches is not None
-        found: Tensor = of_patches(**inputs_of(pictures))
-        return found
+        return of_patches(**inputs_of(pictures))
 
     grey = np.full((48, 64, 3), 128, dtype=np.uint8)
     _check(where, tokenizer, lambda: (images([grey]), texts([SAMPLE])), given=type(model).__name__)
     return DualEncoder(
-        identity=model_identity(
-            where,
-            options,
-            prompt=prompt,
+        identity=context.identity(
             revision=revision,
             weights=weights,
-            device=device,
-            tokenizer=tokenizer,
+            tokenizer=tokenizer_digest(tokenizer),
             length=tokens.length,
             preprocessing=canonical_json(json.loads(processor.to_json_string())),
             **route.facts(),
@@ -119,7 +96,7 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
             patches=None if of_patches is None else PatchTower(patches, resized),
         ),
         provenance={
-            **versions_of(library, device),
+            **context.provenance(library),
             "text tower": "cut to the longest caption" if tokens.cut else f"padded to {tokens.length} tokens",
         },
     )
@@ -158,15 +135,24 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
             raise ModelError(
                 f"transformers cannot build the model of this card: {str(error)[:240]}", where=where
             ) from None
-        found = _processing(library, str(card["from"] if folder is None else folder), where)
-    return _around(where, model, *found, card)
+        processing = _processing(library, str(card["from"] if folder is None else folder), where)
+    return _around(where, model, *processing, card)
 
 
 def _loaded(library: Any, argument: str, where: str) -> tuple[Any, str, Any, Any]:
     """Model, revision on the hub, image processor and tokenizer."""
     check_place(argument, where)
     with quiet(library):
-        return *model_of(library, argument, where), *_processing(library, argument, where)
+        model, revision = weights_of(library, argument, where)
+        if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
+            raise ModelError(
+                "the model has no image and text features",
+                where=where,
+                given=f"{type(model).__name__} (model type {model.config.model_type})",
+                allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
+                hint="an encoder of texts is hf-text:..., for metric:token-match",
+            )
+        return model, revision, *_processing(library, argument, where)
 
 
 def _processing(library: Any, place: str, where: str) -> tuple[Any, Any]:
@@ -183,7 +169,8 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
     network = HfNetwork(model.float().requires_grad_(True), pad=pad, where=where).eval()
     preparation = preparation_for(processor, where=where)
     pixels = HfPixels(processor, preparation)
-    files = partial(_files, processor, tokenizer, card["config"])
+    # The library finds the kind of tokenizer by the kind of model.
+    files = partial(processor_files, (tokenizer, processor), "config.json", dict(card["config"]))
 
     def sample() -> tuple[Tensor, Tensor]:
         picture = preparation(PIL.Image.new("RGB", (64, 48), (128, 128, 128)))
@@ -192,20 +179,6 @@ def _around(where: str, model: Any, processor: Any, tokenizer: Any, card: Mappin
     hint = "images that are more than one tensor of pixels cannot be trained on"
     _check(where, tokenizer, sample, hint=hint)
     return Backbone(where, network, preparation, pixels, tokens, card, files)
-
-
-def _files(processor: Any, tokenizer: Any, config: Mapping[str, Any]) -> Mapping[str, bytes]:
-    """The files of tokenizer and image processor, so that a checkpoint needs neither hub nor folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save_pretrained(folder)
-        processor.save_pretrained(folder)
-        files = {
-            str(file.relative_to(folder)): file.read_bytes()
-            for file in sorted(Path(folder).rglob("*"))
-            if file.is_file()
-        }
-    # The library finds the kind of tokenizer by the kind of model.
-    return {**files, "config.json": json.dumps(dict(config), indent=2).encode()}
 
 
 def _check(
@@ -239,48 +212,49 @@ def _check(
 # -- inputs -----------------------------------------------------------------------------------------------
 
 
-def _inputs(
-    processor: Any, resized: Resized | Untouched, route: ImageRoute, device: Any, dtype: Any
-) -> Callable[[Sequence[ndarray]], Mapping[str, Any]]:
-    """What the image tower takes of prepared pictures, on its device: by the processor, or by the route."""
-    if route.moves_pixels:
-        assert isinstance(resized, Resized)
-        pixels = DevicePixels(resized, processor.image_mean, processor.image_std, device, dtype)
-        return lambda pictures: {"pixel_values": pixels(pictures)}
-
-    def by_processor(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
-        inputs = processor(images=[PIL.Image.fromarray(each) for each in pictures], return_tensors="pt")
-        # Whole numbers (shapes, masks) keep their type.
-        found: Mapping[str, Any] = inputs.to(device, dtype)
-        return found
-
-    return by_processor
-
-
-def _tower(
-    model: Any, resized: Resized | Untouched, route: ImageRoute, device: Any, precision: str, where: str
-) -> Callable[..., Tensor]:
-    """Inputs to (batch, width) features of pictures; compiled where the route says so.
+def _image_tower(
+    model: Any,
+    processor: Any,
+    resized: Resized | Untouched,
+    route: ImageRoute,
+    context: LoadContext,
+    dtype: Any,
+) -> tuple[Callable[[Sequence[ndarray]], Mapping[str, Any]], Callable[[Sequence[ndarray]], Tensor]]:
+    """What the image tower takes of prepared pictures, and its (batch, width) features of them.
 
     Raises `InputError` for compiling a tower whose inputs are more than one tensor of pixels.
     """
-    if route.compile == "no":
-        return lambda **inputs: features_of(model.get_image_features(**inputs), where)
-    if not isinstance(resized, Resized):
-        raise InputError(
-            "the model's pictures are prepared by its library alone, and its tower is not compiled",
-            where=where,
-            given=f"compile={route.compile}",
-            hint="leave out --set compile",
-        )
-    program = CompiledTower(
-        lambda pixels: features_of(model.get_image_features(pixel_values=pixels), where),
-        route.compile,
-        device=device,
-        tolerance=TOLERANCE[precision],
-        where=where,
-    )
-    return lambda pixel_values: program(pixel_values)
+    where, pixels_of, program = context.where, None, None
+    if route.resize == "device":
+        assert isinstance(resized, Resized)
+        pixels_of = DevicePixels(resized, processor.image_mean, processor.image_std, context.device, dtype)
+
+    def inputs_of(pictures: Sequence[ndarray]) -> Mapping[str, Any]:
+        if pixels_of is not None:
+            return {"pixel_values": pixels_of(pictures)}
+        inputs = processor(images=[PIL.Image.fromarray(picture) for picture in pictures], return_tensors="pt")
+        # Whole numbers (shapes, masks) keep their type.
+        return inputs.to(context.device, dtype)
+
+    def tower(**inputs: Any) -> Tensor:
+        return features_of(model.get_image_features(**inputs), where)
+
+    if route.compile == "yes":
+        if not isinstance(resized, Resized):
+            raise InputError(
+                "the model's pictures are prepared by its library alone, and its tower is not compiled",
+                where=where,
+                given="compile=yes",
+                hint="leave out --set compile",
+            )
+        tolerance = TOLERANCE[context.options.precision]
+        program = CompiledTower(lambda pixels: tower(pixel_values=pixels), tolerance=tolerance, where=where)
+
+    def images(pictures: Sequence[ndarray]) -> Tensor:
+        inputs = inputs_of(pictures)
+        return tower(**inputs) if program is None else program(inputs["pixel_values"])
+
+    return inputs_of, images
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,11 +268,10 @@ class HfPixels:
         """(batch, 3, height, width) floats, normalised."""
         if isinstance(self.preparation, Untouched):
             whole = [PIL.Image.fromarray(picture) for picture in pictures]
-            found: Tensor = self.processor(images=whole, return_tensors="pt")["pixel_values"]
-            return found
+            return self.processor(images=whole, return_tensors="pt")["pixel_values"]
         mean, std = (
-            torch.tensor(list(each), dtype=torch.float32).view(3, 1, 1)
-            for each in (self.processor.image_mean, self.processor.image_std)
+            torch.tensor(list(colours), dtype=torch.float32).view(3, 1, 1)
+            for colours in (self.processor.image_mean, self.processor.image_std)
         )
         pixels = torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous()
         return pixels.float().div_(255).sub_(mean).div_(std)
@@ -341,19 +314,19 @@ def _replacement(processor: Any) -> Resized | Untouched:
     crops = bool(getattr(processor, "do_center_crop", False))
     side = size.get("height", 0)
     if crops and set(size) == {"shortest_edge"} and len({size["shortest_edge"], *crop.values()}) == 1:
-        made = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
+        resized = Resized(size["shortest_edge"], "shortest", kind, corner="floor")  # type: ignore[arg-type]
     elif not crops and size == {"height": side, "width": side}:
-        made = Resized(side, "squash", kind)  # type: ignore[arg-type]
+        resized = Resized(side, "squash", kind)  # type: ignore[arg-type]
     else:
         return Untouched()
-    return made if _agrees(processor, made) else Untouched()
+    return resized if _agrees(processor, resized) else Untouched()
 
 
-def _agrees(processor: Any, made: Resized) -> bool:
+def _agrees(processor: Any, resized: Resized) -> bool:
     """Whether Pillow and the processor agree on a smooth picture whose margins are not even."""
     ramp = np.linspace(0, 12, 3 * 331 * 478).reshape(331, 478, 3)
     picture = PIL.Image.fromarray((np.sin(ramp * ramp) * 120 + 128).astype(np.uint8))
-    ours = HfPixels(processor, made)([made(picture)])
+    ours = HfPixels(processor, resized)([resized(picture)])
     theirs = HfPixels(processor, Untouched())([np.asarray(picture)])
     if ours.shape != theirs.shape:
         return False
@@ -435,8 +408,7 @@ class HfNetwork(LibraryNetwork):
 
         def patches(pictures: Sequence[ndarray]) -> Tensor:
             assert of_patches is not None
-            found: Tensor = of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
-            return found
+            return of_patches(pixel_values=backbone.pixels(pictures).to(device=device, dtype=dtype))
 
         return replace(
             self.plain_towers(backbone, device, dtype),

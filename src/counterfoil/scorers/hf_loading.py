@@ -14,15 +14,8 @@ from typing import Any
 from counterfoil.errors import InputError, MissingExtraError, ModelError
 from counterfoil.inputs.files import parse_json, read_text
 from counterfoil.inputs.limits import check_network
-from counterfoil.scorers.base import Identity, Options, ScorerSettings, digest_tensors, prompt_of
-from counterfoil.scorers.runtime import (
-    CANNOT_BE_HAD,
-    NO_NETWORK,
-    causes,
-    device_of,
-    import_torch,
-    precision_of,
-)
+from counterfoil.scorers.base import ScorerSettings, digest_tensors
+from counterfoil.scorers.runtime import CANNOT_BE_HAD, NO_NETWORK, causes
 from counterfoil.store import digest_value
 
 #: The caption that a model is tried with when it is loaded.
@@ -53,18 +46,6 @@ def configuration_of(argument: str, where: str) -> tuple[Any, Any]:
         return library, fetched(library.AutoConfig, argument, where, "configuration")
 
 
-def placement_of(options: Options, where: str) -> tuple[Any, Any, str]:
-    """The device, the precision and the prompt of a scorer; raises `InputError` for those that cannot be."""
-    device = device_of(options, where=where)
-    return device, precision_of(options, device, where=where), prompt_of(options, where=where)
-
-
-def versions_of(library: Any, device: Any, **more: str) -> dict[str, str]:
-    """What a run's manifest has of a model of transformers."""
-    versions = {"transformers": library.__version__, "torch": import_torch().__version__}
-    return {**versions, "device": str(device), **more}
-
-
 def check_place(argument: str, where: str) -> None:
     """Raise `ModelError` where `argument` is neither a folder of a model nor like a name on the hub."""
     path = Path(argument)
@@ -90,20 +71,6 @@ def check_place(argument: str, where: str) -> None:
         raise ModelError("no such folder", where=where, hint="check the path, or give a hub name OWNER/MODEL")
 
 
-def model_of(library: Any, argument: str, where: str) -> tuple[Any, str]:
-    """The dual encoder with all of its weights, and the revision of the hub it came from."""
-    model, revision = weights_of(library, argument, where)
-    if not (hasattr(model, "get_image_features") and hasattr(model, "get_text_features")):
-        raise ModelError(
-            "the model has no image and text features",
-            where=where,
-            given=f"{type(model).__name__} (model type {model.config.model_type})",
-            allowed="dual encoders: CLIP, SigLIP, SigLIP2, ALIGN, AltCLIP, ...",
-            hint="an encoder of texts is hf-text:..., for metric:token-match",
-        )
-    return model, revision
-
-
 def weights_of(
     library: Any, argument: str, where: str, *, kind: Any = None, unused: str = ""
 ) -> tuple[Any, str]:
@@ -127,7 +94,7 @@ def weights_of(
         for name in sorted(report["missing_keys"])
         if not (_UNUSED.fullmatch(name) or re.fullmatch(unused, name))
     ]
-    wrong = sorted(str(each) for each in report.get("mismatched_keys", ()))
+    wrong = sorted(str(key) for key in report.get("mismatched_keys", ()))
     if missing or wrong:
         raise ModelError(
             "the checkpoint does not fill the model, and the rest would be random",
@@ -232,40 +199,10 @@ def check_words(tokenizer: Any, where: str) -> None:
         )
 
 
-def model_identity(
-    where: str,
-    options: Options,
-    *,
-    prompt: str,
-    revision: str,
-    weights: str,
-    device: Any,
-    tokenizer: Any,
-    length: int,
-    preprocessing: str = "",
-    **facts: Any,
-) -> Identity:
-    """The identity of a model that reads captions: its weights, tokenizer, length, prompt, `facts`."""
-    return Identity(
-        name=where,
-        revision=revision,
-        weights=weights,
-        preprocessing=preprocessing,
-        precision=options.precision,
-        prompt=prompt,
-        options={
-            "device": device.type,
-            "tokenizer": tokenizer_digest(tokenizer),
-            "length": length,
-            **facts,
-        },
-    )
-
-
 def digest_without_pooler(model: Any) -> str:
     """Hex digits of the weights, but for a pooler: no token depends on it, and some checkpoints have none."""
-    kept = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
-    return digest_tensors(kept)
+    state = {key: value for key, value in model.state_dict().items() if not key.startswith("pooler.")}
+    return digest_tensors(state)
 
 
 def tokenizer_digest(tokenizer: Any) -> str:

@@ -19,10 +19,10 @@ from torch import Tensor
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import DEFAULT, Identity, Options, prompted, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Identity, Options, prompted
 from counterfoil.scorers.captions.base import CaptionTokens
 from counterfoil.scorers.dual import TokenIds
-from counterfoil.scorers.runtime import to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 
 #: Model types whose texts were lower-cased in training, by whatever tokenizer comes with the checkpoint.
 LOWER_CASED = ("siglip", "siglip2")
@@ -46,8 +46,7 @@ class HfTokens:
 
     def __call__(self, texts: Sequence[str]) -> Tensor:
         """(batch, length) ids, padded to the longest of the batch where that is exact, else in full."""
-        ids: Tensor = self.inputs(texts)["input_ids"]
-        return ids
+        return self.inputs(texts)["input_ids"]
 
     def inputs(self, texts: Sequence[str]) -> Any:
         """The same ids with all else that the tokenizer gives to the model, such as a mask."""
@@ -61,8 +60,8 @@ class HfTokens:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of each text, truncated to the model's length and not padded."""
-        found = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
-        return [list(ids) for ids in found["input_ids"]]
+        encoding = self.tokenizer(self._cased(texts), truncation=True, max_length=self.length)
+        return [list(ids) for ids in encoding["input_ids"]]
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """The number of ids that the model computes of each text."""
@@ -70,8 +69,8 @@ class HfTokens:
 
     def left_out(self, texts: Sequence[str]) -> list[int]:
         """The number of ids of each text that are cut off."""
-        found = self.tokenizer(self._cased(texts), truncation=False, verbose=False)
-        return [max(0, len(ids) - self.length) for ids in found["input_ids"]]
+        encoding = self.tokenizer(self._cased(texts), truncation=False, verbose=False)
+        return [max(0, len(ids) - self.length) for ids in encoding["input_ids"]]
 
     def _cased(self, texts: Sequence[str]) -> list[str]:
         return [text.lower() for text in texts] if self.lower else list(texts)
@@ -113,11 +112,10 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
     of a text; `InputError` for a layer that the model lacks.
     """
     where = f"hf-text:{argument}"
-    reject_unused_options(where, options, "precision", "prompt")
+    context = LoadContext.of(where, options, "prompt")
     name, at, behind = argument.rpartition("@")
     name, layer = (name, behind) if at else (argument, "")
     library = loading.library_of()
-    device, dtype, prompt = loading.placement_of(options, where)
     loading.check_place(name, where)
     with loading.quiet(library):
         model, revision = loading.weights_of(library, name, where)
@@ -133,18 +131,14 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
             allowed="encoders like BERT and RoBERTa",
         )
     weights = loading.digest_without_pooler(model)
-    model, _ = to_device(model, device, dtype)
+    model, _ = to_device(model, context.device, context.dtype)
     length = loading.length_of(model.config, tokenizer)
     used = int(layer) if layer else layers
     return TextEncoder(
-        identity=loading.model_identity(
-            where,
-            options,
-            prompt=prompt,
+        identity=context.identity(
             revision=revision,
             weights=weights,
-            device=device,
-            tokenizer=tokenizer,
+            tokenizer=loading.tokenizer_digest(tokenizer),
             length=length,
             layer=used,
             parts="tokens",
@@ -153,7 +147,7 @@ def load(argument: str, options: Options = DEFAULT) -> "TextEncoder":
         ids=HfTokens(tokenizer, length),
         filler=int(tokenizer.pad_token_id),
         layer=used,
-        device=device,
+        device=context.device,
     )
 
 
@@ -213,8 +207,7 @@ class TextEncoder:
                 return_dict=True,
             )
             states = torch.nn.functional.normalize(output.hidden_states[self.layer].float(), dim=-1)
-        found: ndarray = states.cpu().numpy()
-        return found
+        return states.cpu().numpy()
 
     def _tokens(self, ids: Sequence[int], vectors: Float[ndarray, "longest width"]) -> CaptionTokens:
         own, used = vectors[: len(ids)].copy(), np.array(ids, dtype=np.int64)

@@ -59,20 +59,11 @@ class ImageReader(Protocol):
         ...
 
 
-@runtime_checkable
-class ImageDecoder(Protocol):
-    """A preparation that decodes images in a way of its own, in worker processes as any other."""
-
-    def of_image(self, image: Image) -> ndarray:
-        """What a network is given of the image; raises `DataError` where it cannot be read."""
-        ...
-
-
 def inputs_of(preparation: Preparation, image: Image) -> ndarray:
-    """What a preparation makes of an image, decoded unless it reads or decodes images itself."""
+    """What a preparation makes of an image, decoded unless it reads images itself."""
     if isinstance(preparation, ImageReader):
         return preparation.read(image)
-    if isinstance(preparation, ImageDecoder):
+    if isinstance(preparation, Untouched):
         return preparation.of_image(image)
     return preparation(image.decode())
 
@@ -163,7 +154,7 @@ class Resized:
     def corner_at(self, width: int, height: int) -> tuple[int, int]:
         """Left and top of the crop in a resized picture."""
         margins = (width - self.size) / 2.0, (height - self.size) / 2.0
-        left, top = (int(each) if self.corner == "floor" else round(each) for each in margins)
+        left, top = (int(margin) if self.corner == "floor" else round(margin) for margin in margins)
         return left, top
 
 
@@ -184,7 +175,7 @@ def prepared(
         return
     pool = ProcessPoolExecutor(
         max_workers=min(workers, len(batches)),
-        mp_context=multiprocessing.get_context(_start_method()),
+        mp_context=multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver"),
         initializer=_start_worker,
         initargs=(preparation,),
     )
@@ -230,8 +221,8 @@ def _fetched(batch: Sequence[Image]) -> Sequence[Image]:
     with ThreadPoolExecutor(_READS) as pool:
         data = dict(zip(map(id, apart), pool.map(_read_or_none, apart), strict=True))
     return [
-        replace(image, source=BytesSource(found, str(image.source)))
-        if (found := data.get(id(image))) is not None
+        replace(image, source=BytesSource(content, str(image.source)))
+        if (content := data.get(id(image))) is not None
         else image
         for image in batch
     ]
@@ -245,11 +236,6 @@ def _read_or_none(image: Image) -> bytes | None:
         return None
 
 
-def _start_method() -> str:
-    # Forking a process that runs threads (torch's, a progress bar's) can lock up, so a clean server forks.
-    return "spawn" if sys.platform == "win32" else "forkserver"
-
-
 @contextmanager
 def _without_main() -> Iterator[None]:
     """Processes that start in this block do not import the main module.
@@ -257,13 +243,13 @@ def _without_main() -> Iterator[None]:
     Python imports it in each, which runs a script a second time that does not guard against that.
     """
     main = vars(sys.modules["__main__"])
-    kept: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
+    main_file: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
     main["__spec__"] = None
     main.pop("__file__", None)
     try:
         yield
     finally:
-        main.update(kept)
+        main.update(main_file)
 
 
 _in_worker: list[Preparation] = []

@@ -66,19 +66,25 @@ def lazy(
     memo = folder / "identities" / f"{key}.json"
     if memo.is_file():
         try:
-            return _remembered(read_json(memo), partial(load, argument, options), memo)
+            known = read_json(memo)
+            facts = Identity(**known["identity"]), known["provenance"], partial(load, argument, options), memo
+            needs = tuple(known["needs"])
+            if tuple(known["does"]) == LazyPairScorer.does:
+                return LazyPairScorer(*facts, needs, bool(known["limited"]))
+            parts = None if known["parts"] is None else Identity(**known["parts"])
+            return LazyEmbedder(*facts, needs, bool(known["cosine"]), parts)
         except (CounterfoilError, KeyError, TypeError):
             memo.unlink(missing_ok=True)
     loaded = load(argument, options)
     does = abilities(loaded)
     # A detector is not remembered: its answers are few, and it is loaded for them at once.
     if does in (LazyEmbedder.does, LazyPairScorer.does):
-        known: dict[str, Any] = {
+        known = {
             "does": list(does),
             "identity": loaded.identity.to_json(),
             "provenance": dict(getattr(loaded, "provenance", {})),
+            "needs": list(getattr(loaded, "needs", _Lazy.needs)),
         }
-        known["needs"] = list(getattr(loaded, "needs", _Lazy.needs))
         if does == LazyPairScorer.does:
             known["limited"] = hasattr(loaded, "over_limit")
         else:
@@ -87,15 +93,6 @@ def lazy(
             known["parts"] = None if local is None else local.identity.to_json()
         write_json(memo, known)
     return loaded
-
-
-def _remembered(known: Any, load: Callable[[], Any], memo: Path) -> Any:
-    """The scorer that a memo is of; raises `KeyError` or `TypeError` where it lacks something."""
-    shared = Identity(**known["identity"]), known["provenance"], load, memo, tuple(known["needs"])
-    if tuple(known["does"]) == LazyPairScorer.does:
-        return LazyPairScorer(*shared, bool(known["limited"]))
-    parts = None if known["parts"] is None else Identity(**known["parts"])
-    return LazyEmbedder(*shared, bool(known["cosine"]), parts)
 
 
 @dataclass(eq=False)
@@ -228,8 +225,7 @@ class LazyTokenEncoder:
 
     def token_ids(self, texts: Sequence[str]) -> list[ndarray]:
         """The ids of each text, as the model's tokenizer gives them; nothing is loaded for no texts."""
-        found: list[ndarray] = self._model().token_ids(texts) if len(texts) else []
-        return found
+        return self._model().token_ids(texts) if len(texts) else []
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions the model cuts off."""

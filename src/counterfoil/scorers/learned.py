@@ -41,12 +41,12 @@ def log_frequencies(contrasts: Contrasts) -> Float[ndarray, "rows"]:
 
     Counts are of words, one added to each; a caption without words has that of a word never seen.
     """
-    found = np.zeros(len(contrasts.texts))
+    scores = np.zeros(len(contrasts.texts))
     for tested, learned in contrasts.splits():
         distinct = {" ".join(contrasts.tokens[row]): row for row in np.flatnonzero(learned)}
         table = WordFrequencies.of(contrasts.tokens[row] for row in distinct.values())
-        found[tested] = [table.mean_log(contrasts.tokens[row]) for row in np.flatnonzero(tested)]
-    return found
+        scores[tested] = [table.mean_log(contrasts.tokens[row]) for row in np.flatnonzero(tested)]
+    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ SHAPE = ("words", "letters", "own words", "place of own words")
 
 def shapes(contrasts: Contrasts) -> Float[ndarray, "rows 4"]:
     """`SHAPE` of each row; places are from 0, the first word, to 1, the last, and 1/2 without own words."""
-    found = np.zeros((len(contrasts.texts), len(SHAPE)))
+    numbers = np.zeros((len(contrasts.texts), len(SHAPE)))
     of_question: dict[int, list[int]] = {}
     for row, question in enumerate(contrasts.question.tolist()):
         of_question.setdefault(question, []).append(row)
@@ -105,8 +105,8 @@ def shapes(contrasts: Contrasts) -> Float[ndarray, "rows 4"]:
             others = {word for other in rows if other != row for word in contrasts.tokens[other]}
             own = [place for place, word in enumerate(tokens) if word not in others] if len(rows) > 1 else []
             place = float(np.mean(own)) / max(1, len(tokens) - 1) if own else 0.5
-            found[row] = len(tokens), len(contrasts.texts[row]), len(own), place
-    return found
+            numbers[row] = len(tokens), len(contrasts.texts[row]), len(own), place
+    return numbers
 
 
 def learned_scores(contrasts: Contrasts, *, ngrams: int, shape: bool) -> Float[ndarray, "rows"]:
@@ -130,18 +130,18 @@ def learned_scores(contrasts: Contrasts, *, ngrams: int, shape: bool) -> Float[n
         table = hstack([table, csr_matrix(numbers / np.where(spread > 0, spread, 1))]).tocsr()
     # The order of the texts, and not of the questions, decides how sums are rounded.
     order = sorted(range(len(named)), key=lambda row: (contrasts.keys[row], contrasts.truth[row]))
-    pairs, found = contrasts.pairs, np.zeros(len(named))
+    pairs, scores = contrasts.pairs, np.zeros(len(named))
     for tested, learned in contrasts.splits():
         if contrasts.rated:
             rows = [row for row in order if learned[row]]
             if rows:
                 weights, middle = _least_squares(table[rows], contrasts.truth[rows])
-                found[tested] = table[tested] @ weights + middle
+                scores[tested] = table[tested] @ weights + middle
             continue
         chosen = pairs[learned[pairs].all(axis=1)]
         if len(chosen):
-            found[tested] = table[tested] @ _logistic(table[chosen[:, 0]] - table[chosen[:, 1]])
-    return found
+            scores[tested] = table[tested] @ _logistic(table[chosen[:, 0]] - table[chosen[:, 1]])
+    return scores
 
 
 def _logistic(differences: Any) -> Float[ndarray, "features"]:

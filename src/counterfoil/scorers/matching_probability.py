@@ -4,9 +4,9 @@ An embedder's rows are flat, whatever they hold. Where their score is not the in
 carries a `comparison`, and the engine asks that for blocks of a gallery.
 
 A Gaussian's row is its mean, of length one, followed by the logarithms of its variances. Two points at a
-distance d match with the probability sigmoid(2 (shift - scale d)) (Chun et al. 2021), sampled or in closed
-form. Scores are logarithms of probabilities: the order is the same, and what is nearly impossible or nearly
-certain is still told apart.
+distance d match with the probability sigmoid(2 (shift - scale d)) (Chun et al. 2021), whose mean is taken
+over samples. Scores are logarithms of probabilities: the order is the same, and what is nearly impossible or
+nearly certain is still told apart.
 """
 
 from dataclasses import dataclass
@@ -136,69 +136,12 @@ class Sampled:
         return scores
 
 
-@dataclass(frozen=True)
-class Expected:
-    """The log-probability at the root of the expected squared distance: no sampling, nothing to seed.
-
-    Closed is the expectation: for independent Gaussians E|x - y|^2 is the squared distance of the means plus
-    all variances of both, exactly. The probability is approximated: sigmoid and root are taken of the
-    expectation, not the expectation of them. It is exact where both variances are zero, and much too low for
-    vague items that are far apart, whose samples come near now and then. The order of items is that of the
-    expected squared distance.
-    """
-
-    scale: float
-    shift: float
-
-    def pairs(
-        self, captions: Float[ndarray, "pairs twice"], images: Float[ndarray, "pairs twice"]
-    ) -> Float[ndarray, "pairs"]:
-        """The score of captions[i] with images[i]; at most 0."""
-        squares = expected_squared_distance(captions.astype(np.float64), images.astype(np.float64))
-        return log_match(squares, self.scale, self.shift)
-
-    def block(
-        self, images: Float[ndarray, "rows twice"], captions: Float[ndarray, "columns twice"]
-    ) -> Float[ndarray, "rows columns"]:
-        """The scores of all images with all captions."""
-        width = images.shape[1] // 2
-        squares = images[:, :width] @ captions[:, :width].T
-        squares *= -2
-        squares += _second_moment(images)[:, None]
-        squares += _second_moment(captions)
-        return log_match(squares, self.scale, self.shift)
-
-
-def expected_squared_distance(
-    captions: Float[ndarray, "pairs twice"], images: Float[ndarray, "pairs twice"]
-) -> Float[ndarray, "pairs"]:
-    """E|x - y|^2 of x from the Gaussian captions[i] and y from images[i], exactly; 0 or more.
-
-    >>> far, wide = np.array([[3.0, 4.0, -np.inf, -np.inf]]), np.array([[0.0, 0.0, 0.0, np.log(2)]])
-    >>> expected_squared_distance(far, wide).round(9)
-    array([28.])
-    """
-    width = captions.shape[1] // 2
-    apart = np.square(captions[:, :width] - images[:, :width]).sum(axis=1)
-    return apart + np.exp(captions[:, width:]).sum(axis=1) + np.exp(images[:, width:]).sum(axis=1)
-
-
-def log_match(squares: Float[ndarray, "*any"], scale: float, shift: float) -> Float[ndarray, "*any"]:
-    """ln sigmoid(2 (shift - scale d)) of squared distances; at most 0, without overflow.
-
-    Squares below zero, which rounding makes, are zero.
-
-    >>> np.exp(log_match(np.array([0.0, 1.0, 4.0]), scale=15.0, shift=15.0)).round(4)
-    array([1. , 0.5, 0. ])
-    """
-    odds = _odds(squares, scale, shift)
-    return -(np.maximum(odds, 0) + np.log1p(np.exp(-np.abs(odds))))
-
-
 def log_mean_match(
     squares: Float[ndarray, "*any"], scale: float, shift: float, *, axis: tuple[int, ...]
 ) -> Float[ndarray, "*others"]:
-    """The logarithm of the mean over some axes of what `log_match` gives the logarithms of.
+    """The logarithm of the mean over some axes of sigmoid(2 (shift - scale d)) of squared distances.
+
+    At most 0, without overflow; squares below zero, which rounding makes, are zero.
 
     >>> np.exp(log_mean_match(np.array([0.0, 1.0]), 15.0, 15.0, axis=(0,))).round(4)
     np.float64(0.75)
@@ -227,9 +170,3 @@ def _odds(squares: Float[ndarray, "*any"], scale: float, shift: float) -> Float[
     odds *= 2 * scale
     odds -= 2 * shift
     return odds
-
-
-def _second_moment(rows: Float[ndarray, "items twice"]) -> Float[ndarray, "items"]:
-    """E|x|^2 of each Gaussian."""
-    width = rows.shape[1] // 2
-    return np.square(rows[:, :width]).sum(axis=1) + np.exp(rows[:, width:]).sum(axis=1)

@@ -6,11 +6,14 @@ whether an item is synthetic (BiVLC section 5.3 and Appendix E.3); as in the rel
 projected embedding, which is not normalised.
 """
 
+import json
+import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,12 +25,12 @@ from torch import Tensor, nn
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError
-from counterfoil.scorers.base import Ability, Identity, Options, prompt_of, reject_unused_options, text_of
+from counterfoil.scorers.base import Ability, Identity, Options, text_of
 from counterfoil.scorers.dual import DualEncoder, Towers
 from counterfoil.scorers.image_route import REFERENCE, ImageRoute
 from counterfoil.scorers.images import ImageReader, Preparation, prepared
 from counterfoil.scorers.matching_probability import RowSimilarity
-from counterfoil.scorers.runtime import device_of, precision_of, to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import digest_value
 
 
@@ -145,6 +148,29 @@ class Network(nn.Module):
         return self.plain_towers(backbone, device, dtype)
 
 
+class PlacesNetwork(Network):
+    """Two towers, `visual` and `text`, each of which gives the whole of an item and its places."""
+
+    visual: nn.Module
+    text: nn.Module
+
+    def encode_images(self, pixels: Tensor) -> Encoded:
+        """(batch, width) points of what the image tower takes."""
+        return Encoded(self.visual(pixels).whole)
+
+    def encode_texts(self, tokens: Tensor) -> Encoded:
+        """(batch, width) points of (batch, length) word ids."""
+        return Encoded(self.text(tokens).whole)
+
+    def local_images(self, pixels: Tensor) -> Local:
+        """The same, and the cells of the picture, or its regions."""
+        return self.visual(pixels)
+
+    def local_texts(self, tokens: Tensor) -> Local:
+        """The same, and the words."""
+        return self.text(tokens)
+
+
 class LibraryNetwork(Network):
     """The two towers of a library's model, which is kept as `model`, whole.
 
@@ -165,8 +191,7 @@ class LibraryNetwork(Network):
     @property
     def logit_scale(self) -> nn.Parameter:
         """Logarithm of the inverse temperature."""
-        scale: nn.Parameter = self.model.logit_scale
-        return scale
+        return self.model.logit_scale
 
     @property
     def logit_bias(self) -> Tensor | None:
@@ -214,6 +239,22 @@ class Backbone:
         if isinstance(prepare, ImageReader):
             return self.pixels([prepare.sample()])
         return self.pixels([prepare(PIL.Image.new("RGB", (64, 64), (128, 128, 128)))])
+
+
+def processor_files(parts: Sequence[Any], name: str, config: Mapping[str, Any]) -> Mapping[str, bytes]:
+    """The files that tokenizers and image processors save, by name, and `config` as the JSON file `name`.
+
+    With them a checkpoint needs neither hub nor folder.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for part in parts:
+            part.save_pretrained(folder)
+        files = {
+            str(file.relative_to(folder)): file.read_bytes()
+            for file in sorted(Path(folder).rglob("*"))
+            if file.is_file()
+        }
+    return {**files, name: json.dumps(config, indent=2).encode()}
 
 
 class DetectorNetwork(Network):
@@ -269,9 +310,9 @@ def detector(backbone: Backbone) -> Backbone:
     with torch.inference_mode():
         # Captions are as wide, or nothing could be compared.
         width = unit_input(network.encode_images(backbone.sample().to(device))).shape[1]
-    made = DetectorNetwork(network, width).to(device)
+    units = DetectorNetwork(network, width).to(device)
     card = {"kind": "detector", "on": backbone.card}
-    return replace(backbone, name=f"detector({backbone.name})", network=made, card=card)
+    return replace(backbone, name=f"detector({backbone.name})", network=units, card=card)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,8 +349,8 @@ class Detector:
 
 def _probabilities(encode: Callable[[Any], Tensor], batch: Any) -> Float[np.ndarray, "batch"]:
     with torch.inference_mode():
-        found: ndarray = encode(batch).float().sigmoid()[:, 0].cpu().numpy()
-    return found
+        probabilities: ndarray = encode(batch).float().sigmoid()[:, 0].cpu().numpy()
+    return probabilities
 
 
 def network_scorer(
@@ -328,34 +369,24 @@ def network_scorer(
     device that is not available.
     """
     detects = isinstance(backbone.network, DetectorNetwork)
-    reject_unused_options(where, options, "precision", "settings", *(() if detects else ("prompt",)))
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    prompt = prompt_of(options, where=where)
-    network, computed = to_device(backbone.network, device, dtype)
+    context = LoadContext.of(where, options, "settings", *(() if detects else ("prompt",)))
+    network, computed = to_device(backbone.network, context.device, context.dtype)
     comparison = network.comparison(seed=options.seed)
-    sampled = hasattr(comparison, "seed")
-    identity = Identity(
-        name=where,
-        weights=weights,
-        preprocessing=repr(backbone.preparation),
-        precision=options.precision,
-        prompt=prompt,
-        options={
-            "card": digest_value(backbone.card),
-            "device": device.type,
-            **({"files": digest_value(dict(files))} if files else {}),
-            **({"seed": options.seed} if sampled else {}),
-            **({} if computed is dtype else {"activations": "fp32"}),
-        },
-    )
-    provenance = {"torch": torch.__version__, "device": str(device), "network": backbone.name}
-    provenance |= {"recipe": recipe} if recipe else {}
+    facts: dict[str, Any] = {"files": digest_value(dict(files))} if files else {}
+    facts |= {"seed": options.seed} if hasattr(comparison, "seed") else {}
+    facts |= {} if computed is context.dtype else {"activations": "fp32"}
     shared: dict[str, Any] = {
-        "identity": identity,
+        "identity": context.identity(
+            weights=weights,
+            preprocessing=repr(backbone.preparation),
+            card=digest_value(backbone.card),
+            **facts,
+        ),
         "preparation": backbone.preparation,
-        "towers": network.towers(backbone, device, computed, options.precision),
-        "provenance": provenance,
+        "towers": network.towers(backbone, context.device, computed, options.precision),
+        "provenance": context.provenance(
+            torch, network=backbone.name, **({"recipe": recipe} if recipe else {})
+        ),
     }
     if detects:
         return Detector(**shared)

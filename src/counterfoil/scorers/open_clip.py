@@ -22,31 +22,22 @@ from torch import Tensor, nn
 
 from counterfoil.errors import ModelError
 from counterfoil.scorers import clip_fast
-from counterfoil.scorers.base import (
-    DEFAULT,
-    Identity,
-    Options,
-    ScorerSettings,
-    digest_tensors,
-    prompt_of,
-    reject_unused_options,
-)
-from counterfoil.scorers.compiled import TOLERANCE, CompiledTower
-from counterfoil.scorers.device_pixels import DevicePixels, upload
+from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
+from counterfoil.scorers.device_pixels import TOLERANCE, CompiledTower, DevicePixels
 from counterfoil.scorers.dual import DualEncoder, TokenIds, Towers
 from counterfoil.scorers.image_route import ImageRoute
 from counterfoil.scorers.images import Resized, Untouched
-from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local
+from counterfoil.scorers.networks import Backbone, Encoded, LibraryNetwork, Local, processor_files
 from counterfoil.scorers.open_clip_loading import (
     CONFIG,
     Activation,
     built,
+    by_library,
     library_of,
     quiet,
-    tokenizer_of,
 )
 from counterfoil.scorers.patches import PatchTower, of_open_clip
-from counterfoil.scorers.runtime import device_of, precision_of, to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 
 #: Texts of different lengths, for comparing the two.
@@ -61,43 +52,29 @@ def load(argument: str, options: Options = DEFAULT) -> DualEncoder:
     the identity records it.
     """
     where = f"open-clip:{argument}"
-    reject_unused_options(where, options, "precision", "prompt", "settings")
-    route = ImageRoute.of(ScorerSettings(where, options.settings))
-    library = library_of()
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
-    prompt = prompt_of(options, where=where)
+    context, library = LoadContext.of(where, options, "prompt", "settings"), library_of()
+    route, device = ImageRoute.of(context.settings), context.device
     model, tokenizer, activation, card = _loaded(library, argument, where)
     weights = digest_tensors(model.state_dict())
     backbone = _around(where, model, tokenizer, card)
     backbone = replace(
         backbone, route=route, preparation=route.preparation(backbone.preparation, where=where)
     )
-    network, computed = to_device(backbone.network, device, dtype)
+    network, computed = to_device(backbone.network, device, context.dtype)
     towers = network.towers(backbone, device, computed, options.precision)
     return DualEncoder(
-        identity=Identity(
-            name=where,
+        identity=context.identity(
             weights=weights,
             preprocessing=canonical_json(card["preprocess"]),
-            precision=options.precision,
-            prompt=prompt,
-            options={
-                **activation.options(),
-                "device": device.type,
-                **({} if computed is dtype else {"activations": "fp32"}),
-                **route.facts(),
-            },
+            **activation.options(),
+            **({} if computed is context.dtype else {"activations": "fp32"}),
+            **route.facts(),
         ),
         preparation=backbone.preparation,
         towers=towers,
-        provenance={
-            "open_clip": library.__version__,
-            "torch": torch.__version__,
-            "device": str(device),
-            "activation": f"{activation.name}: {activation.evidence}",
-            **towers.notes,
-        },
+        provenance=context.provenance(
+            library, activation=f"{activation.name}: {activation.evidence}", **towers.notes
+        ),
     )
 
 
@@ -120,11 +97,11 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
     where = f"open-clip:{card['from']}"
     library = library_of()
     config = {"model_cfg": card["model"], "preprocess_cfg": card["preprocess"]}
-    with quiet(), tempfile.TemporaryDirectory() as made:
-        (Path(made) / CONFIG).write_text(json.dumps(config))
+    with quiet(), tempfile.TemporaryDirectory() as config_folder:
+        (Path(config_folder) / CONFIG).write_text(json.dumps(config))
         try:
             model = library.create_model(
-                f"local-dir:{made}", load_weights=False, pretrained_hf=False, device="cpu"
+                f"local-dir:{config_folder}", load_weights=False, pretrained_hf=False, device="cpu"
             )
         except Exception as error:
             raise ModelError(
@@ -135,8 +112,8 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
         elif card["architecture"] in library.list_models():
             name = str(card["architecture"])
         else:
-            name = f"local-dir:{made}"
-        tokenizer = tokenizer_of(library, name, where)
+            name = f"local-dir:{config_folder}"
+        tokenizer = by_library(lambda: library.get_tokenizer(name), where, "tokenizer")
     return _around(where, model, tokenizer, card)
 
 
@@ -146,7 +123,7 @@ def _loaded(
     """Model, tokenizer, activation and card."""
     with quiet():
         model, architecture, activation = built(library, argument, where, random=random)
-        tokenizer = tokenizer_of(library, architecture, where)
+        tokenizer = by_library(lambda: library.get_tokenizer(architecture), where, "tokenizer")
         config = library.get_model_config(architecture)
     settings = dict(library.get_model_preprocess_cfg(model))
     card = {
@@ -171,18 +148,11 @@ def _around(where: str, model: Any, tokenizer: Any, card: Mapping[str, Any]) -> 
         pixels=pixels,
         tokens=OpenClipTokens(tokenizer, network.causal),
         card=card,
-        files=partial(_files, tokenizer, card["model"]),
+        # Those of a tokenizer made of files, with the configuration that open_clip reads them with.
+        files=partial(processor_files, (tokenizer,), CONFIG, {"model_cfg": card["model"]})
+        if hasattr(tokenizer, "save_pretrained")
+        else dict,
     )
-
-
-def _files(tokenizer: Any, config: Mapping[str, Any]) -> Mapping[str, bytes]:
-    """The files of a tokenizer with the model's configuration, which open_clip reads them with, if any."""
-    if not hasattr(tokenizer, "save_pretrained"):
-        return {}
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save_pretrained(folder)
-        files = {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}
-    return {**files, CONFIG: json.dumps({"model_cfg": config}, indent=2).encode()}
 
 
 # -- inputs -----------------------------------------------------------------------------------------------
@@ -224,7 +194,7 @@ class OpenClipPixels:
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
         """(batch, 3, height, width) normalised floats, on the device."""
         if self.transform is None:
-            pixels = upload(np.stack(pictures), self.device).permute(0, 3, 1, 2).contiguous()
+            pixels = torch.from_numpy(np.stack(pictures)).to(self.device).permute(0, 3, 1, 2).contiguous()
             # The same operations in the same order as torchvision's ToTensor and Normalize.
             pixels = pixels.float().div_(255).sub_(self.mean).div_(self.std)
         else:
@@ -328,8 +298,11 @@ class OpenClipNetwork(LibraryNetwork):
     def projections(self) -> Sequence[nn.Parameter]:
         """`visual.proj` and `text_projection`, as PAC-S trains them."""
         text = self.model if self.causal is None else self.causal.text
-        found = (getattr(getattr(self.model, "visual", None), "proj", None), _projection(text))
-        return tuple(each for each in found if isinstance(each, nn.Parameter))
+        last = getattr(getattr(text, "text", text), "text_projection", None)
+        # A parameter, or the weight of a layer.
+        last = last.weight if isinstance(last, nn.Linear) else last
+        both = (getattr(getattr(self.model, "visual", None), "proj", None), last)
+        return tuple(projection for projection in both if isinstance(projection, nn.Parameter))
 
     def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
         """The towers for scoring: `clip_fast`'s where they agree with the library's on a sample."""
@@ -339,7 +312,7 @@ class OpenClipNetwork(LibraryNetwork):
         prepare: Callable[[Sequence[ndarray]], Tensor] = pixels
         if backbone.route.resize == "device":
             assert isinstance(pixels.preparation, Resized)
-            mean, std = (each.flatten().tolist() for each in (pixels.mean, pixels.std))
+            mean, std = (colours.flatten().tolist() for colours in (pixels.mean, pixels.std))
             prepare = DevicePixels(pixels.preparation, mean, std, device, dtype)
         fast_images, fast_texts = clip_fast.agreeing(
             self.model, tokens.rows(SAMPLE), dtype=dtype, tolerance=TOLERANCE[precision]
@@ -348,8 +321,7 @@ class OpenClipNetwork(LibraryNetwork):
         def texts(texts: Sequence[str]) -> Tensor:
             rows = tokens.rows(texts)
             encode: Any = fast_texts or self.model.encode_text
-            features: Tensor = encode(rows if fast_texts else torch.tensor(rows, device=device))
-            return features
+            return encode(rows if fast_texts else torch.tensor(rows, device=device))
 
         def count(texts: Sequence[str]) -> list[int]:
             # The library's own tower computes all texts at full length.
@@ -360,18 +332,11 @@ class OpenClipNetwork(LibraryNetwork):
 
         def patches(pictures: Sequence[ndarray]) -> Tensor:
             assert of_patches is not None
-            found: Tensor = of_patches(prepare(pictures))
-            return found
+            return of_patches(prepare(pictures))
 
         encode_images: Any = fast_images or self.model.encode_image
         if backbone.route.compile != "no":
-            encode_images = CompiledTower(
-                encode_images,
-                backbone.route.compile,
-                device=device,
-                tolerance=TOLERANCE[precision],
-                where=backbone.name,
-            )
+            encode_images = CompiledTower(encode_images, tolerance=TOLERANCE[precision], where=backbone.name)
         return Towers(
             images=lambda pictures: encode_images(prepare(pictures)),
             texts=texts,
@@ -381,7 +346,6 @@ class OpenClipNetwork(LibraryNetwork):
             patches=None
             if of_patches is None
             else PatchTower(patches, pixels.preparation, tuple(self.model.visual.grid_size)),
-            image_steps=(prepare, encode_images),
             notes={
                 "image tower": "fast" if fast_images else "library",
                 "text tower": "fast, cut to the longest caption" if fast_texts else "library",
@@ -392,11 +356,4 @@ class OpenClipNetwork(LibraryNetwork):
         """(batch, width): the state at the end mark, projected."""
         assert self.causal is not None
         pooled = states[torch.arange(len(states), device=states.device), self.causal.ends(tokens)]
-        projected: Tensor = self.causal.projected(pooled)
-        return projected
-
-
-def _projection(text: Any) -> Any:
-    """A tower's last linear map: a parameter, the weight of a layer, or None."""
-    found = getattr(getattr(text, "text", text), "text_projection", None)
-    return found.weight if isinstance(found, nn.Linear) else found
+        return self.causal.projected(pooled)

@@ -9,17 +9,16 @@ the name must state it: `ARCH-quickgelu/FILE`, `ARCH-gelu/FILE`.
 
 import logging
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from counterfoil.errors import CounterfoilError, DataError, MissingExtraError, ModelError
 from counterfoil.inputs.files import read_json
-from counterfoil.scorers.checkpoint_files import fit, looks_like, metadata_of, nearest, read_checkpoint
-from counterfoil.scorers.runtime import CANNOT_BE_HAD, NO_NETWORK, causes, import_torch
-from counterfoil.store import write_bytes, write_json
+from counterfoil.scorers.checkpoint_files import fit, metadata_of, nearest, read_checkpoint
+from counterfoil.scorers.runtime import CANNOT_BE_HAD, NO_NETWORK, causes
 
 #: Suffixes that name each activation; open_clip has architectures with the first and none with the second.
 _QUICK, _PLAIN = "-quickgelu", "-gelu"
@@ -193,55 +192,37 @@ def built(library: Any, argument: str, where: str, *, random: bool = False) -> t
     tensors = checkpoint.tensors
     if "positional_embedding" in tensors and not hasattr(model, "positional_embedding"):
         tensors = library.model.convert_to_custom_text_state_dict(tensors)
-    configs = {name: library.get_model_config(name) for name in known}
-    state = fit(
-        tensors,
-        model.state_dict(),
-        where=path,
-        architecture=architecture,
-        looks_like=looks_like(checkpoint.tensors, configs),
-    )
-    model.load_state_dict(state)
+    model.load_state_dict(fit(tensors, model.state_dict(), where=path, architecture=architecture))
     return model, architecture, activation
 
 
 def _empty(library: Any, architecture: str, where: str) -> Any:
     """A model with random weights; some text towers still need their configuration from the hub."""
-    try:
-        return library.create_model(architecture, pretrained_hf=False, device="cpu")
-    except Exception as error:
-        _explain(error, where, "architecture")
+    return by_library(
+        lambda: library.create_model(architecture, pretrained_hf=False, device="cpu"), where, "architecture"
+    )
 
 
 def _created(library: Any, where: str, name: str, pretrained: str | None = None) -> Any:
     """A model made by open_clip from one of its tags, a hub repository or a local folder."""
+    options = {"pretrained": pretrained, "weights_only": True, "require_pretrained": True}
+    return by_library(lambda: library.create_model(name, device="cpu", **options), where, "checkpoint")
+
+
+def by_library(call: Callable[[], Any], where: str, what: str) -> Any:
+    """The library's answer; raises one line for an error in fetching or reading `what`."""
     try:
-        return library.create_model(
-            name, pretrained=pretrained, device="cpu", weights_only=True, require_pretrained=True
-        )
+        return call()
+    except CounterfoilError:
+        raise
     except Exception as error:
-        _explain(error, where, "checkpoint")
-
-
-def tokenizer_of(library: Any, architecture: str, where: str) -> Any:
-    """open_clip's tokenizer of an architecture; raises `ModelError` where it cannot be loaded."""
-    try:
-        return library.get_tokenizer(architecture)
-    except Exception as error:
-        _explain(error, where, "tokenizer")
-
-
-def _explain(error: Exception, where: str, what: str) -> NoReturn:
-    """Raise one line for an error of the library in fetching or reading `what`."""
-    if isinstance(error, CounterfoilError):
-        raise error
-    if NO_NETWORK.search(causes(error)):
-        raise ModelError(
-            f"its {what} {CANNOT_BE_HAD}",
-            where=where,
-            hint="load it once with a network, or give a local checkpoint",
-        ) from None
-    raise ModelError(f"its {what} cannot be loaded: {str(error)[:300]}", where=where) from None
+        if NO_NETWORK.search(causes(error)):
+            raise ModelError(
+                f"its {what} {CANNOT_BE_HAD}",
+                where=where,
+                hint="load it once with a network, or give a local checkpoint",
+            ) from None
+        raise ModelError(f"its {what} cannot be loaded: {str(error)[:300]}", where=where) from None
 
 
 @contextmanager
@@ -261,35 +242,3 @@ def _builds(library: Any, architecture: str) -> str:
     """ "gelu" or "quickgelu", whichever open_clip builds."""
     config = library.get_model_config(architecture) or {}
     return "quickgelu" if config.get("quick_gelu") else "gelu"
-
-
-#: CLIP's architecture at the size of a thumbnail: 1.9 million parameters, most of them the vocabulary.
-_MODEL = {
-    "embed_dim": 64,
-    "vision_cfg": {"image_size": 96, "patch_size": 16, "width": 64, "head_width": 32, "layers": 2},
-    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2},
-}
-
-
-def write_random_checkpoint(folder: Path, *, seed: int = 0) -> str:
-    """Write a small CLIP of open_clip with random weights; returns its spec, `open-clip:local-dir:FOLDER`.
-
-    The same seed gives the same weights, bit for bit, with one version of torch and open_clip; torch's own
-    random state stays as it is. Raises `MissingExtraError` where torch or open_clip is not installed and
-    `StorageError` where the folder cannot be written.
-    """
-    torch = import_torch()
-    try:
-        from open_clip.model import CLIP
-        from safetensors.torch import save
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(error.name or "open_clip", "models") from None
-
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = CLIP(**_MODEL)
-    state = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-    config: dict[str, Any] = {"model_cfg": _MODEL, "preprocess_cfg": {"size": [96, 96], "mode": "RGB"}}
-    write_bytes(folder / "open_clip_model.safetensors", save(state, metadata={"format": "pt"}))
-    write_json(folder / "open_clip_config.json", config)
-    return f"open-clip:local-dir:{folder}"

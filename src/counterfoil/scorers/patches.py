@@ -59,12 +59,12 @@ class PatchEncoder:
         with closing(prepared(batches, self.preparation, workers=workers)) as stream:
             for batch, arrays in zip(batches, stream, strict=True):
                 with torch.inference_mode():
-                    found = torch.nn.functional.normalize(self.tower.encode(arrays).float(), dim=-1)
-                rows, columns = self.tower.grid or (isqrt(found.shape[1]),) * 2
-                vectors: ndarray = found.cpu().numpy().reshape(len(batch), rows, columns, -1)
+                    features = torch.nn.functional.normalize(self.tower.encode(arrays).float(), dim=-1)
+                rows, columns = self.tower.grid or (isqrt(features.shape[1]),) * 2
+                vectors: ndarray = features.cpu().numpy().reshape(len(batch), rows, columns, -1)
                 yield [
-                    Patches(each, box_of(self.tower.seen, image.decode().size))
-                    for each, image in zip(vectors, batch, strict=True)
+                    Patches(grid, box_of(self.tower.seen, image.decode().size))
+                    for grid, image in zip(vectors, batch, strict=True)
                 ]
 
 
@@ -114,8 +114,8 @@ def of_transformers(model: Any) -> Callable[..., Any] | None:
         def values(**inputs: Any) -> Any:
             states = _input_of(layer, lambda: model.get_image_features(**inputs))
             attention = layer.self_attn
-            found = attention.out_proj(attention.v_proj(layer.layer_norm1(states[:, 1:])))
-            return model.visual_projection(tower.post_layernorm(found))
+            states_out = attention.out_proj(attention.v_proj(layer.layer_norm1(states[:, 1:])))
+            return model.visual_projection(tower.post_layernorm(states_out))
 
         return values
     if kind == "siglip" and getattr(tower, "use_head", False):
@@ -131,12 +131,12 @@ def of_transformers(model: Any) -> Callable[..., Any] | None:
 
 def _input_of(module: Any, run: Callable[[], Any]) -> Any:
     """The first argument that a module is called with while `run` runs."""
-    found: list[Any] = []
+    inputs: list[Any] = []
     handle = module.register_forward_pre_hook(
-        lambda _, args, named: found.append(args[0] if args else named["hidden_states"]), with_kwargs=True
+        lambda _, args, named: inputs.append(args[0] if args else named["hidden_states"]), with_kwargs=True
     )
     try:
         run()
     finally:
         handle.remove()
-    return found[0]
+    return inputs[0]

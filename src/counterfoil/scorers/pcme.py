@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from counterfoil.errors import InputError
-from counterfoil.scorers.matching_probability import Expected, MostSimilarHeads, RowSimilarity, Sampled
+from counterfoil.scorers.matching_probability import MostSimilarHeads, RowSimilarity, Sampled
 from counterfoil.scorers.networks import Answer, Backbone, Encoded, Local, Network
 
 
@@ -54,20 +54,20 @@ class Heads(nn.Module):
         super().__init__()
         self.attention = Attention(local, heads, hidden or max(1, local // 2))
         self.maps = nn.ModuleList(nn.Linear(local, width) for _ in range(heads if own else 1))
-        for each in self.maps:
-            nn.init.xavier_uniform_(each.weight)
-            nn.init.zeros_(each.bias)
+        for layer in self.maps:
+            nn.init.xavier_uniform_(layer.weight)
+            nn.init.zeros_(layer.bias)
         self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(width)
 
     def forward(self, local: Local) -> Encoded:
         """Points (batch, heads, width), or (batch, width) for one head; with attention and residuals."""
         attention = self.attention(local)
-        found = attention @ local.places
+        attended = attention @ local.places
         if len(self.maps) == 1:
-            mapped = self.maps[0](found)
+            mapped = self.maps[0](attended)
         else:
-            mapped = torch.stack([each(found[:, k]) for k, each in enumerate(self.maps)], dim=1)
+            mapped = torch.stack([layer(attended[:, k]) for k, layer in enumerate(self.maps)], dim=1)
         residuals = self.dropout(torch.sigmoid(mapped))
         points = self.norm(local.whole[:, None] + residuals)
         return Encoded(points.squeeze(1) if points.shape[1] == 1 else points, None, attention, residuals)
@@ -90,8 +90,8 @@ class LogVariance(nn.Module):
 
     def forward(self, local: Local) -> Tensor:
         """(batch, width)."""
-        found = (self.attention(local) @ local.places).squeeze(1)
-        return 2 * (self.of_places(found) + self.of_whole(local.whole))
+        attended = (self.attention(local) @ local.places).squeeze(1)
+        return 2 * (self.of_places(attended) + self.of_whole(local.whole))
 
 
 Projection = Literal["auto", "shared", "own"]
@@ -118,8 +118,8 @@ class _OnTop(Network):
 
     def heads(self) -> Sequence[nn.Parameter]:
         """All that is not of the network below."""
-        own = {id(each) for each in self.below.parameters()}
-        return [each for each in self.parameters() if id(each) not in own]
+        own = {id(parameter) for parameter in self.below.parameters()}
+        return [parameter for parameter in self.parameters() if id(parameter) not in own]
 
     def rows(self, encoded: Encoded) -> Tensor:
         """The finished rows that `comparison` compares; the point itself where that is the inner product."""
@@ -136,13 +136,11 @@ class PVSE(_OnTop):
 
     def encode_images(self, pixels: Tensor) -> Encoded:
         """(batch, 3, height, width) to points (batch, heads, width), attention and residuals."""
-        encoded: Encoded = self.image_heads(self.below.local_images(pixels))
-        return encoded
+        return self.image_heads(self.below.local_images(pixels))
 
     def encode_texts(self, tokens: Tensor) -> Encoded:
         """(batch, length) to the same."""
-        encoded: Encoded = self.text_heads(self.below.local_texts(tokens))
-        return encoded
+        return self.text_heads(self.below.local_texts(tokens))
 
     def comparison(self, *, seed: int = 0) -> RowSimilarity | None:
         """The most similar pair of heads."""
@@ -184,13 +182,9 @@ class PCME(_OnTop):
         local = self.below.local_texts(tokens)
         return self.text_heads(local)._replace(log_variance=self.text_spread(local))
 
-    def comparison(
-        self, *, seed: int = 0, probability: Literal["sampled", "expected"] = "sampled"
-    ) -> RowSimilarity:
-        """The matching probability of samples (noise from `seed`), or at the expected squared distance."""
+    def comparison(self, *, seed: int = 0) -> RowSimilarity:
+        """The matching probability of samples, with noise from `seed`."""
         scale, shift = (float(value) for value in self.match.detach().cpu())
-        if probability == "expected":
-            return Expected(scale, shift)
         return Sampled(scale, shift, samples=self.samples, seed=seed)
 
 
@@ -220,7 +214,7 @@ def pvse(
     shown = _shown(backbone)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        made = [
+        heads_of_sides = [
             Heads(
                 local.whole.shape[1],
                 local.places.shape[2],
@@ -231,7 +225,7 @@ def pvse(
             )
             for local in shown
         ]
-    return _with(backbone, PVSE(backbone.network, *made), "pvse", options)
+    return _with(backbone, PVSE(backbone.network, *heads_of_sides), "pvse", options)
 
 
 def pcme(
@@ -262,12 +256,12 @@ def pcme(
     shown = _shown(backbone)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        made = []
+        heads_of_sides = []
         for local in shown:
             widths = local.whole.shape[1], local.places.shape[2]
             head = Heads(*widths, 1, hidden=hidden, dropout=dropout, own=False)
-            made.append((head, LogVariance(*widths, hidden=hidden, log_sigma=log_sigma)))
-    (images, texts), below = made, backbone.network
+            heads_of_sides.append((head, LogVariance(*widths, hidden=hidden, log_sigma=log_sigma)))
+    (images, texts), below = heads_of_sides, backbone.network
     network = PCME(below, images, texts, (scale, shift), samples=samples)
     return _with(backbone, network, "pcme", options)
 

@@ -22,7 +22,7 @@ from torch.nn.functional import normalize, pad
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.scorers import small
-from counterfoil.scorers.networks import Backbone, Encoded, Local, Network
+from counterfoil.scorers.networks import Backbone, Local, PlacesNetwork
 from counterfoil.scorers.region_files import RegionFile, RegionReader
 from counterfoil.scorers.small import Sizes
 
@@ -102,8 +102,7 @@ class Relation(nn.Module):
         """The regions with what they relate to added; `there` is 0 for those that are padding."""
         many = there.sum(dim=1, keepdim=True)
         related = self.queries(regions) @ self.keys(regions).transpose(1, 2) / many
-        added: Tensor = regions + self.norm(self.out(related @ (self.values(regions) * there)))
-        return added
+        return regions + self.norm(self.out(related @ (self.values(regions) * there)))
 
 
 class ReasoningTower(RegionTower):
@@ -117,15 +116,15 @@ class ReasoningTower(RegionTower):
 
     def forward(self, inputs: Tensor) -> Local:
         """The whole, and each region as it stands among the others."""
-        found, there = self.found(inputs)
-        regions = normalize(self.projection(found), dim=-1)
+        features, there = self.found(inputs)
+        regions = normalize(self.projection(features), dim=-1)
         for layer in self.relations:
             regions = layer(regions, there)
         states, _ = self.gru(normalize(regions, dim=-1))
         return Local(self.norm(_last(states, there[:, :, 0])), regions, _nothing(there))
 
 
-class RecurrentNetwork(Network):
+class RecurrentNetwork(PlacesNetwork):
     """Both towers; cosines of their points are the scores."""
 
     def __init__(self, vocabulary: int, sizes: Sizes, *, kind: str, regions: int | None = None) -> None:
@@ -134,27 +133,9 @@ class RecurrentNetwork(Network):
         self.text = WordGru(vocabulary, sizes)
         self.logit_scale = nn.Parameter(torch.tensor(1 / _TEMPERATURE).log())
 
-    def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, width) points of (batch, 3, side, side) pixels, or of (batch, regions, 1 + features)."""
-        return Encoded(self.visual(pixels).whole)
-
-    def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, width) points of (batch, length) word ids."""
-        return Encoded(self.text(tokens).whole)
-
     def projections(self) -> Sequence[nn.Parameter]:
         """The maps of the picture's features, and of the GRU's last state."""
         return self.visual.projection.weight, self.text.projection.weight
-
-    def local_images(self, pixels: Tensor) -> Local:
-        """The same, and the regions."""
-        found: Local = self.visual(pixels)
-        return found
-
-    def local_texts(self, tokens: Tensor) -> Local:
-        """The same, and the words."""
-        found: Local = self.text(tokens)
-        return found
 
 
 def _last(states: Tensor, there: Tensor) -> Tensor:
@@ -220,10 +201,10 @@ def from_card(card: Mapping[str, Any], folder: Path | None = None) -> Backbone:
 
 def _made(card: Mapping[str, Any], seed: int) -> Backbone:
     kind, width = str(card["kind"]), card.get("regions")
-    made = small.made(card, seed, partial(RecurrentNetwork, kind=kind, regions=width), name=kind)
+    backbone = small.made(card, seed, partial(RecurrentNetwork, kind=kind, regions=width), name=kind)
     if width is None:
-        return made
-    return replace(made, preparation=RegionReader(int(width)), pixels=padded_regions)
+        return backbone
+    return replace(backbone, preparation=RegionReader(int(width)), pixels=padded_regions)
 
 
 def padded_regions(images: Sequence[ndarray]) -> Tensor:
@@ -234,5 +215,5 @@ def padded_regions(images: Sequence[ndarray]) -> Tensor:
     [[1.0, 5.0, 5.0], [0.0, 0.0, 0.0]]
     """
     most = max(map(len, images))
-    rows = [pad(torch.from_numpy(each), (1, 0), value=1.0) for each in images]
-    return torch.stack([pad(each, (0, 0, 0, most - len(each))) for each in rows])
+    rows = [pad(torch.from_numpy(features), (1, 0), value=1.0) for features in images]
+    return torch.stack([pad(features, (0, 0, 0, most - len(features))) for features in rows])

@@ -70,20 +70,20 @@ class RegionFile:
 
     where: Path
     #: Functions that read the regions of an image.
-    found: Mapping[str, Callable[[], Regions]]
+    readers: Mapping[str, Callable[[], Regions]]
     #: Digest of all that was read.
     digest: str
 
     def of(self, image: Image) -> Regions:
         """The regions of an image; raises `DataError` where the file has none for it."""
         for name in names_of(image):
-            if name in self.found:
-                return self.found[name]()
+            if name in self.readers:
+                return self.readers[name]()
         raise DataError(
             f"no regions for image '{image.id}'",
             where=self.where,
             given=", ".join(names_of(image)),
-            allowed=f"{', '.join(islice(self.found, 3))}, … ({len(self.found):,} in all)",
+            allowed=f"{', '.join(islice(self.readers, 3))}, … ({len(self.readers):,} in all)",
             hint="images are found by id or by the name of their file without the ending",
         )
 
@@ -94,7 +94,7 @@ class RegionFile:
 
     def first(self) -> Regions:
         """The regions of the first image, which show whether they fit a model."""
-        return next(iter(self.found.values()))()
+        return next(iter(self.readers.values()))()
 
     def batches(
         self, batches: Sequence[Sequence[Image]], *, workers: int = 0
@@ -104,7 +104,7 @@ class RegionFile:
         Raises `DataError` before the first batch where any image has no regions.
         """
         for image in (image for batch in batches for image in batch):
-            if not any(name in self.found for name in names_of(image)):
+            if not any(name in self.readers for name in names_of(image)):
                 self.of(image)
         for batch in batches:
             yield [self.of(image) for image in batch]
@@ -180,8 +180,8 @@ def read_regions(path: str | Path) -> RegionFile:
         if not files:
             raise DataError("the folder holds no npz files", where=place, allowed="NAME.npz per image")
         digest = digest_value({file.name: digest_file(file) for file in files})
-        each: dict[str, Callable[[], Regions]] = {file.stem: partial(_one, file) for file in files}
-        return RegionFile(place, each, digest)
+        readers: dict[str, Callable[[], Regions]] = {file.stem: partial(_one, file) for file in files}
+        return RegionFile(place, readers, digest)
     regular(place, hint="check the setting features=PATH")
     if place.suffix not in (".npz", ".tsv"):
         raise DataError(
@@ -190,10 +190,10 @@ def read_regions(path: str | Path) -> RegionFile:
             given=place.suffix or "no ending",
             allowed=".npz, .tsv or a folder of npz files",
         )
-    found = _all(place) if place.suffix == ".npz" else _lines(place)
-    if not found:
+    regions = _all(place) if place.suffix == ".npz" else _lines(place)
+    if not regions:
         raise DataError("the file holds no regions", where=place)
-    return RegionFile(place, found, digest_file(place))
+    return RegionFile(place, regions, digest_file(place))
 
 
 def _one(path: Path) -> Regions:
@@ -206,7 +206,7 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
     """The regions in a file of many images."""
     arrays: dict[str, ndarray] = read_npz(path, names="image_ids features boxes")
     ids, features = _named(arrays, "image_ids", path), _named(arrays, "features", path)
-    names = [str(each) for each in ids.reshape(-1)]
+    names = [str(name_of) for name_of in ids.reshape(-1)]
     per_image: dict[str, ndarray] = {
         name: arrays[name] for name in ("boxes", "num_boxes", "image_w", "image_h") if name in arrays
     }
@@ -217,20 +217,20 @@ def _all(path: Path) -> dict[str, Callable[[], Regions]]:
                 where=path,
                 given=f"{name} {array.shape} for {len(names)} image_ids",
             )
-    found: dict[str, Callable[[], Regions]] = {}
+    regions: dict[str, Callable[[], Regions]] = {}
     for at, name in enumerate(names):
-        _new(found, name, path)
+        _new(regions, name, path)
         own: dict[str, Any] = {key: array[at] for key, array in per_image.items()}
         count = int(own.get("num_boxes", features[at].shape[0]))
         boxes = own["boxes"][:count] if "boxes" in own else None
         where = f"{path}, image '{name}'"
-        found[name] = partial(_regions, where, features[at][:count], boxes, *_size(own, where))
-    return found
+        regions[name] = partial(_regions, where, features[at][:count], boxes, *_size(own, where))
+    return regions
 
 
 def _lines(path: Path) -> dict[str, Callable[[], Regions]]:
     """The regions of a TSV, by the places of its lines."""
-    found: dict[str, Callable[[], Regions]] = {}
+    regions: dict[str, Callable[[], Regions]] = {}
     try:
         with open(path, "rb") as file:
             at, number = 0, 0
@@ -248,11 +248,11 @@ def _lines(path: Path) -> dict[str, Callable[[], Regions]]:
                         allowed="6 (image_id, image_w, image_h, num_boxes, boxes, features) or LXMERT's 10",
                     )
                 name = line.split(b"\t", 1)[0].decode("utf-8", "replace").strip()
-                _new(found, name, path)
-                found[name] = partial(_line, path, number, begin)
+                _new(regions, name, path)
+                regions[name] = partial(_line, path, number, begin)
     except OSError as error:
         raise unreadable(path, error) from None
-    return found
+    return regions
 
 
 def _line(path: Path, number: int, begin: int) -> Regions:
@@ -334,6 +334,6 @@ def _size(arrays: Mapping[str, Any], where: object) -> tuple[float | None, float
     return width, height
 
 
-def _new(found: Mapping[str, object], name: str, path: Path) -> None:
-    if name in found:
+def _new(regions: Mapping[str, object], name: str, path: Path) -> None:
+    if name in regions:
         raise DataError("an image occurs twice", where=path, given=name)

@@ -15,12 +15,12 @@ from torch.nn.functional import pad
 
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, digest_tensors, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Options, digest_tensors
 from counterfoil.scorers.cross_encoder import CrossEncoder, Matcher, State, TokenizedPairs, probability
-from counterfoil.scorers.heat import PairHeats
 from counterfoil.scorers.hf_text import HfTokens
 from counterfoil.scorers.region_files import Regions, read_regions
-from counterfoil.scorers.runtime import to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
+from counterfoil.scorers.saliency import PairSaliency
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,22 +47,22 @@ class RegionFamily(Matcher):
 
         Raises `ModelError` for features of another width, `DataError` for boxes that are missing.
         """
-        most = max(len(each.features) for each in regions)
+        most = max(len(image.features) for image in regions)
         features, boxes, masks = [], [], []
-        for each in regions:
-            each.within(int(getattr(self.model.config, self.width)), self.where)
-            if self.placed and each.boxes is None:
+        for image in regions:
+            image.within(int(getattr(self.model.config, self.width)), self.where)
+            if self.placed and image.boxes is None:
                 raise DataError(
                     "the regions have no boxes, which the model reads",
                     where=self.where,
                     hint="give boxes (left, top, right, bottom) beside the features",
                 )
-            more = (0, 0, 0, most - len(each.features))
-            features.append(pad(torch.from_numpy(each.features), more))
-            boxes.append(pad(torch.zeros(len(each.features), 4), more))
-            if each.boxes is not None:
-                boxes[-1] = pad(torch.from_numpy(each.boxes), more)
-            masks.append(pad(torch.ones(len(each.features), dtype=torch.long), more[2:]))
+            more = (0, 0, 0, most - len(image.features))
+            features.append(pad(torch.from_numpy(image.features), more))
+            boxes.append(pad(torch.zeros(len(image.features), 4), more))
+            if image.boxes is not None:
+                boxes[-1] = pad(torch.from_numpy(image.boxes), more)
+            masks.append(pad(torch.ones(len(image.features), dtype=torch.long), more[2:]))
         return (
             torch.stack(features).to(self.device, self.dtype),
             torch.stack(boxes).to(self.device, self.dtype),
@@ -157,10 +157,8 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
     another width; `DataError` for files of regions that cannot be read or lack boxes that the model needs.
     """
     where = f"regions:{argument}"
-    reject_unused_options(where, options, "precision", "prompt", "settings")
-    settings = ScorerSettings(where, options.settings)
-    settings.only("features", "tokenizer", "length", "match")
-    device, dtype, prompt = loading.placement_of(options, where)
+    context = LoadContext.of(where, options, "prompt", "settings")
+    settings, device = context.settings, context.device
     if not settings.get("features"):
         raise InputError(
             "the regions of the images are missing", where=where, hint="give them with --set features=PATH"
@@ -184,18 +182,14 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         tokenizer = loading.fetched(library.AutoTokenizer, place, where, "tokenizer")
     loading.check_words(tokenizer, where)
     weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, dtype)
+    model, computed = to_device(model, device, context.dtype)
     length = loading.length_within(settings, loading.length_of(model.config, tokenizer))
     regions = read_regions(settings.get("features"))
     matcher, tokens = family(model, device, computed, match, where), HfTokens(tokenizer, length)
-    identity = loading.model_identity(
-        where,
-        options,
-        prompt=prompt,
+    identity = context.identity(
         revision=revision,
         weights=weights,
-        device=device,
-        tokenizer=tokenizer,
+        tokenizer=loading.tokenizer_digest(tokenizer),
         length=length,
         preprocessing=regions.digest,
         match=match,
@@ -207,8 +201,8 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
         read=regions.batches,
         device=device,
         needs=("captions",),
-        provenance=loading.versions_of(library, device, model=family.kind, regions=str(regions.where)),
-        heats=PairHeats(identity, matcher, tokens, regions.of),
+        provenance=context.provenance(library, model=family.kind, regions=str(regions.where)),
+        heats=PairSaliency(identity, matcher, tokens, regions.of),
     )
     # The first image shows whether regions and model fit.
     scorer.try_out(regions.first())
@@ -218,8 +212,8 @@ def load(argument: str, options: Options = DEFAULT) -> CrossEncoder:
 def _stacked(images: Sequence[State], pairs: TokenizedPairs) -> tuple[Tensor, Tensor]:
     """States and masks of each pair's image, padded to the most regions."""
     most = max(len(mask) for _, mask in images)
-    states = torch.stack([pad(each, (0, 0, 0, most - len(each))) for each, _ in images])
-    masks = torch.stack([pad(each, (0, most - len(each))) for _, each in images])
+    states = torch.stack([pad(part, (0, 0, 0, most - len(part))) for part, _ in images])
+    masks = torch.stack([pad(part, (0, most - len(part))) for _, part in images])
     return states[pairs.image_of], masks[pairs.image_of]
 
 

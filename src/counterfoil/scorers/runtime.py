@@ -4,12 +4,11 @@ import platform
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from counterfoil.errors import InputError, MissingExtraError, ModelError
-
-if TYPE_CHECKING:
-    from counterfoil.scorers.base import Options
+from counterfoil.scorers.base import Identity, Options, ScorerSettings, prompt_of, reject_unused_options
 
 PRECISIONS = ("fp32", "bf16", "fp16")
 #: Of a network with fewer numbers a step takes less time than its threads wait for each other: with two of
@@ -25,7 +24,7 @@ NO_NETWORK = re.compile(
 )
 
 
-def device_of(options: "Options", *, where: str) -> Any:
+def device_of(options: Options, *, where: str) -> Any:
     """The torch device asked for; "auto" is a GPU (CUDA, then Apple's) where there is one.
 
     Raises `ModelError` for devices that are not there, `MissingExtraError` where torch is not installed.
@@ -43,7 +42,7 @@ def device_of(options: "Options", *, where: str) -> Any:
     return torch.device(name)
 
 
-def precision_of(options: "Options", device: Any, *, where: str) -> Any:
+def precision_of(options: Options, device: Any, *, where: str) -> Any:
     """The torch type of weights and activations; raises `InputError` for one that the device cannot do."""
     torch = import_torch()
     if options.precision not in PRECISIONS:
@@ -72,6 +71,56 @@ def to_device(model: Any, device: Any, dtype: Any) -> tuple[Any, Any]:
     return model, dtype
 
 
+@dataclass(frozen=True)
+class LoadContext:
+    """What loading a model starts from, whatever its library: its name, its options, where it computes."""
+
+    #: The scorer's name, which errors begin with.
+    where: str
+    options: Options
+    settings: ScorerSettings
+    device: Any
+    dtype: Any
+    prompt: str
+
+    @classmethod
+    def of(cls, where: str, options: Options, *takes: str) -> "LoadContext":
+        """The context of a model that takes a precision and the options `takes`.
+
+        Raises `InputError` for other options, and for a prompt or a precision that cannot be; `ModelError`
+        for a device that is not there.
+        """
+        reject_unused_options(where, options, "precision", *takes)
+        device = device_of(options, where=where)
+        return cls(
+            where=where,
+            options=options,
+            settings=ScorerSettings(where, options.settings),
+            device=device,
+            dtype=precision_of(options, device, where=where),
+            prompt=prompt_of(options, where=where),
+        )
+
+    def identity(
+        self, *, weights: str, revision: str = "", preprocessing: str = "", **facts: Any
+    ) -> Identity:
+        """The identity of the model: its weights, and `facts` besides its device."""
+        return Identity(
+            name=self.where,
+            revision=revision,
+            weights=weights,
+            preprocessing=preprocessing,
+            precision=self.options.precision,
+            prompt=self.prompt,
+            options={"device": self.device.type, **facts},
+        )
+
+    def provenance(self, library: Any, **facts: Any) -> dict[str, Any]:
+        """What a run's manifest has of the model: the versions of its library and of torch, the device."""
+        versions = {library.__name__: library.__version__, "torch": import_torch().__version__}
+        return {**versions, "device": str(self.device), **facts}
+
+
 def _has_bf16(torch: Any) -> bool:
     """Whether this processor multiplies bf16; assumed where torch cannot tell."""
     checks = [getattr(torch.cpu, f"_is_{unit}_supported", None) for unit in ("avx512_bf16", "amx_tile")]
@@ -88,7 +137,7 @@ def fewest_threads(network: Any, device: Any) -> Iterator[None]:
     """
     torch = import_torch()
     before = torch.get_num_threads()
-    if device.type == "cpu" and sum(each.numel() for each in network.parameters()) < SMALL:
+    if device.type == "cpu" and sum(parameter.numel() for parameter in network.parameters()) < SMALL:
         torch.set_num_threads(1)
     try:
         yield

@@ -5,13 +5,12 @@ scores and not the other way round.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from counterfoil.data.tables import DataTable
 from counterfoil.errors import ScoreError
-from counterfoil.scorers.released_texts import RESPONSES, holds_texts
 
 Kind = Literal[
     "quad_scores", "quad_outcomes", "choice_scores", "choice_outcome", "rated_scores", "drawn_scores"
@@ -112,6 +111,21 @@ class TableLayout:
     texts: bool = False
 
 
+#: Free text of chat models, as ColorSwap released it: the responses about the first and the second image, and
+#: beside them a log with both captions in the order shown and the right letter.
+RESPONSES = ("response_image_1", "response_image_2")
+LOGS = ("log_1", "log_2")
+CAPTIONS_SHOWN = ("caption_1", "caption_2")
+RIGHT_LETTER = "correct_answer"
+
+
+def holds_texts(table: DataTable) -> bool:
+    """Whether a table has the columns of such answers, with logs that are objects."""
+    return all(name in table for name in (*RESPONSES, *LOGS)) and all(
+        isinstance(table[name][0], Mapping) for name in LOGS if len(table)
+    )
+
+
 def recognise(table: DataTable, column: str | None = None, *, whole_rows: bool = False) -> TableLayout:
     """What `table` holds, from its header; `column` says which column to use where there is a choice.
 
@@ -138,15 +152,15 @@ def item_columns(table: DataTable) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _whole_rows(table: DataTable, layout: TableLayout) -> TableLayout:
     """A score per row, each of an image and a caption where columns name those."""
-    found = tuple(columns[0] for columns in item_columns(table) if columns)
+    names = tuple(columns[0] for columns in item_columns(table) if columns)
     identifier = layout.id
-    if identifier is not None and found:
+    if identifier is not None and names:
         # Beside those, a column called "label" or "item" is an id only where it could be one.
         cells = [str(cell) for cell in table.columns[identifier]]
         identifier = identifier if len(set(cells)) == len(cells) else None
-    if identifier is not None or not found:
+    if identifier is not None or not names:
         return _layout("rated_scores", layout.columns, identifier, "a score per question")
-    named = " and ".join(f"'{name}'" for name in found)
+    named = " and ".join(f"'{name}'" for name in names)
     return TableLayout(
         "rated_scores",
         layout.columns,
@@ -156,18 +170,45 @@ def _whole_rows(table: DataTable, layout: TableLayout) -> TableLayout:
 
 
 def _recognised(table: DataTable, identifier: str | None, column: str | None) -> TableLayout:
-    found = [layout for find in _FINDERS for layout in find(table, identifier)]
+    layouts = [layout for find in _FINDERS for layout in find(table, identifier)]
     if column is not None:
-        chosen = [layout for layout in found if column in layout.columns]
+        chosen = [layout for layout in layouts if column in layout.columns]
         if chosen:
             return chosen[0]
-        return _single(table, identifier, column)
-    if not found:
-        return _by_content(table, identifier)
-    equal = [layout for layout in found if (layout.kind, layout.folded) == (found[0].kind, found[0].folded)]
+        if identifier not in (None, column) and PAIR_ID.fullmatch(str(table.columns[identifier][0]).strip()):
+            return _pairs(table, str(identifier), column)
+        if _is_truth(table.columns[column]):
+            return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
+        if not _is_number(table.columns[column]) or identifier == column:
+            raise ScoreError(
+                "the column is neither true/false nor a score",
+                where=f"{table.source}, column '{column}'",
+                allowed="true/false per question, a score per question, or a score with an id column such as "
+                "'17_c0_i1'",
+                hint=f"id columns are named {', '.join(IDS)}",
+            )
+        return _pairs(table, identifier, column)
+    if not layouts:
+        candidates = [name for name in table.columns if name != identifier and _is_truth(table.columns[name])]
+        if len(candidates) == 1:
+            return _layout("choice_outcome", (candidates[0],), identifier, "right or wrong per question")
+        if candidates:
+            raise _ambiguous(table, candidates)
+        raise ScoreError(
+            "no scores or outcomes recognised in the header",
+            where=table.source,
+            given=", ".join(table.columns) or "(no columns)",
+            allowed="id with c0_i0, c0_i1, c1_i0, c1_i1 (quads); positive_score, negative_score, or s0, s1, "
+            "... (choices); ipos2t, ineg2t, tpos2i, tneg2i, or correct (right or wrong); or score (of a "
+            "question, or of a pair by an id like 17_c0_i1)",
+            hint="choose a column with --column",
+        )
+    equal = [
+        layout for layout in layouts if (layout.kind, layout.folded) == (layouts[0].kind, layouts[0].folded)
+    ]
     if len(equal) > 1:
         raise _ambiguous(table, [", ".join(layout.columns) for layout in equal])
-    return found[0]
+    return layouts[0]
 
 
 def _quad_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
@@ -187,13 +228,13 @@ def _quad_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
 
 
 def _choice_scores(table: DataTable, identifier: str | None) -> list[TableLayout]:
-    found = []
+    layouts = []
     numbered = {int(m.group(1)): name for name in table.columns if (m := _CANDIDATE.fullmatch(name))}
     if len(numbered) >= 2 and sorted(numbered) == list(range(len(numbered))):
         columns = tuple(numbered[slot] for slot in range(len(numbered)))
-        found.append(_layout("choice_scores", columns, identifier, f"scores of {len(columns)} candidates"))
+        layouts.append(_layout("choice_scores", columns, identifier, f"scores of {len(columns)} candidates"))
     lower = {name.lower(): name for name in table.columns}
-    found += [
+    layouts += [
         _layout(
             "choice_scores",
             (lower[good], lower[bad]),
@@ -203,7 +244,7 @@ def _choice_scores(table: DataTable, identifier: str | None) -> list[TableLayout
         for good, bad in POSITIVE_NEGATIVE
         if good in lower and bad in lower and _is_number(table.columns[lower[good]])
     ]
-    return found
+    return layouts
 
 
 def _quad_outcomes(table: DataTable, identifier: str | None) -> list[TableLayout]:
@@ -326,41 +367,6 @@ def _pairs(table: DataTable, identifier: str | None, column: str) -> TableLayout
     return _layout("rated_scores", (column,), identifier, "a score per question")
 
 
-def _single(table: DataTable, identifier: str | None, column: str) -> TableLayout:
-    """One column that the user named: a score per pair where ids say so, else true/false per question."""
-    if identifier not in (None, column) and PAIR_ID.fullmatch(str(table.columns[identifier][0]).strip()):
-        return _pairs(table, str(identifier), column)
-    if _is_truth(table.columns[column]):
-        return _layout("choice_outcome", (column,), identifier, "right or wrong per question")
-    if not _is_number(table.columns[column]) or identifier == column:
-        raise ScoreError(
-            "the column is neither true/false nor a score",
-            where=f"{table.source}, column '{column}'",
-            allowed="true/false per question, a score per question, or a score with an id column such as "
-            "'17_c0_i1'",
-            hint=f"id columns are named {', '.join(IDS)}",
-        )
-    return _pairs(table, identifier, column)
-
-
-def _by_content(table: DataTable, identifier: str | None) -> TableLayout:
-    """No name was recognised: the one column of true and false, if there is exactly one."""
-    candidates = [name for name in table.columns if name != identifier and _is_truth(table.columns[name])]
-    if len(candidates) == 1:
-        return _layout("choice_outcome", (candidates[0],), identifier, "right or wrong per question")
-    if candidates:
-        raise _ambiguous(table, candidates)
-    raise ScoreError(
-        "no scores or outcomes recognised in the header",
-        where=table.source,
-        given=", ".join(table.columns) or "(no columns)",
-        allowed="id with c0_i0, c0_i1, c1_i0, c1_i1 (quads); positive_score, negative_score, or s0, s1, ... "
-        "(choices); ipos2t, ineg2t, tpos2i, tneg2i, or correct (right or wrong); or score (of a question, "
-        "or of a pair by an id like 17_c0_i1)",
-        hint="choose a column with --column",
-    )
-
-
 def _ambiguous(table: DataTable, candidates: Sequence[str]) -> ScoreError:
     return ScoreError(
         "several columns could be the answers",
@@ -389,9 +395,9 @@ def _is_truth(values: Sequence[object], *, empty: bool = False, parts: bool = Fa
 
     Some may be `empty`, or `parts`: shares between 0 and 1 of several answers that are right.
     """
-    found = [value for value in values if not (empty and is_empty(value))]
-    return bool(found) and all(
-        str(value).strip().lower() in _TRUTH or (parts and _is_part(value)) for value in found
+    cells = [value for value in values if not (empty and is_empty(value))]
+    return bool(cells) and all(
+        str(value).strip().lower() in _TRUTH or (parts and _is_part(value)) for value in cells
     )
 
 

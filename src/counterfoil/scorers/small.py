@@ -23,7 +23,7 @@ from torch.nn import functional
 from counterfoil.errors import InputError, ModelError
 from counterfoil.scorers.dual import Towers
 from counterfoil.scorers.images import Resized
-from counterfoil.scorers.networks import Backbone, Encoded, Local, Network
+from counterfoil.scorers.networks import Backbone, Local, Network, PlacesNetwork
 from counterfoil.scorers.patches import PatchTower
 
 #: Words and the marks that change what a sentence says.
@@ -84,11 +84,10 @@ class Mixer(nn.Module):
         self.cells = _hidden(cells, 2 * cells)
         self.channels = _hidden(channels, sizes.hidden)
 
-    def forward(self, found: Tensor) -> Tensor:
+    def forward(self, cells: Tensor) -> Tensor:
         """What is found in each cell, with what the other cells hold taken in."""
-        found = found + self.cells(self.cells_norm(found).transpose(1, 2)).transpose(1, 2)
-        mixed: Tensor = found + self.channels(self.channels_norm(found))
-        return mixed
+        cells = cells + self.cells(self.cells_norm(cells).transpose(1, 2)).transpose(1, 2)
+        return cells + self.channels(self.channels_norm(cells))
 
 
 class ImageTower(nn.Module):
@@ -106,8 +105,8 @@ class ImageTower(nn.Module):
     def forward(self, pixels: Tensor) -> Local:
         """The whole, and what was found in each cell of the grid."""
         cells = self.body(pixels).flatten(2).transpose(1, 2) + self.position
-        found = self.norm(self.mixer(cells))
-        return Local(self.projection(torch.cat([found.mean(1), found.amax(1)], dim=1)), found)
+        features = self.norm(self.mixer(cells))
+        return Local(self.projection(torch.cat([features.mean(1), features.amax(1)], dim=1)), features)
 
 
 class TextTower(nn.Module):
@@ -163,7 +162,7 @@ def _hidden(size: int, hidden: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(size, hidden), nn.ReLU(), nn.Linear(hidden, size))
 
 
-class SmallNetwork(Network):
+class SmallNetwork(PlacesNetwork):
     """Both towers."""
 
     def __init__(self, vocabulary: int, sizes: Sizes) -> None:
@@ -172,29 +171,12 @@ class SmallNetwork(Network):
         self.text = TextTower(vocabulary, sizes)
         self.logit_scale = nn.Parameter(torch.tensor(1 / _TEMPERATURE).log())
 
-    def encode_images(self, pixels: Tensor) -> Encoded:
-        """(batch, width) points of (batch, 3, side, side) pixels."""
-        return Encoded(self.visual(pixels).whole)
-
-    def encode_texts(self, tokens: Tensor) -> Encoded:
-        """(batch, width) points of (batch, length) word ids."""
-        return Encoded(self.text(tokens).whole)
-
-    def local_images(self, pixels: Tensor) -> Local:
-        """The same, and the cells of the grid."""
-        return self.visual(pixels)
-
-    def local_texts(self, tokens: Tensor) -> Local:
-        """The same, and the words."""
-        return self.text(tokens)
-
     def towers(self, backbone: Backbone, device: torch.device, dtype: torch.dtype, precision: str) -> Towers:
         """The towers for scoring, with the cells of the grid: each as if all cells were like it."""
 
         def cells(pictures: Sequence[ndarray]) -> Tensor:
-            found = self.visual(backbone.pixels(pictures).to(device=device, dtype=dtype)).places
-            both: Tensor = self.visual.projection(torch.cat([found, found], dim=-1))
-            return both
+            features = self.visual(backbone.pixels(pictures).to(device=device, dtype=dtype)).places
+            return self.visual.projection(torch.cat([features, features], dim=-1))
 
         patches = PatchTower(cells, backbone.preparation)
         return replace(self.plain_towers(backbone, device, dtype), patches=patches)
@@ -288,6 +270,6 @@ class Vocabulary:
             for text in texts
         ]
         ids = torch.zeros(len(rows), max(map(len, rows), default=1), dtype=torch.int64)
-        for row, found in zip(ids, rows, strict=True):
-            row[: len(found)] = torch.tensor(found)
+        for row, word_ids in zip(ids, rows, strict=True):
+            row[: len(word_ids)] = torch.tensor(word_ids)
         return ids

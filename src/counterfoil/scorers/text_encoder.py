@@ -22,15 +22,8 @@ from counterfoil.data.records import Caption
 from counterfoil.errors import InputError, ModelError
 from counterfoil.inputs.files import read_json
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import (
-    DEFAULT,
-    Ability,
-    Identity,
-    Options,
-    ScorerSettings,
-    cosines,
-    prompted,
-)
+from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, cosines, prompted
+from counterfoil.scorers.runtime import LoadContext
 from counterfoil.scorers.text_models import Ids, TextModel, load_model
 
 POOLING = ("mean", "cls", "last")
@@ -73,11 +66,13 @@ class SentenceEncoder:
 
     def lengths(self, captions: Sequence[Caption]) -> Sequence[int]:
         """Tokens of each caption within its prompt, at most as many as the model reads."""
-        return [len(each.ids) for each in self._read(captions)]
+        return [len(row.ids) for row in self._read(captions)]
 
     def over_limit(self, captions: Sequence[Caption]) -> int:
         """How many captions, within the prompt, are longer than the model reads, so that they are cut off."""
-        return self.model.over_limit([replace(each, text=self._cased(each.text)) for each in captions])
+        return self.model.over_limit(
+            [replace(caption, text=self._cased(caption.text)) for caption in captions]
+        )
 
     def compare(
         self, captions: Float[ndarray, "pairs width"], images: Float[ndarray, "pairs width"]
@@ -101,8 +96,8 @@ def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
     of sentence-transformers name layers or a pooling that are none of these.
     """
     where = f"text-encoder:{argument}"
-    settings = ScorerSettings(where, options.settings)
-    settings.only("pooling", "length")
+    context = LoadContext.of(where, options, "prompt", "settings")
+    settings = context.settings
     library, config = loading.configuration_of(argument, where)
     # A model that embeds texts and pictures in one tower is read as an encoder of texts.
     if hasattr(library.AutoModel._model_mapping.get(type(config), None), "get_text_features"):
@@ -117,16 +112,16 @@ def load(argument: str, options: Options = DEFAULT) -> SentenceEncoder:
     longest = settings.count("length") if "length" in options.settings else facts["length"]
     auto = "AutoModelForTextEncoding" if config.model_type in _WITH_DECODERS else "AutoModel"
     lower = facts.get("lower", False)
-    told = {"pooling": pooling, **({"lower": True} if lower else {})}
-    found = load_model(library, argument, where, options, auto, _pooled(pooling), told, longest)
-    loading.check_words(found.tokenizer, where)
+    pooling_facts = {"pooling": pooling, **({"lower": True} if lower else {})}
+    model = load_model(context, library, argument, auto, _pooled(pooling), pooling_facts, longest)
+    loading.check_words(model.tokenizer, where)
     if "length" in options.settings:
-        loading.length_within(settings, found.length)
+        loading.length_within(settings, model.length)
     with torch.inference_mode():
-        output = found.forward([found.read(loading.SAMPLE).ids])[0]
+        output = model.forward([model.read(loading.SAMPLE).ids])[0]
     if getattr(output, "last_hidden_state", None) is None:
-        raise ModelError("has no states of tokens to pool", where=where, given=type(found.network).__name__)
-    return SentenceEncoder(found, lower)
+        raise ModelError("has no states of tokens to pool", where=where, given=type(model.network).__name__)
+    return SentenceEncoder(model, lower)
 
 
 def _pooled(pooling: str) -> Any:
@@ -153,7 +148,7 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
     modules = _file(library, argument, "modules.json", where)
     if not isinstance(modules, list):
         return {"length": None}
-    by_kind = {str(each.get("type", "")).rpartition(".")[2]: each for each in modules}
+    by_kind = {str(module.get("type", "")).rpartition(".")[2]: module for module in modules}
     strange = [name for name in by_kind if name not in _MODULES]
     if strange:
         raise ModelError(
@@ -166,7 +161,18 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     if "Pooling" in by_kind:
         path = str(by_kind["Pooling"].get("path", "1_Pooling"))
-        facts["pooling"] = _pooling(_file(library, argument, f"{path}/config.json", where), where)
+        config = _file(library, argument, f"{path}/config.json", where)
+        given = config if isinstance(config, Mapping) else {}
+        named = [str(given["pooling_mode"])] if given.get("pooling_mode") else []
+        named += [key[len("pooling_mode_") :] for key, on in given.items() if "mode_" in key and on is True]
+        if len(named) != 1 or named[0] not in _CALLED:
+            raise ModelError(
+                "its pooling is none of those computed here",
+                where=where,
+                given=", ".join(named) or "(none)",
+                allowed=POOLING,
+            )
+        facts["pooling"] = _CALLED[named[0]]
     text = _file(library, argument, "sentence_bert_config.json", where)
     text = text if isinstance(text, Mapping) else {}
     length = text.get("max_seq_length")
@@ -175,20 +181,6 @@ def _sentence_facts(library: Any, argument: str, where: str) -> dict[str, Any]:
         "length": length if isinstance(length, int) and length > 0 else None,
         "lower": text.get("do_lower_case") is True,
     }
-
-
-def _pooling(config: Any, where: str) -> str:
-    given = config if isinstance(config, Mapping) else {}
-    named = [str(given["pooling_mode"])] if given.get("pooling_mode") else []
-    named += [key[len("pooling_mode_") :] for key, on in given.items() if "mode_" in key and on is True]
-    if len(named) != 1 or named[0] not in _CALLED:
-        raise ModelError(
-            "its pooling is none of those computed here",
-            where=where,
-            given=", ".join(named) or "(none)",
-            allowed=POOLING,
-        )
-    return _CALLED[named[0]]
 
 
 def _file(library: Any, argument: str, name: str, where: str) -> Any:

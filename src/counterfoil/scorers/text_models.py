@@ -9,6 +9,10 @@
 * `plausibility:NAME_OR_FOLDER` is laid out as Vera is: a T5 encoder whose linear head and temperature lie in
   the last rows of its table of embeddings.
 
+A causal model also writes texts after prompts (`TextGenerator`). A prompt is a text, or the messages of a
+conversation, the user's first. A tokenizer with a chat template gets them as messages; one without gets them
+as they are, with a line between them.
+
 Batches are padded on the right, where neither a causal mask nor an attention mask lets padding count.
 """
 
@@ -24,16 +28,8 @@ from torch import Tensor
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError, ModelError, UnknownNameError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import (
-    DEFAULT,
-    Ability,
-    Identity,
-    Options,
-    ScorerSettings,
-    prompted,
-    reject_unused_options,
-)
-from counterfoil.scorers.runtime import to_device
+from counterfoil.scorers.base import DEFAULT, Ability, Identity, Options, prompted
+from counterfoil.scorers.runtime import LoadContext, to_device
 
 #: Numbers in the logits of one forward pass, at most: 256 MB in fp32.
 _LOGITS = 1 << 26
@@ -79,20 +75,20 @@ class TextModel:
         for batch in batches:
             texts = prompted(self.identity, [caption for _, caption in batch])
             distinct = list(dict.fromkeys(texts))
-            found = dict(zip(distinct, self.values(distinct), strict=True))
-            yield np.asarray([found[text] for text in texts], dtype=np.float64)
+            scores = dict(zip(distinct, self.values(distinct), strict=True))
+            yield np.asarray([scores[text] for text in texts], dtype=np.float64)
 
     def values(self, texts: Sequence[str]) -> list[float]:
         """A number for each text; texts of like length go through the model together."""
         rows = [self.read(text) for text in texts]
         order = sorted(range(len(rows)), key=lambda row: len(rows[row].ids))
-        found = [0.0] * len(rows)
+        scores = [0.0] * len(rows)
         with torch.inference_mode():
             if order:
                 numbers = self.rule(self, [rows[row] for row in order])
                 for row, number in zip(order, numbers.double().tolist(), strict=True):
-                    found[row] = number
-        return found
+                    scores[row] = number
+        return scores
 
     def read(self, text: str) -> Ids:
         """The tokens of a text, cut to what the model reads."""
@@ -101,7 +97,7 @@ class TextModel:
                 text, truncation=True, max_length=self.length, return_special_tokens_mask=True
             )
             return Ids(tuple(given["input_ids"]), tuple(map(bool, given["special_tokens_mask"])))
-        words = self._words(text)[: self.length - len(self.start) - (self.end is not None)]
+        words = self.words(text)[: self.length - len(self.start) - (self.end is not None)]
         ends = () if self.end is None else (self.end,)
         marks = [True] * len(self.start) + [False] * (len(words) + len(ends))
         return Ids((*self.start, *words, *ends), tuple(marks))
@@ -111,18 +107,18 @@ class TextModel:
         texts = prompted(self.identity, captions)
         if self.start:
             room = self.length - len(self.start) - (self.end is not None)
-            return sum(len(self._words(text)) > room for text in texts)
-        found = self.tokenizer(texts, truncation=False, verbose=False)["input_ids"] if texts else []
-        return sum(len(ids) > self.length for ids in found)
+            return sum(len(self.words(text)) > room for text in texts)
+        ids_of_texts = self.tokenizer(texts, truncation=False, verbose=False)["input_ids"] if texts else []
+        return sum(len(ids) > self.length for ids in ids_of_texts)
 
     @property
     def provenance(self) -> dict[str, str]:
         """What a causal model reads before the caption."""
         return {"context": self.tokenizer.decode(self.start)} if self.start else {}
 
-    def _words(self, text: str) -> list[int]:
-        found: list[int] = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        return found
+    def words(self, text: str) -> list[int]:
+        """The ids of a text without marks."""
+        return self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
 
     def forward(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Tensor]:
         """The network's answer to rows of ids, padded on the right, and which ids are no padding."""
@@ -180,22 +176,9 @@ def pseudo_likelihood(model: TextModel, texts: Sequence[Ids]) -> tuple[Tensor, T
         at = torch.arange(len(places))
         logits = output.logits[at, places].float()
         own = torch.tensor([texts[n].ids[place] for n, place in cells[part]])
-        found = (logits[at, own] - logits.logsumexp(-1)).double().cpu()
-        sums.index_add_(0, torch.tensor([n for n, _ in cells[part]]), found)
+        log_probabilities = (logits[at, own] - logits.logsumexp(-1)).double().cpu()
+        sums.index_add_(0, torch.tensor([n for n, _ in cells[part]]), log_probabilities)
     return sums, torch.tensor([text.marks.count(False) for text in texts])
-
-
-def _summed(of: Callable[[TextModel, Sequence[Ids]], tuple[Tensor, Tensor]], score: str) -> Rule:
-    """The rule of a language model; a text without tokens has the sum 0 and the mean 0."""
-
-    def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
-        sums, counts = of(model, texts)
-        if score.endswith("log-likelihood"):
-            return sums
-        means = sums / counts.clamp(min=1)
-        return means if score == "mean" else -torch.exp(-means)
-
-    return rule
 
 
 def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
@@ -206,46 +189,48 @@ def load_lm(argument: str, options: Options = DEFAULT) -> TextModel:
     the tokenizer has no token to begin with or to mask.
     """
     where = f"lm:{argument}"
-    settings = ScorerSettings(where, options.settings)
-    settings.only("score", "end", "kind", "context")
+    context = LoadContext.of(where, options, "prompt", "settings")
+    settings = context.settings
     library, config = loading.configuration_of(argument, where)
-    kind = settings.one_of("kind", ("causal", "masked"), _kind(config))
-    sum_name = {"causal": "log-likelihood", "masked": "pseudo-log-likelihood"}[kind]
+    named = " ".join(getattr(config, "architectures", None) or ())
+    masked = "MaskedLM" in named or "ForPreTraining" in named
+    kind = settings.one_of("kind", ("causal", "masked"), "masked" if masked else "causal")
+    sum_name, of, auto = {
+        "causal": ("log-likelihood", likelihood, "AutoModelForCausalLM"),
+        "masked": ("pseudo-log-likelihood", pseudo_likelihood, "AutoModelForMaskedLM"),
+    }[kind]
     score = settings.one_of("score", (sum_name, "mean", "perplexity"))
     end = settings.one_of("end", ("out", "in"))
     for name in ("end", "context"):
-        if kind == "masked" and name in options.settings:
+        if kind == "masked" and name in settings.given:
             raise InputError(f"{name} is a setting of causal models", where=where, given=f"kind={kind}")
-    auto = {"causal": "AutoModelForCausalLM", "masked": "AutoModelForMaskedLM"}[kind]
-    rule = _summed({"causal": likelihood, "masked": pseudo_likelihood}[kind], score)
-    context = settings.get("context")
-    facts = {"kind": kind, "score": score, "end": end, **({"context": context} if context else {})}
-    found = load_model(library, argument, where, options, auto, rule, facts)
-    return _with_start(found, where, end, context) if kind == "causal" else _with_mask(found, where)
+    before = settings.get("context")
 
+    def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
+        sums, counts = of(model, texts)
+        if score == sum_name:
+            return sums
+        # A text without tokens has the mean 0.
+        means = sums / counts.clamp(min=1)
+        return means if score == "mean" else -torch.exp(-means)
 
-def _kind(config: Any) -> str:
-    """Whether a configuration is of a masked language model."""
-    named = " ".join(getattr(config, "architectures", None) or ())
-    return "masked" if any(part in named for part in ("MaskedLM", "ForPreTraining")) else "causal"
-
-
-def _with_start(found: TextModel, where: str, end: str, context: str) -> TextModel:
-    tokenizer = found.tokenizer
+    facts = {"kind": kind, "score": score, "end": end, **({"context": before} if before else {})}
+    model = load_model(context, library, argument, auto, rule, facts)
+    tokenizer = model.tokenizer
+    if kind == "masked":
+        if tokenizer.mask_token_id is None:
+            raise ModelError(
+                "its tokenizer has no token to mask with", where=where, hint="is it a causal model?"
+            )
+        return model
     last = tokenizer.eos_token_id
     first = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else last
     if first is None or (end == "in" and last is None):
         raise ModelError("its tokenizer has no token to begin or to end with", where=where)
-    start = found._words(context) if context else [int(first)]
-    if len(start) >= found.length:
+    start = model.words(before) if before else [int(first)]
+    if len(start) >= model.length:
         raise InputError("the context fills the model", where=where, given=f"{len(start):,} tokens")
-    return replace(found, start=tuple(start), end=int(last) if end == "in" else None)
-
-
-def _with_mask(found: TextModel, where: str) -> TextModel:
-    if found.tokenizer.mask_token_id is None:
-        raise ModelError("its tokenizer has no token to mask with", where=where, hint="is it a causal model?")
-    return found
+    return replace(model, start=tuple(start), end=int(last) if end == "in" else None)
 
 
 def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
@@ -255,12 +240,21 @@ def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
     `InputError` where there are more classes and none is named, `UnknownNameError` for one that is not there.
     """
     where = f"text-classifier:{argument}"
-    settings = ScorerSettings(where, options.settings)
-    settings.only("label", "score")
-    score = settings.one_of("score", ("probability", "logit"))
+    context = LoadContext.of(where, options, "prompt", "settings")
+    score = context.settings.one_of("score", ("probability", "logit"))
     library, config = loading.configuration_of(argument, where)
     names = [str(config.id2label[number]) for number in sorted(config.id2label)]
-    label = _label(names, settings.get("label"), where)
+    wanted = context.settings.get("label")
+    if wanted in names:
+        label = names.index(wanted)
+    elif wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and int(wanted) < len(names):
+        label = int(wanted)
+    elif wanted:
+        raise UnknownNameError("class", wanted, names, where=where)
+    elif len(names) > 2:
+        raise InputError("which class is the score?", where=where, allowed=names, hint="--set label=NAME")
+    else:
+        label = len(names) - 1
 
     def rule(model: TextModel, texts: Sequence[Ids]) -> Tensor:
         numbers = []
@@ -270,19 +264,7 @@ def load_classifier(argument: str, options: Options = DEFAULT) -> TextModel:
         return torch.cat(numbers)[:, label].cpu()
 
     auto = "AutoModelForSequenceClassification"
-    return load_model(library, argument, where, options, auto, rule, {"label": names[label], "score": score})
-
-
-def _label(names: Sequence[str], wanted: str, where: str) -> int:
-    if not wanted and len(names) <= 2:
-        return len(names) - 1
-    if not wanted:
-        raise InputError("which class is the score?", where=where, allowed=names, hint="--set label=NAME")
-    if wanted in names:
-        return names.index(wanted)
-    if wanted.isascii() and wanted.isdigit() and len(wanted) < 6 and int(wanted) < len(names):
-        return int(wanted)
-    raise UnknownNameError("class", wanted, names, where=where)
+    return load_model(context, library, argument, auto, rule, {"label": names[label], "score": score})
 
 
 def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
@@ -295,9 +277,8 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
     Source: Liu et al., Vera, 2023, and the card of liujch1998/vera.
     """
     where = f"plausibility:{argument}"
-    settings = ScorerSettings(where, options.settings)
-    settings.only("score")
-    score = settings.one_of("score", ("probability", "logit"))
+    context = LoadContext.of(where, options, "prompt", "settings")
+    score = context.settings.one_of("score", ("probability", "logit"))
     library, config = loading.configuration_of(argument, where)
     if config.model_type != "t5":
         raise ModelError("not Vera's layout: no T5", where=where, given=f"model type {config.model_type}")
@@ -315,10 +296,8 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
             )
         return torch.cat(numbers).cpu()
 
-    found = load_model(
-        library, argument, where, options, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS
-    )
-    table = found.network.get_input_embeddings().weight
+    scorer = load_model(context, library, argument, "T5EncoderModel", rule, {"score": score}, _VERA_TOKENS)
+    table = scorer.network.get_input_embeddings().weight
     if len(table) <= _HEAD or not float(table[_TEMPERATURE, 0]) > 0:
         raise ModelError(
             "not Vera's layout: its table of embeddings holds no head and temperature",
@@ -326,14 +305,13 @@ def load_plausibility(argument: str, options: Options = DEFAULT) -> TextModel:
             given=f"{len(table):,} rows",
             allowed=f"more than {_HEAD:,} rows, with a number above 0 in row {_TEMPERATURE:,}",
         )
-    return found
+    return scorer
 
 
 def load_model(
+    context: LoadContext,
     library: Any,
     argument: str,
-    where: str,
-    options: Options,
     auto: str,
     rule: Rule,
     facts: dict[str, Any],
@@ -343,27 +321,121 @@ def load_model(
 
     It reads at most `longest` tokens, where that is given. Raises `ModelError` for weights that are missing.
     """
-    reject_unused_options(where, options, "precision", "prompt", "settings")
-    device, dtype, prompt = loading.placement_of(options, where)
+    where = context.where
     with loading.quiet(library):
         model, revision = loading.weights_of(library, argument, where, kind=getattr(library, auto))
         tokenizer = loading.fetched(library.AutoTokenizer, argument, where, "tokenizer")
     weights = loading.digest_without_pooler(model)
-    model, _ = to_device(model, device, dtype)
+    model, _ = to_device(model, context.device, context.dtype)
     if hasattr(model.config, "max_position_embeddings"):
         length = loading.length_of(model.config, tokenizer)
     else:
         length = min(_TOKENS, int(tokenizer.model_max_length))
     length = length if longest is None else min(length, longest)
-    identity = loading.model_identity(
-        where,
-        options,
-        prompt=prompt,
+    identity = context.identity(
         revision=revision,
         weights=weights,
-        device=device,
-        tokenizer=tokenizer,
+        tokenizer=loading.tokenizer_digest(tokenizer),
         length=length,
         **facts,
     )
-    return TextModel(identity, model, tokenizer, device, length, rule)
+    return TextModel(identity, model, tokenizer, context.device, length, rule)
+
+
+# -- texts that a causal model writes ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TextGenerator:
+    """A model that continues prompts; `identity` names it with its weights."""
+
+    model: TextModel
+
+    @property
+    def identity(self) -> Identity:
+        """That of the model, as of the scorer of the same name."""
+        return self.model.identity
+
+    def write(
+        self,
+        prompts: Sequence[str | Sequence[str]],
+        *,
+        most: int,
+        temperature: float = 0.0,
+        seed: int = 0,
+        head: str = "",
+    ) -> list[str]:
+        """What the model writes after each prompt, up to its end mark or `most` tokens, without marks.
+
+        With `head` every answer has begun with that text, and what follows it is returned.
+
+        At temperature 0 the likeliest token is taken each time, and above it one is drawn; the same prompts
+        in one call with the same seed then give the same texts. All prompts go through the model together,
+        padded on the left. Raises `InputError` where a prompt leaves no room for an answer.
+        """
+        if not prompts:
+            return []
+        tokenizer = self.model.tokenizer
+        rows = [self._ids(prompt, head) for prompt in prompts]
+        longest = max(map(len, rows))
+        limit = getattr(self.model.network.config, "max_position_embeddings", None) or longest + most
+        if longest >= limit:
+            raise InputError(
+                "a prompt is longer than the model reads",
+                where=self.model.identity.name,
+                given=f"{longest:,} tokens",
+                allowed=f"fewer than {limit:,}",
+            )
+        filler = next(
+            mark for mark in (tokenizer.pad_token_id, tokenizer.eos_token_id, 0) if mark is not None
+        )
+        ids = torch.tensor([[filler] * (longest - len(row)) + row for row in rows], device=self.model.device)
+        mask = torch.tensor(
+            [[0] * (longest - len(row)) + [1] * len(row) for row in rows], device=self.model.device
+        )
+        drawn: dict[str, Any] = {"do_sample": False}
+        if temperature > 0:
+            drawn = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
+        devices = [self.model.device] if self.model.device.type == "cuda" else []
+        with torch.inference_mode(), torch.random.fork_rng(devices):
+            torch.manual_seed(seed)
+            output = self.model.network.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                max_new_tokens=min(most, limit - longest),
+                pad_token_id=filler,
+                **drawn,
+            )
+        texts: list[str] = tokenizer.batch_decode(output[:, longest:], skip_special_tokens=True)
+        return [text.strip() for text in texts]
+
+    def _ids(self, prompt: str | Sequence[str], head: str = "") -> list[int]:
+        """The ids of a prompt, within the chat template where there is one, and of how the answer begins."""
+        tokenizer = self.model.tokenizer
+        messages = [prompt] if isinstance(prompt, str) else list(prompt)
+        if not getattr(tokenizer, "chat_template", None):
+            text = "\n\n".join(messages) + (f"\n\n{head}" if head else "")
+            return [*self.model.start, *self.model.words(text)]
+        roles = ("user", "assistant")
+        text = tokenizer.apply_chat_template(
+            [{"role": roles[at % 2], "content": message} for at, message in enumerate(messages)],
+            tokenize=False,
+            add_generation_prompt=True,
+        )
+        return self.model.words(text + head)
+
+
+def load_generator(argument: str, options: Options = DEFAULT) -> TextGenerator:
+    """The causal model in a local folder, or of that name on the hub.
+
+    Raises what the loader of `lm:` raises, and `ModelError` for a model that fills gaps and writes nothing.
+    """
+    model = load_lm(argument, options)
+    if not model.start or not model.network.can_generate():
+        raise ModelError(
+            "the model writes no text",
+            where=f"lm:{argument}",
+            given=type(model.network).__name__,
+            allowed="causal language models, such as GPT-2, Llama, Qwen",
+        )
+    return TextGenerator(model)

@@ -43,7 +43,7 @@ class Stopwatch:
         if requests := getattr(self._scorer, "requests", 0) - self._requests:
             # Answers that were kept say nothing of the endpoint's speed.
             spent = self._scorer.endpoint.spent
-            costs = costs if spent.requests > spent.kept else []
+            costs = costs if spent.requests > spent.cached else []
             costs.append(f"{round(requests * growth):,} requests")
         return f"{whole.name}: all {len(whole):,} questions would take about {' and '.join(costs)}"
 

@@ -40,9 +40,6 @@ class TestChild:
         # Many times what pipes hold, both ways: writing all before reading would stand still.
         lines = [f"{at} {'x' * (at % 300)}" for at in range(20_000)]
         assert echo.ask(lines) == [line[::-1] for line in lines]
-        assert echo.ask(["ab"]) == ["ba"]
-
-    def test_any_text_goes_through(self, echo: java.Child) -> None:
         assert echo.ask(["", "café 你好", "a\x85b\u2028c"]) == ["", "好你 éfac", "c\u2028b\x85a"]
 
     def test_other_numbers_of_answers(self) -> None:
@@ -67,12 +64,6 @@ class TestChild:
         with pytest.raises(InputError, match=r"^echo, line 2: a line break within a line$"):
             echo.ask(["a", "b\nc"])
         assert echo.ask(["a"]) == ["a"]
-
-    def test_closing_ends_it(self, echo: java.Child) -> None:
-        assert runs(echo.pid)
-        echo.close()
-        assert not runs(echo.pid)
-        assert not echo.alive
 
     def test_closing_one_that_does_not_listen_ends_it_too(self) -> None:
         child = java.Child(python("import time; time.sleep(3600)"), name="deaf")
@@ -172,7 +163,7 @@ class TestKept:
         assert second.ask(["ab"]) == ["ba"]
         java.close_all()
 
-    @pytest.mark.parametrize("ending", ["", "raise SystemExit(1)", "import os; os.kill(os.getpid(), 15)"])
+    @pytest.mark.parametrize("ending", ["", "import os; os.kill(os.getpid(), 15)"])
     def test_nothing_runs_on_after_the_program(self, ending: str) -> None:
         program = (
             "import sys; from pathlib import Path; from counterfoil.scorers.captions import java\n"

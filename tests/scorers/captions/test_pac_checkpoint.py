@@ -38,12 +38,11 @@ def released(state: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("prefix", ["", "module."])
-def test_every_bit_comes_back(prefix: str, tiny_model: Callable[[str], Any], tmp_path: Path) -> None:
+def test_every_bit_comes_back(tiny_model: Callable[[str], Any], tmp_path: Path) -> None:
     import torch
 
     model, path = tiny_model("tiny-quickgelu"), tmp_path / "clip_ViT-tiny.pth"
-    torch.save(released(model.state_dict(), prefix), path)
+    torch.save(released(model.state_dict(), "module."), path)
     found = read_checkpoint(path)
     assert found.notes["epoch"] == 4
     scorer = open_clip.load(f"tiny-quickgelu/{path}", CPU)
@@ -54,15 +53,6 @@ def test_every_bit_comes_back(prefix: str, tiny_model: Callable[[str], Any], tmp
     np.testing.assert_array_equal(next(scorer.embed_captions(captions)), next(plain.embed_captions(captions)))
 
 
-def test_the_same_as_safetensors(tiny_model: Callable[[str], Any], tmp_path: Path) -> None:
-    from safetensors.torch import save_file
-
-    model, path = tiny_model("tiny-quickgelu"), tmp_path / "clip_ViT-tiny.safetensors"
-    save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, path)
-    scorer = open_clip.load(f"tiny-quickgelu/{path}", CPU)
-    assert scorer.identity.weights == digest_tensors(model.state_dict())
-
-
 def test_the_wrong_model_is_refused_in_a_line(tiny_model: Callable[[str], Any], tmp_path: Path) -> None:
     import torch
 
@@ -71,7 +61,7 @@ def test_the_wrong_model_is_refused_in_a_line(tiny_model: Callable[[str], Any], 
     # Nothing in a released file says which activation it needs, so the name must.
     with pytest.raises(ModelError, match=r"nothing in this file says.*use open-clip:tiny-quickgelu/"):
         open_clip.load(f"tiny/{path}", CPU)
-    with pytest.raises(ModelError, match=r"not a checkpoint of ViT-B-32-quickgelu.*looks? like"):
+    with pytest.raises(ModelError, match="not a checkpoint of ViT-B-32-quickgelu; given: "):
         open_clip.load(f"ViT-B-32-quickgelu/{path}", CPU)
 
 
@@ -81,15 +71,6 @@ def test_the_one_release_that_is_not_openais(tiny_model: Callable[[str], Any], t
     path = tmp_path / "openClip_ViT-tiny.pth"
     torch.save(released(tiny_model("tiny").state_dict()), path)
     assert open_clip.load(f"tiny-gelu/{path}", CPU).identity.options["activation"] == "gelu"
-
-
-def test_what_stands_beside_the_weights_runs_nothing(tmp_path: Path) -> None:
-    import torch
-
-    path = tmp_path / "code.pth"
-    torch.save({"state_dict": {"a": torch.ones(2)}, "args": Path("x")}, path)
-    with pytest.raises(ModelError, match="running code"):
-        read_checkpoint(path)
 
 
 # -- at its real size -------------------------------------------------------------------------------------
@@ -180,9 +161,9 @@ def test_the_real_clip_through_em_score(vit_b_32: tuple[Any, Path], shared_data:
     # Frame by frame as single pictures.
     one_by_one = [metric.local.unit_images([metric.local.preparation(each)])[0] for each in pictures]
     np.testing.assert_allclose(frames, np.stack(one_by_one), atol=1e-5)
-    found = metric.parts([candidate], [frames], [[reference]])
-    assert np.isfinite(found.full).all()
-    assert -1 <= found.full[0] <= 1
+    found = metric.of_parts([candidate], [frames], [[reference]])
+    assert np.isfinite(found).all()
+    assert -1 <= found[0] <= 1
     # A caption is its own best reference.
-    same = metric.parts([candidate], [frames], [[candidate]])
-    assert same.full[0] > found.full[0]
+    same = metric.of_parts([candidate], [frames], [[candidate]])
+    assert same[0] > found[0]

@@ -43,27 +43,23 @@ def documents(path: Path, *, where: str, allowed: Sequence[str]) -> list[list[st
         )
     value = read_json(path)
     if isinstance(value, list):
-        found = [[_text(text, f"{path}, caption {at + 1}")] for at, text in enumerate(value)]
+        groups = [[_text(text, f"{path}, caption {at + 1}")] for at, text in enumerate(value)]
     elif isinstance(value, dict) and isinstance(value.get("annotations"), list):
-        found = _annotated(value["annotations"], path)
+        by_image: dict[str, list[str]] = {}
+        for at, row in enumerate(value["annotations"]):
+            place = f"{path}, annotation {at + 1}"
+            if not isinstance(row, dict) or "image_id" not in row:
+                raise DataError("not an annotation", where=place, allowed="image_id and caption")
+            by_image.setdefault(str(row["image_id"]), []).append(_text(row.get("caption"), place))
+        groups = list(by_image.values())
     elif isinstance(value, dict):
-        found = [_listed(own, f"{path}, '{key}'") for key, own in value.items()]
+        groups = [_listed(own, f"{path}, '{key}'") for key, own in value.items()]
     else:
-        found = []
-    found = [own for own in found if own]
-    if not found:
+        groups = []
+    groups = [own for own in groups if own]
+    if not groups:
         raise DataError("a corpus without captions", where=path, allowed=LAYOUTS)
-    return found
-
-
-def _annotated(rows: list[Any], path: Path) -> list[list[str]]:
-    found: dict[str, list[str]] = {}
-    for at, row in enumerate(rows):
-        place = f"{path}, annotation {at + 1}"
-        if not isinstance(row, dict) or "image_id" not in row:
-            raise DataError("not an annotation", where=place, allowed="image_id and caption")
-        found.setdefault(str(row["image_id"]), []).append(_text(row.get("caption"), place))
-    return list(found.values())
+    return groups
 
 
 def _listed(own: Any, where: str) -> list[str]:
@@ -71,8 +67,8 @@ def _listed(own: Any, where: str) -> list[str]:
     sentences = own.get("sentences") if talk else own
     if not isinstance(sentences, list):
         raise DataError("not a list of captions", where=where, given=str(own)[:80], allowed=LAYOUTS)
-    texts = [_text(each, where) for each in sentences]
-    return [each for each in texts if not talk or len(each.split(" ")) <= LONGEST_SENTENCE]
+    texts = [_text(sentence, where) for sentence in sentences]
+    return [sentence for sentence in texts if not talk or len(sentence.split(" ")) <= LONGEST_SENTENCE]
 
 
 def _text(value: Any, where: str) -> str:
@@ -201,10 +197,10 @@ def frequencies(
     if idf == "none" or not len(candidates):
         return None
     if idf == "candidates":
-        return Frequencies.of([each.ids for each in candidates])
+        return Frequencies.of([caption.ids for caption in candidates])
     groups = references or ()
     counted = groups if documents is None else [groups[row] for row in documents]
-    return Frequencies.of([each.ids for group in counted for each in group])
+    return Frequencies.of([caption.ids for group in counted for caption in group])
 
 
 class Phrases:
@@ -223,14 +219,9 @@ class Phrases:
         known = self._made.get(id(tokens))
         if known is None:
             # The tokens are kept too, so that no others can get their id.
-            known = self._made[id(tokens)] = tokens, self._phrase(tokens)
+            frequencies = self._frequencies
+            weights = np.ones(len(tokens.used)) if frequencies is None else frequencies.weights(tokens.used)
+            if not self._marks:
+                weights[[0, -1]] = 0
+            known = self._made[id(tokens)] = tokens, TokenizedCaption(tokens.vectors, weights, tokens.whole)
         return known[1]
-
-    def _phrase(self, tokens: CaptionTokens) -> TokenizedCaption:
-        if self._frequencies is None:
-            weights = np.ones(len(tokens.used))
-        else:
-            weights = self._frequencies.weights(tokens.used)
-        if not self._marks:
-            weights[[0, -1]] = 0
-        return TokenizedCaption(tokens.vectors, weights, tokens.whole)

@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.metrics.captions.clip_score import clip_s, ref_clip_s
-from counterfoil.metrics.captions.em_score import EMScore, mean_of, with_references, with_videos
+from counterfoil.metrics.captions.em_score import mean_of, with_references, with_videos
 from counterfoil.metrics.captions.token_match import token_match
 from counterfoil.scorers.base import Ability, Identity, Options, reject_unused_options
 from counterfoil.scorers.captions.base import CaptionTokens, LocalEmbedder
@@ -190,33 +190,23 @@ class FrameMetric(Counting):
         references: Sequence[Sequence[CaptionTokens]] | None,
         documents: Int64[ndarray, "documents"] | None = None,
     ) -> Float[ndarray, "rows"]:
-        """One float64 number per row, EMScore's full F1.
+        """One float64 number per row, EMScore's full F1; see `counterfoil.metrics.captions.em_score`.
 
         Document frequencies are taken over these rows, or over the corpus (`for_corpus`). Raises `DataError`
         for a row without frames, or without references where it is compared with them.
         """
-        return self.parts(candidates, images, references, documents).full
-
-    def parts(
-        self,
-        candidates: Sequence[CaptionTokens],
-        images: Sequence[Float[ndarray, "_ width"]] | None,
-        references: Sequence[Sequence[CaptionTokens]] | None,
-        documents: Int64[ndarray, "documents"] | None = None,
-    ) -> EMScore:
-        """Precision, recall, F1 and coarse score of each row; see `counterfoil.metrics.captions.em_score`."""
         assert images is not None
         rare = frequencies(self.counted, self.corpus, self.local, candidates, references, documents)
         phrase = Phrases(None if rare is None else rare.with_end(), marks=True)
-        own, padding = [phrase(each) for each in candidates], self.settings.padding
+        own, padding = [phrase(tokens) for tokens in candidates], self.settings.padding
         # Each row is a product of its own, so small that threads would only wait for each other.
         with threadpool_limits(1, user_api="blas"):
             shown = with_videos(own, images, padding=padding)
             if not self.beside_references:
-                return shown
+                return shown.full
             assert references is not None
-            others = [[phrase(each) for each in group] for group in references]
-            return mean_of(shown, with_references(own, others, best=self.settings.max, padding=padding))
+            others = [[phrase(tokens) for tokens in group] for group in references]
+            return mean_of(shown, with_references(own, others, best=self.settings.max, padding=padding)).full
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,12 +236,11 @@ class TokenMetric(Counting):
         assert references is not None
         rare = frequencies(self.counted, self.corpus, self.local, candidates, references, documents)
         phrase = Phrases(rare, marks=False)
-        own = [phrase(each) for each in candidates]
-        others = [[phrase(each) for each in group] for group in references]
+        own = [phrase(tokens) for tokens in candidates]
+        others = [[phrase(tokens) for tokens in group] for group in references]
         with threadpool_limits(1, user_api="blas"):
-            found = token_match(own, others)
-        rows: ndarray = getattr(found, self.settings.part)
-        return rows
+            matches = token_match(own, others)
+        return getattr(matches, self.settings.part)
 
 
 def _of_frames(

@@ -77,7 +77,8 @@ class Child:
         assert stdout is not None
         assert stderr is not None
         self._in, self._out, self._err = stdin, stdout, stderr
-        self._readers = [Thread(target=work, daemon=True) for work in (self._hear, self._overhear)]
+        listen = (self._hear, lambda: self._complaints.extend(telling(self._err)))
+        self._readers = [Thread(target=work, daemon=True) for work in listen]
         for reader in self._readers:
             reader.start()
 
@@ -104,13 +105,16 @@ class Child:
             writer = Thread(target=self._tell, args=(lines,), daemon=True)
             try:
                 writer.start()
-                found = [self._next() for _ in range(len(lines) if answers is None else answers)]
+                replies = [self._next() for _ in range(len(lines) if answers is None else answers)]
                 writer.join()
             except BaseException:
                 self._process.kill()
-                self._forget()
+                self._readers[0].join()
+                # What it had answered would be taken for answers to the next request.
+                self._answers = queue.SimpleQueue()
+                self._answers.put(None)
                 raise
-        return found
+        return replies
 
     def close(self) -> None:
         """Ends the program: by closing its input, and if it does not end then, by force."""
@@ -132,14 +136,6 @@ class Child:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _forget(self) -> None:
-        """Drop what an ended program had answered: it would be taken for answers to the next request."""
-        self._readers[0].join()
-        with suppress(queue.Empty):
-            while True:
-                self._answers.get_nowait()
-        self._answers.put(None)
-
     def _next(self) -> str:
         try:
             line = self._answers.get(timeout=self._patience)
@@ -149,17 +145,13 @@ class Child:
             ) from None
         if line is None:
             self._answers.put(None)  # For the next request.
-            raise ModelError(self._death(), where=self.name)
+            try:
+                code = self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                raise ModelError("closed its output and runs on", where=self.name) from None
+            self._readers[1].join(5)
+            raise ModelError(died(code, self._complaints), where=self.name)
         return line
-
-    def _death(self) -> str:
-        """How the program ended, and its last lines of output."""
-        try:
-            code = self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            return "closed its output and runs on"
-        self._readers[1].join(5)
-        return died(code, self._complaints)
 
     def _tell(self, lines: Sequence[str]) -> None:
         try:
@@ -173,9 +165,6 @@ class Child:
         for line in self._out:
             self._answers.put(line.rstrip("\r\n"))
         self._answers.put(None)
-
-    def _overhear(self) -> None:
-        self._complaints.extend(telling(self._err))
 
 
 def telling(lines: Iterable[str]) -> Iterable[str]:
@@ -228,18 +217,18 @@ def run(command: Sequence[str], *, name: str, patience: float) -> str:
 
 def java(name: str) -> str:
     """Where `java` is; raises `ModelError` where PATH has none, for the metric `name`."""
-    found = shutil.which("java")
-    if found is None:
+    program = shutil.which("java")
+    if program is None:
         raise ModelError("needs Java, and there is no program 'java' on PATH", where=name, hint=_INSTALL)
-    return found
+    return program
 
 
 def folder(part: str) -> Path:
     """The folder of a part of pycocoevalcap ("meteor"), without importing it; else `MissingExtraError`."""
-    found = find_spec("pycocoevalcap")
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec("pycocoevalcap")
+    if spec is None or not spec.submodule_search_locations:
         raise MissingExtraError("pycocoevalcap", "java")
-    return Path(found.submodule_search_locations[0]) / part
+    return Path(spec.submodule_search_locations[0]) / part
 
 
 def file(path: Path, name: str, hint: str) -> Path:
@@ -255,7 +244,7 @@ _KEPT: dict[tuple[int, tuple[str, ...], int], Child] = {}
 
 def kept(command: Sequence[str], *, name: str, place: Path, patience: float, copies: int = 1) -> list[Child]:
     """`copies` children of one command, started where they do not run yet; they end with this program."""
-    found = []
+    children = []
     for copy in range(copies):
         # A fork inherits the pipes of its parent's children and must not write into them.
         key = (os.getpid(), tuple(command), copy)
@@ -264,8 +253,8 @@ def kept(command: Sequence[str], *, name: str, place: Path, patience: float, cop
             if child is not None:
                 child.close()
             child = _KEPT[key] = Child(command, name=name, place=place, patience=patience)
-        found.append(child)
-    return found
+        children.append(child)
+    return children
 
 
 def close_all() -> None:
@@ -316,19 +305,28 @@ def meteor(candidates: Sequence[str], references: Sequence[Sequence[str]], *, pr
     """
     if not candidates:
         return Meteor(np.zeros(0), 0.0)
-    questions = [_question(*row) for row in zip(candidates, references, strict=True)]
-    children = _children(max(1, min(processes, len(questions))))
-    cuts = np.linspace(0, len(questions), len(children) + 1).astype(int).tolist()
+    questions = [
+        " ||| ".join(("SCORE", *map(_plain, own), _plain(candidate)))
+        for candidate, own in zip(candidates, references, strict=True)
+    ]
+    count = max(1, min(processes, len(questions)))
+    children = kept(
+        meteor_command(), name=METEOR, place=folder("meteor"), patience=_METEOR_PATIENCE, copies=count
+    )
+    cuts = np.linspace(0, len(questions), count + 1).astype(int).tolist()
     parts = [questions[start:end] for start, end in pairwise(cuts)]
-    with ThreadPoolExecutor(len(children)) as pool:
-        found = list(pool.map(_score, children, parts))
+    with ThreadPoolExecutor(count) as pool:
+        statistics = list(chain.from_iterable(pool.map(Child.ask, children, parts)))
+    for line in statistics:
+        if len(line.split()) != _STATISTICS:
+            raise ModelError("not the statistics of a candidate", where=METEOR, given=line or "(nothing)")
     # The whole is more than a sum of counts, so that one of them values them all.
-    *items, corpus = _value(children[0], [line for part in found for line in part])
+    replies = children[0].ask([" ||| ".join(("EVAL", *statistics))], answers=len(statistics) + 1)
+    try:
+        *items, corpus = map(float, replies)
+    except ValueError:
+        raise ModelError("not a score", where=METEOR, given=" ".join(replies)[:80]) from None
     return Meteor(np.array(items), corpus)
-
-
-def _question(candidate: str, references: Sequence[str]) -> str:
-    return " ||| ".join(("SCORE", *(_plain(text) for text in references), _plain(candidate)))
 
 
 def _plain(text: str) -> str:
@@ -348,29 +346,6 @@ def meteor_command() -> tuple[str, ...]:
     jar = file(place / "meteor-1.5.jar", METEOR, again)
     file(place / "data" / "paraphrase-en.gz", METEOR, again)
     return (program, *_MEMORY, "-jar", str(jar), "-", "-", "-stdio", "-l", "en", "-norm")
-
-
-def _children(count: int) -> list[Child]:
-    command = meteor_command()
-    return kept(command, name=METEOR, place=folder("meteor"), patience=_METEOR_PATIENCE, copies=count)
-
-
-def _score(child: Child, questions: Sequence[str]) -> list[str]:
-    """The statistics of one part of the load, as the program writes them."""
-    said = child.ask(questions)
-    for line in said:
-        if len(line.split()) != _STATISTICS:
-            raise ModelError("not the statistics of a candidate", where=METEOR, given=line or "(nothing)")
-    return said
-
-
-def _value(child: Child, statistics: Sequence[str]) -> list[float]:
-    """The scores of statistics, one for each, and one for all together."""
-    said = child.ask([" ||| ".join(("EVAL", *statistics))], answers=len(statistics) + 1)
-    try:
-        return [float(line) for line in said]
-    except ValueError:
-        raise ModelError("not a score", where=METEOR, given=" ".join(said)[:80]) from None
 
 
 #: Its name in messages.
@@ -405,14 +380,28 @@ def spice(
         return np.zeros(0)
     command = spice_command(models)
     with TemporaryDirectory(prefix="spice-") as folder:
-        asked, answered = Path(folder, "captions.json"), Path(folder, "scores.json")
+        captions_file, answered = Path(folder, "captions.json"), Path(folder, "scores.json")
         rows = zip(candidates, references, strict=True)
         write_json(
-            asked,
+            captions_file,
             [{"image_id": at, "test": test, "refs": list(refs)} for at, (test, refs) in enumerate(rows)],
         )
-        run([*command, str(asked), "-out", str(answered), "-silent"], name=SPICE, patience=_SPICE_PATIENCE)
-        return _read(answered, len(candidates))
+        run(
+            [*command, str(captions_file), "-out", str(answered), "-silent"],
+            name=SPICE,
+            patience=_SPICE_PATIENCE,
+        )
+        try:
+            results = json.loads(answered.read_text(encoding="utf-8"))
+            values = {int(row["image_id"]): float(row["scores"]["All"]["f"]) for row in results}
+            scores = np.array([values[at] for at in range(len(candidates))])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ModelError(
+                "left no scores that can be read", where=SPICE, given=f"{type(error).__name__}: {error}"
+            ) from None
+    if not np.isfinite(scores).all():
+        raise ModelError("left a score that is no number", where=SPICE, given=scores[~np.isfinite(scores)][0])
+    return scores
 
 
 def spice_command(models: Path | None = None) -> tuple[str, ...]:
@@ -427,37 +416,16 @@ def spice_command(models: Path | None = None) -> tuple[str, ...]:
         f"{' and '.join(PARSER)} of it into that folder, or name theirs with --set models=FOLDER"
     )
     parser = [file(where / name, SPICE, hint) for name in PARSER]
-    _check_script(program, (where, library))
-    others = sorted({*library.glob("*.jar"), *where.glob("*.jar")} - set(parser))
-    path = os.pathsep.join(str(file) for file in (jar, *parser, *others))
-    return (program, "-Xmx8G", "-Dfile.encoding=UTF-8", "-cp", path, "edu.anu.spice.SpiceScorer")
-
-
-def _check_script(program: str, folders: Sequence[Path]) -> None:
-    """Raises `ModelError` where this Java has no JavaScript, and no folder has it either."""
-    said = run([program, "-version"], name=SPICE, patience=60)
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
-    brought = chain.from_iterable(folder.glob("nashorn-core*.jar") for folder in folders)
-    if found and int(found[1]) > _LAST_WITH_SCRIPT and not any(brought):
+    version = re.search(r'version "(?:1\.)?(\d+)', run([program, "-version"], name=SPICE, patience=60))
+    brought = any(any(folder.glob("nashorn-core*.jar")) for folder in (where, library))
+    if version and int(version[1]) > _LAST_WITH_SCRIPT and not brought:
         raise ModelError(
             "SPICE writes its results with the JavaScript of Java, which this Java has no more",
             where=SPICE,
-            given=f"Java {found[1]}",
+            given=f"Java {version[1]}",
             allowed=f"Java 8 to {_LAST_WITH_SCRIPT}",
-            hint=f"or put nashorn-core and the asm jars that it needs into {folders[0]}",
+            hint=f"or put nashorn-core and the asm jars that it needs into {where}",
         )
-
-
-def _read(file: Path, count: int) -> Float[ndarray, "n"]:
-    """The F-score of each candidate from the file that the program wrote."""
-    try:
-        rows = json.loads(file.read_text(encoding="utf-8"))
-        found = {int(row["image_id"]): float(row["scores"]["All"]["f"]) for row in rows}
-        scores = np.array([found[at] for at in range(count)])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            "left no scores that can be read", where=SPICE, given=f"{type(error).__name__}: {error}"
-        ) from None
-    if not np.isfinite(scores).all():
-        raise ModelError("left a score that is no number", where=SPICE, given=scores[~np.isfinite(scores)][0])
-    return scores
+    others = sorted({*library.glob("*.jar"), *where.glob("*.jar")} - set(parser))
+    path = os.pathsep.join(str(file) for file in (jar, *parser, *others))
+    return (program, "-Xmx8G", "-Dfile.encoding=UTF-8", "-cp", path, "edu.anu.spice.SpiceScorer")

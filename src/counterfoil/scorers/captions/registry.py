@@ -55,23 +55,26 @@ _PICTURE = ("images", "captions")
 _ALL = ("images", "captions", "references")
 _COSINE = ("prefix", "weight", "arithmetic")
 _FRAMES = ("prefix", "idf", "padding")
-#: What PAC-S takes besides.
-_PAC = ("model",)
-
 _EM = Kind(_PICTURE, Settings(idf="benchmark"), _FRAMES)
 _REF_EM = Kind(_ALL, Settings(idf="benchmark"), (*_FRAMES, "max"))
-
-
-def _of_pac(kind: Kind) -> Kind:
-    return replace(kind, takes=(*kind.takes, *_PAC))
 
 
 KINDS: Mapping[str, Kind] = {
     "clip-s": Kind(_PICTURE, Settings(PREFIX, CLIP_WEIGHT), _COSINE),
     "ref-clip-s": Kind(_ALL, Settings(PREFIX, CLIP_WEIGHT), (*_COSINE, "negative")),
     # PAC-S section 3.2: with its own model, a video is scored as EMScore scores it.
-    "pac-s": Kind(_PICTURE, Settings(PREFIX, PAC_WEIGHT), (*_COSINE, *_PAC), _of_pac(_EM)),
-    "ref-pac-s": Kind(_ALL, Settings(PREFIX, PAC_WEIGHT), (*_COSINE, "negative", *_PAC), _of_pac(_REF_EM)),
+    "pac-s": Kind(
+        _PICTURE,
+        Settings(PREFIX, PAC_WEIGHT),
+        (*_COSINE, "model"),
+        replace(_EM, takes=(*_EM.takes, "model")),
+    ),
+    "ref-pac-s": Kind(
+        _ALL,
+        Settings(PREFIX, PAC_WEIGHT),
+        (*_COSINE, "negative", "model"),
+        replace(_REF_EM, takes=(*_REF_EM.takes, "model")),
+    ),
     "em-score": _EM,
     "ref-em-score": _REF_EM,
     "token-match": Kind(("captions", "references"), Settings(), ("prefix", "idf", "part")),
@@ -103,7 +106,7 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
     moving = picture.of_videos
     known = dict.fromkeys([*picture.takes, *(moving.takes if moving else ())])
     kind = moving if videos and moving else picture
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in given.items():
         if key not in known:
             raise UnknownNameError("setting", key, known, where=where)
@@ -111,10 +114,13 @@ def read(given: Mapping[str, str], name: str, *, videos: bool = False) -> Settin
             raise InputError(
                 f"no such value of '{key}'", where=where, given=value or "(empty)", allowed=_WORDS[key]
             )
-        read_value = {"weight": _weight, "prefix": _prefix}.get(key, _as_it_is)(value, where)
+        if key == "weight":
+            parsed: str | float = _weight(value, where)
+        else:
+            parsed = _prefix(value, where) if key == "prefix" else value
         if key in kind.takes:
-            found[key] = read_value
-    return replace(kind.official, **found)
+            values[key] = parsed
+    return replace(kind.official, **values)
 
 
 def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
@@ -123,12 +129,8 @@ def deciding_settings(settings: Settings, kind: Kind) -> dict[str, Any]:
     >>> deciding_settings(KINDS["pac-s"].official, KINDS["pac-s"])
     {'weight': 2.0, 'arithmetic': 'exact', 'model': 'any'}
     """
-    names = [each.name for each in fields(settings) if each.name in kind.takes and each.name != "prefix"]
+    names = [field.name for field in fields(settings) if field.name in kind.takes and field.name != "prefix"]
     return {name: getattr(settings, name) for name in names}
-
-
-def _as_it_is(text: str, where: str) -> str:
-    return text
 
 
 def _weight(text: str, where: str) -> float:
@@ -257,10 +259,10 @@ def several(names: Sequence[str]) -> tuple[str, ...]:
     counterfoil.errors.UnknownNameError: unknown caption metric; given: clipp; ... did you mean 'clip-s'? ...
     """
     parts = [part.strip().removeprefix("metric:") for name in names for part in name.split(",")]
-    found = [each for part in parts if part for each in SEVERAL.get(part) or (entry(part).name,)]
-    if not found:
+    metrics = [metric for part in parts if part for metric in SEVERAL.get(part) or (entry(part).name,)]
+    if not metrics:
         raise InputError("no metric is named", allowed=[*METRICS, *SEVERAL])
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(metrics))
 
 
 def check(name: str, backbone: str) -> None:
@@ -287,7 +289,7 @@ def load(name: str, options: Options, backbone: Backbone) -> CaptionMetric:
     it and none is named, or one is named and it has none.
     """
     check(name, options.backbone)
-    found = entry(name)
-    kind = "embedding" if found.has_model else "text"
-    make = resolve(found.target or f"counterfoil.scorers.captions.{kind}:load")
-    return make(name, options, backbone) if found.has_model else make(name, options)
+    metric = entry(name)
+    kind = "embedding" if metric.has_model else "text"
+    make = resolve(metric.target or f"counterfoil.scorers.captions.{kind}:load")
+    return make(name, options, backbone) if metric.has_model else make(name, options)

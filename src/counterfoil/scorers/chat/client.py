@@ -82,7 +82,7 @@ class Spent:
 
     requests: int = 0
     retried: int = 0
-    kept: int = 0
+    cached: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     models: set[str] = field(default_factory=set)
@@ -165,10 +165,10 @@ class Client(ABC, Generic[Asked, Answer]):
 
             coming = iter(requests)
             try:
-                queue = [submit(each) for each in islice(coming, _AHEAD * limit)]
+                queue = [submit(following) for following in islice(coming, _AHEAD * limit)]
                 while queue:
                     yield queue.pop(0).result()
-                    queue += [submit(each) for each in islice(coming, 1)]
+                    queue += [submit(following) for following in islice(coming, 1)]
             finally:
                 # Requests that wait for another try are given up; those under way may be finished and kept.
                 self._stop.set()
@@ -178,14 +178,21 @@ class Client(ABC, Generic[Asked, Answer]):
         if known is not None:
             return known
         content, last = payload(), ""
+        body: dict[str, Any] = {"content": content, "headers": {"Content-Type": "application/json"}}
+        if isinstance(content, FormData):
+            body = {"data": dict(content.fields), "files": dict(content.files)}
         for tries in range(self.settings.retries + 1):
-            self._pace()
+            with self._lock:
+                now = time.monotonic()
+                start = max(now, self._next)
+                self._next = start + (60.0 / self.settings.rpm if self.settings.rpm else 0.0)
+            self._sleep(start - now)
             try:
                 with self._lock:
                     self.spent.requests += 1
                     self.spent.retried += tries > 0
                 url = f"{self.settings.url}/{self.path}"
-                response, data = self._sent(client, "POST", url, **_posted(content))
+                response, data = self._sent(client, "POST", url, **body)
                 reply, last, after = self._read(response, data)
             except httpx2.ConnectError as error:
                 if not self._reached:
@@ -228,10 +235,10 @@ class Client(ABC, Generic[Asked, Answer]):
             return response, bytes(data)
 
         # The library's timeouts are of single reads, of which a slow sender may need any number.
-        found: Future[tuple[httpx2.Response, bytes]] = Future()
-        threading.Thread(target=_fulfil, args=(found, send), daemon=True).start()
+        future: Future[tuple[httpx2.Response, bytes]] = Future()
+        threading.Thread(target=_fulfil, args=(future, send), daemon=True).start()
         try:
-            return found.result(most)
+            return future.result(most)
         except TimeoutError:
             raise slow from None
 
@@ -263,14 +270,6 @@ class Client(ABC, Generic[Asked, Answer]):
             return None, f"status {status}: {message}", after
         what, hint = _REFUSED.get(status, ("the endpoint refuses the request", None))
         raise self._failed(what, given=f"status {status}: {message}", hint=hint)
-
-    def _pace(self) -> None:
-        """Wait until the next request may be sent."""
-        with self._lock:
-            now = time.monotonic()
-            start = max(now, self._next)
-            self._next = start + (60.0 / self.settings.rpm if self.settings.rpm else 0.0)
-        self._sleep(start - now)
 
     def _sleep(self, seconds: float) -> None:
         if self._stop.wait(max(0.0, seconds)):
@@ -322,22 +321,22 @@ class _Workers:
             thread.join(max(0.0, until - time.monotonic()))
 
     def submit(self, call: Callable[..., Answer], *given: Any) -> "Future[Answer]":
-        found: Future[Answer] = Future()
+        future: Future[Answer] = Future()
 
-        self._work.put(lambda: _fulfil(found, partial(call, *given)))
-        return found
+        self._work.put(lambda: _fulfil(future, partial(call, *given)))
+        return future
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
             work()
 
 
-def _fulfil(found: "Future[Answer]", call: Callable[[], Answer]) -> None:
+def _fulfil(future: "Future[Answer]", call: Callable[[], Answer]) -> None:
     """Do what was promised."""
     try:
-        found.set_result(call())
+        future.set_result(call())
     except BaseException as error:
-        found.set_exception(error)
+        future.set_exception(error)
 
 
 _GOES_ON = "what was answered is kept: the same command goes on from there"
@@ -354,18 +353,11 @@ _REFUSED: Mapping[int, tuple[str, str | None]] = {
 }
 
 
-def _posted(body: Body) -> dict[str, Any]:
-    """How the library is given what is sent."""
-    if isinstance(body, FormData):
-        return {"data": dict(body.fields), "files": dict(body.files)}
-    return {"content": body, "headers": {"Content-Type": "application/json"}}
-
-
 def _message(text: str) -> str:
     """What an error says, in the layouts of servers; else the beginning of the text."""
     try:
-        found = json.loads(text)
-        error = found.get("error", found)
+        body = json.loads(text)
+        error = body.get("error", body)
         message = error.get("message", error.get("detail", "")) if isinstance(error, dict) else error
     except (ValueError, AttributeError):
         message = ""

@@ -129,23 +129,24 @@ class Endpoint(Client[ChatRequest, Reply]):
             facts["response_format"] = {"type": "json_schema", "json_schema": form}
 
         def body(written: Callable[[Image], str]) -> dict[str, Any]:
-            def part(each: str | Image) -> dict[str, Any]:
-                if isinstance(each, str):
-                    return {"type": "text", "text": each}
+            def part(content: str | Image) -> dict[str, Any]:
+                if isinstance(content, str):
+                    return {"type": "text", "text": content}
                 detail = {"detail": settings.detail} if settings.detail else {}
-                return {"type": "image_url", "image_url": {"url": written(each), **detail}}
+                return {"type": "image_url", "image_url": {"url": written(content), **detail}}
 
-            content = [part(each) for each in request.parts]
-            told = [{"role": "system", "content": settings.system}] if settings.system else []
-            said = [
+            content = [part(item) for item in request.parts]
+            system = [{"role": "system", "content": settings.system}] if settings.system else []
+            turns_before = [
                 {"role": "assistant" if at % 2 else "user", "content": text}
                 for at, text in enumerate(request.before)
             ]
-            return {**facts, "messages": [*told, *said, {"role": "user", "content": content}]}
+            return {**facts, "messages": [*system, *turns_before, {"role": "user", "content": content}]}
 
         def named(image: Image) -> str:
             if image not in self._digests:
-                self._digests[image] = _digest_of(image)
+                data, kind = encoded(image)
+                self._digests[image] = f"{kind}:{digest(data)}"
             return self._digests[image]
 
         key = digest_value({"url": settings.url, "body": body(named)})
@@ -153,7 +154,25 @@ class Endpoint(Client[ChatRequest, Reply]):
 
     def read(self, body: Any) -> Reply:
         """The answer in a chat completion."""
-        return _reply(body, self.settings.model)
+        choice = body["choices"][0]
+        message, usage = choice["message"], body.get("usage") or {}
+        content = message.get("content")
+        if isinstance(content, list):  # Some servers answer in parts.
+            content = "".join(part.get("text") or "" for part in content)
+        if not isinstance(content, str | None):
+            raise TypeError(type(content).__name__)
+        listed = (choice.get("logprobs") or {}).get("content") or []
+        first = listed[0]["top_logprobs"] if listed else []
+        top = tuple((str(entry["token"]), float(entry["logprob"])) for entry in first)
+        return Reply(
+            text=content or "",
+            refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
+            top=top or None,
+            prompt_tokens=int(usage.get("prompt_tokens") or 0),
+            completion_tokens=int(usage.get("completion_tokens") or 0),
+            model=str(body.get("model") or self.settings.model),
+            truncated=choice.get("finish_reason") == "length",
+        )
 
     def refusal(self, message: str) -> Reply:
         """A refusal without words."""
@@ -161,53 +180,30 @@ class Endpoint(Client[ChatRequest, Reply]):
 
     def known(self, key: str) -> Reply | None:
         """The answer in the folder, if it is there and whole."""
-        found = None if self._place is None else self._place.read(f"{key}.json")
-        if found is None:
+        file = None if self._place is None else self._place.read(f"{key}.json")
+        if file is None:
             return None
         try:
-            kept = parse_json(decoded(found.data, where=key), where=key, finite=True)["reply"]
-            top = kept["top"]
-            reply = Reply(**{**kept, "top": None if top is None else tuple((t, float(p)) for t, p in top)})
+            fields = parse_json(decoded(file.data, where=key), where=key, finite=True)["reply"]
+            top = fields["top"]
+            reply = Reply(**{**fields, "top": None if top is None else tuple((t, float(p)) for t, p in top)})
         except (CounterfoilError, KeyError, TypeError, ValueError):
             return None  # A damaged file is asked for again, and replaced.
         with self._lock:
-            self.spent.kept += 1
+            self.spent.cached += 1
             self.spent.models.add(reply.model)
         return reply
 
     def keep(self, key: str, answer: Reply) -> Reply:
         """The answer, written to its file and counted."""
         if self._place is not None:
-            asked = {"url": self.settings.url, "model": self.settings.model}
-            self._place.write(f"{key}.json", json_bytes({"asked": asked, "reply": vars(answer)}))
+            endpoint = {"url": self.settings.url, "model": self.settings.model}
+            self._place.write(f"{key}.json", json_bytes({"asked": endpoint, "reply": vars(answer)}))
         with self._lock:
             self.spent.prompt_tokens += answer.prompt_tokens
             self.spent.completion_tokens += answer.completion_tokens
             self.spent.models.add(answer.model)
         return answer
-
-
-def _reply(body: Any, model: str) -> Reply:
-    """The answer in a chat completion; raises `KeyError` and the like for what is none."""
-    choice = body["choices"][0]
-    message, usage = choice["message"], body.get("usage") or {}
-    content = message.get("content")
-    if isinstance(content, list):  # Some servers answer in parts.
-        content = "".join(part.get("text") or "" for part in content)
-    if not isinstance(content, str | None):
-        raise TypeError(type(content).__name__)
-    listed = (choice.get("logprobs") or {}).get("content") or []
-    first = listed[0]["top_logprobs"] if listed else []
-    top = tuple((str(each["token"]), float(each["logprob"])) for each in first)
-    return Reply(
-        text=content or "",
-        refused=bool(message.get("refusal")) or choice.get("finish_reason") == "content_filter",
-        top=top or None,
-        prompt_tokens=int(usage.get("prompt_tokens") or 0),
-        completion_tokens=int(usage.get("completion_tokens") or 0),
-        model=str(body.get("model") or model),
-        truncated=choice.get("finish_reason") == "length",
-    )
 
 
 def encoded(image: Image) -> tuple[bytes, str]:
@@ -225,11 +221,6 @@ def encoded(image: Image) -> tuple[bytes, str]:
         if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
             return data, "webp"
     return PixelSource(np.asarray(image.decode())).read(), "png"
-
-
-def _digest_of(image: Image) -> str:
-    data, kind = encoded(image)
-    return f"{kind}:{digest(data)}"
 
 
 def _data_url(image: Image) -> str:

@@ -49,8 +49,8 @@ def yes_or_no(text: str) -> bool | None:
     >>> yes_or_no("Yes, no doubt."), yes_or_no("NO"), yes_or_no("I cannot tell; nothing is known.")
     (True, False, None)
     """
-    found = first_named(text, ("yes", "no"))
-    return None if found is None else found == 0
+    position = first_named(text, ("yes", "no"))
+    return None if position is None else position == 0
 
 
 def first_named(text: str, answers: Sequence[str]) -> int | None:
@@ -62,9 +62,9 @@ def first_named(text: str, answers: Sequence[str]) -> int | None:
     >>> [first_named(text, ("A", "B")) for text in ("B", "It is a B.", "neither")]
     [1, 0, None]
     """
-    words = "|".join(re.escape(each) for each in answers)
-    found = re.search(rf"(?<!\w)({words})(?!\w)", text, re.IGNORECASE)
-    return None if found is None else [each.lower() for each in answers].index(found.group(1).lower())
+    words = "|".join(re.escape(answer) for answer in answers)
+    match = re.search(rf"(?<!\w)({words})(?!\w)", text, re.IGNORECASE)
+    return None if match is None else [answer.lower() for answer in answers].index(match.group(1).lower())
 
 
 def option_letter(text: str, options: Sequence[str]) -> int | None:
@@ -132,14 +132,14 @@ def yes_no_logprobs(top: Sequence[tuple[str, float]]) -> tuple[float, float] | N
     >>> yes_no_logprobs([("The", -0.1), ("A", -3.0)]) is None
     True
     """
-    found = {
+    logprobs = {
         word: [logprob for token, logprob in top if token.strip().strip("Ġ▁").lower() == word]
         for word in ("yes", "no")
     }
-    if not any(found.values()):
+    if not any(logprobs.values()):
         return None
     least = min(logprob for _, logprob in top)
-    yes, no = (_log_sum(each) if each else least for each in found.values())
+    yes, no = (_log_sum(values) if values else least for values in logprobs.values())
     return yes, no
 
 

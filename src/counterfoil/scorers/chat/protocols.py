@@ -20,9 +20,8 @@ import numpy as np
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import InputError
-from counterfoil.scorers.base import text_of
+from counterfoil.scorers.base import Picks, QuestionItems, text_of
 from counterfoil.scorers.chat.parsing import first_named, matching, option_letter
-from counterfoil.scorers.questions import Picks, QuestionItems
 from counterfoil.store import digest_value
 
 PROTOCOLS = ("yes-no", "choose", "two-images", "answer")
@@ -65,12 +64,12 @@ class Prompts:
             raise InputError(
                 "image_question belongs to another protocol", where=where, given=protocol, allowed="choose"
             )
-        found = cls(
+        prompts = cls(
             protocol,
             question or _QUESTION[protocol],
             (image_question or _IMAGE_QUESTION) if protocol == "choose" else "",
         )
-        for name, text in (("question", found.question), ("image_question", found.image_question)):
+        for name, text in (("question", prompts.question), ("image_question", prompts.image_question)):
             if text and text.count("{}") != 1:
                 raise InputError(
                     f"{name} needs one {{}} for the caption",
@@ -78,7 +77,7 @@ class Prompts:
                     given=text,
                     allowed=_QUESTION[protocol],
                 )
-        return found
+        return prompts
 
     def about_pair(self, image: Image, caption: Caption) -> Parts:
         """One image and the question about one caption."""
@@ -86,13 +85,15 @@ class Prompts:
 
     def among_captions(self, image: Image, captions: Sequence[Caption]) -> Parts:
         """One image and the letters of captions."""
-        lines = (f"({letter}) {text_of(each)}" for letter, each in zip(_LETTERS, captions, strict=False))
+        lines = (
+            f"({letter}) {text_of(caption)}" for letter, caption in zip(_LETTERS, captions, strict=False)
+        )
         return (image, _filled(self.question, "\n".join(lines)))
 
     def among_images(self, caption: Caption, images: Sequence[Image]) -> Parts:
         """The letters of images, each in front of its image, and the question about one caption."""
         labelled = [
-            part for letter, each in zip(_LETTERS, images, strict=False) for part in (f"({letter})", each)
+            part for letter, image in zip(_LETTERS, images, strict=False) for part in (f"({letter})", image)
         ]
         return (*labelled, _filled(self.image_question, text_of(caption)))
 
@@ -103,7 +104,8 @@ class Prompts:
     def about_both(self, images: Sequence[Image], captions: Sequence[Caption]) -> Parts:
         """Both images and both captions."""
         lines = (
-            f"Caption {letter}: {text_of(each)}" for letter, each in zip(_LETTERS, captions, strict=False)
+            f"Caption {letter}: {text_of(caption)}"
+            for letter, caption in zip(_LETTERS, captions, strict=False)
         )
         return ("Image 1:", images[0], "Image 2:", images[1], _filled(self.question, "\n".join(lines)))
 
@@ -117,11 +119,11 @@ def _filled(template: str, text: str) -> str:
 class Turn:
     """One request about a question: its prompt, and the order in which its options stand.
 
-    `picks` says what is picked: the caption of image `place`, the image of caption `place`, or both.
+    `target` says what is picked: the caption of image `place`, the image of caption `place`, or both.
     """
 
     question: int
-    picks: Literal["caption", "image", "both"]
+    target: Literal["caption", "image", "both"]
     place: int
     parts: Parts
     order: tuple[int, ...]
@@ -132,7 +134,7 @@ class Turn:
 
     def read(self, text: str) -> tuple[int, ...] | None:
         """The places picked, in the question's own order ("both": of either image); None if not readable."""
-        if self.picks == "both":
+        if self.target == "both":
             pair = matching(text)
             return None if pair is None else tuple(self.order[letter] for letter in pair)
         if self.answers:
@@ -151,46 +153,72 @@ def turns(questions: Sequence[QuestionItems], prompts: Prompts, *, order: str, s
     benchmark's order, in which the right option stands first. Raises `InputError` for questions that the
     protocol cannot ask.
     """
-    for each in questions:
-        _check(each, prompts.protocol)
+    for question in questions:
+        shape = (len(question.captions), len(question.images))
+        if prompts.protocol == "answer" and len(question.images) > 1:
+            raise InputError(
+                "answer asks about one image",
+                given=f"{shape[0]} captions and {shape[1]} images",
+                allowed="choices between answers; else the protocols choose and yes-no",
+            )
+        if prompts.protocol == "two-images" and shape != (2, 2):
+            raise InputError(
+                "two-images asks about two images and two captions at once",
+                given=f"{shape[0]} captions and {shape[1]} images",
+                allowed="quads; else the protocols choose and yes-no",
+            )
+        if max(shape) > len(_LETTERS):
+            raise InputError(
+                "more options than letters", given=max(shape), allowed=f"at most {len(_LETTERS)}; else yes-no"
+            )
     if prompts.protocol == "answer":
         return [
             Turn(
                 number,
                 "caption",
                 0,
-                prompts.about_question(each.images[0], each.captions),
-                tuple(range(len(each.captions))),
-                answers=question_and_answers(each.captions)[1],
+                prompts.about_question(question.images[0], question.captions),
+                tuple(range(len(question.captions))),
+                answers=question_and_answers(question.captions)[1],
             )
-            for number, each in enumerate(questions)
+            for number, question in enumerate(questions)
         ]
-    lists = [items for each in questions for items in _options(each, prompts.protocol)]
-    orders = option_orders([_names(items) for items in lists], order=order, seed=seed)
-    found: list[Turn] = []
+    # The lists of options of a question: its captions, then its images, where there are several.
+    lists: list[Sequence[Caption] | Sequence[Image]] = []
+    for question in questions:
+        if prompts.protocol == "two-images":
+            lists.append(question.captions)
+        else:
+            lists += [items for items in (question.captions, question.images) if len(items) > 1]
+    orders = option_orders(
+        [[text_of(item) if isinstance(item, Caption) else item.id for item in items] for items in lists],
+        order=order,
+        seed=seed,
+    )
+    requests: list[Turn] = []
     at = iter(orders)
-    for number, each in enumerate(questions):
+    for number, question in enumerate(questions):
         if prompts.protocol == "two-images":
             own = next(at)
-            captions = [each.captions[place] for place in own]
-            found.append(Turn(number, "both", 0, prompts.about_both(each.images, captions), own))
+            captions = [question.captions[place] for place in own]
+            requests.append(Turn(number, "both", 0, prompts.about_both(question.images, captions), own))
             continue
-        if len(each.captions) > 1:
+        if len(question.captions) > 1:
             own = next(at)
-            captions = [each.captions[place] for place in own]
+            captions = [question.captions[place] for place in own]
             shown = tuple(text_of(caption) for caption in captions)
-            found += [
+            requests += [
                 Turn(number, "caption", place, prompts.among_captions(image, captions), own, shown)
-                for place, image in enumerate(each.images)
+                for place, image in enumerate(question.images)
             ]
-        if len(each.images) > 1:
+        if len(question.images) > 1:
             own = next(at)
-            images = [each.images[place] for place in own]
-            found += [
+            images = [question.images[place] for place in own]
+            requests += [
                 Turn(number, "image", place, prompts.among_images(caption, images), own)
-                for place, caption in enumerate(each.captions)
+                for place, caption in enumerate(question.captions)
             ]
-    return found
+    return requests
 
 
 def question_and_answers(captions: Sequence[Caption]) -> tuple[str, tuple[str, ...]]:
@@ -202,11 +230,11 @@ def question_and_answers(captions: Sequence[Caption]) -> tuple[str, tuple[str, .
     >>> question_and_answers([Caption("0", "Is it red? Yes"), Caption("1", "Is it red? No")])
     ('Is it red?', ('Yes', 'No'))
     """
-    texts = [text_of(each) for each in captions]
+    texts = [text_of(caption) for caption in captions]
     words = [text.split(" ") for text in texts]
     differing = (place for place, column in enumerate(zip(*words, strict=False)) if len(set(column)) > 1)
     first = next(differing, 0)
-    alike, answers = " ".join(words[0][:first]), tuple(" ".join(each[first:]).strip() for each in words)
+    alike, answers = " ".join(words[0][:first]), tuple(" ".join(caption[first:]).strip() for caption in words)
     if not alike.strip().endswith(_ENDS) or not all(answers):
         raise InputError(
             "the captions are not one question with different answers",
@@ -222,16 +250,16 @@ def picked(question: QuestionItems, answers: Sequence[tuple[Turn, str | None]]) 
     captions = [-1] * (len(question.images) if len(question.captions) > 1 else 0)
     images = [-1] * (len(question.captions) if len(question.images) > 1 else 0)
     for turn, text in answers:
-        found = None if text is None else turn.read(text)
-        if found is None:
+        places = None if text is None else turn.read(text)
+        if places is None:
             continue
-        if turn.picks == "both":
-            captions = list(found)
-            images = [found.index(caption) for caption in (0, 1)]
-        elif turn.picks == "caption":
-            captions[turn.place] = found[0]
+        if turn.target == "both":
+            captions = list(places)
+            images = [places.index(caption) for caption in (0, 1)]
+        elif turn.target == "caption":
+            captions[turn.place] = places[0]
         else:
-            images[turn.place] = found[0]
+            images[turn.place] = places[0]
     return Picks(tuple(captions), tuple(images))
 
 
@@ -245,50 +273,19 @@ def option_orders(options: Sequence[Sequence[str]], *, order: str, seed: int) ->
     50
     """
     if order == "given":
-        return [tuple(range(len(each))) for each in options]
-    keys = [digest_value([seed, *each]) for each in options]
+        return [tuple(range(len(listed))) for listed in options]
+    keys = [digest_value([seed, *listed]) for listed in options]
     if order == "seeded":
         return [
-            tuple(np.random.default_rng(int(key, 16)).permutation(len(each)).tolist())
-            for key, each in zip(keys, options, strict=True)
+            tuple(np.random.default_rng(int(key, 16)).permutation(len(listed)).tolist())
+            for key, listed in zip(keys, options, strict=True)
         ]
     # The same options are turned alike; others one place further than those before them.
     rank: dict[str, int] = {}
-    for size in sorted({len(each) for each in options}):
-        of_size = sorted({key for key, each in zip(keys, options, strict=True) if len(each) == size})
+    for size in sorted({len(listed) for listed in options}):
+        of_size = sorted({key for key, listed in zip(keys, options, strict=True) if len(listed) == size})
         rank |= {key: place % size for place, key in enumerate(of_size)}
     return [
-        tuple((place + rank[key]) % len(each) for place in range(len(each)))
-        for key, each in zip(keys, options, strict=True)
+        tuple((place + rank[key]) % len(listed) for place in range(len(listed)))
+        for key, listed in zip(keys, options, strict=True)
     ]
-
-
-def _options(question: QuestionItems, protocol: str) -> list[Sequence[Caption] | Sequence[Image]]:
-    """The lists of options of a question: its captions, then its images, where there are several."""
-    if protocol == "two-images":
-        return [question.captions]
-    return [items for items in (question.captions, question.images) if len(items) > 1]
-
-
-def _names(items: Sequence[Caption] | Sequence[Image]) -> list[str]:
-    return [text_of(each) if isinstance(each, Caption) else each.id for each in items]
-
-
-def _check(question: QuestionItems, protocol: str) -> None:
-    shape = (len(question.captions), len(question.images))
-    if protocol == "answer" and len(question.images) > 1:
-        raise InputError(
-            "answer asks about one image",
-            given=f"{shape[0]} captions and {shape[1]} images",
-            allowed="choices between answers; else the protocols choose and yes-no",
-        )
-    if protocol == "two-images" and shape != (2, 2):
-        raise InputError(
-            "two-images asks about two images and two captions at once",
-            given=f"{shape[0]} captions and {shape[1]} images",
-            allowed="quads; else the protocols choose and yes-no",
-        )
-    if max(shape) > len(_LETTERS):
-        raise InputError(
-            "more options than letters", given=max(shape), allowed=f"at most {len(_LETTERS)}; else yes-no"
-        )

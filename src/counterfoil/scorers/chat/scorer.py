@@ -19,13 +19,15 @@ from counterfoil.scorers.base import (
     Ability,
     Identity,
     Options,
+    Picks,
+    QuestionItems,
     ScorerSettings,
+    Unanswered,
     reject_unused_options,
 )
 from counterfoil.scorers.chat.endpoint import ChatRequest, ChatSettings, Endpoint, Reply
 from counterfoil.scorers.chat.parsing import are_logprobs, yes_no_logprobs, yes_or_no
 from counterfoil.scorers.chat.protocols import ORDERS, PROTOCOLS, Parts, Prompts, picked, turns
-from counterfoil.scorers.questions import Picks, QuestionItems, Unanswered
 
 #: How an answer of yes or no is read: `auto` finds out with one small request whether log-probabilities are
 #: given, and reads all answers in that way.
@@ -110,17 +112,17 @@ def load(argument: str, options: Options = DEFAULT) -> "ChatScorer":
 def _extra(text: str, *, where: str) -> Mapping[str, Any]:
     """The JSON object of fields that go into each request; raises `InputError` for anything else."""
     try:
-        found = json.loads(text or "{}")
+        extra = json.loads(text or "{}")
     except ValueError:
-        found = None
-    if not isinstance(found, dict) or not _OWN_FIELDS.isdisjoint(found):
+        extra = None
+    if not isinstance(extra, dict) or not _OWN_FIELDS.isdisjoint(extra):
         raise InputError(
             "no fields of a request",
             where=where,
             given=text,
             allowed='a JSON object such as {"reasoning_effort": "low"}, without fields that are settings',
         )
-    return found
+    return extra
 
 
 def address(url: str, *, where: str) -> str:
@@ -193,21 +195,21 @@ class ChatScorer:
     @property
     def identity(self) -> Identity:
         """Everything that answers depend on; a reading of `auto` is first found out."""
-        asked = self.endpoint.settings
+        settings = self.endpoint.settings
         ordered = self.prompts.protocol in ("choose", "two-images")
         reading = self.found_reading()
         return Identity(
-            name=f"chat:{asked.url}#{asked.model}",
+            name=f"chat:{settings.url}#{settings.model}",
             revision=_REVISION,
             prompt=self.prompts.question,
             options={
                 "protocol": self.prompts.protocol,
                 "read": reading,
-                "temperature": asked.temperature,
+                "temperature": settings.temperature,
                 **({"score": self.score_as} if reading == "logprobs" else {"max_tokens": self.max_tokens}),
-                **({"detail": asked.detail} if asked.detail else {}),
-                **({"system": asked.system} if asked.system else {}),
-                **({"extra": json.dumps(asked.extra, sort_keys=True)} if asked.extra else {}),
+                **({"detail": settings.detail} if settings.detail else {}),
+                **({"system": settings.system} if settings.system else {}),
+                **({"extra": json.dumps(settings.extra, sort_keys=True)} if settings.extra else {}),
                 **({} if self.sees else {"images": "no"}),
                 **({"image_question": self.prompts.image_question} if self.prompts.image_question else {}),
                 **({"order": self.order, "seed": self.seed} if ordered else {}),
@@ -251,10 +253,12 @@ class ChatScorer:
 
     def pick(self, questions: Sequence[QuestionItems]) -> Iterator[Picks]:
         """What the model picks in each question, in order."""
-        asked = turns(questions, self.prompts, order=self.order, seed=self.seed)
-        self.requests += len(asked)
-        replies = self.endpoint.ask([ChatRequest(self._sent(turn.parts), self.max_tokens) for turn in asked])
-        coming = iter(asked)
+        requests = turns(questions, self.prompts, order=self.order, seed=self.seed)
+        self.requests += len(requests)
+        replies = self.endpoint.ask(
+            [ChatRequest(self._sent(turn.parts), self.max_tokens) for turn in requests]
+        )
+        coming = iter(requests)
         turn = next(coming, None)
         for number, question in enumerate(questions):
             answers = []
@@ -284,7 +288,8 @@ class ChatScorer:
         )
         words = [
             f"answers read as {'log-probabilities' if self.reading == 'logprobs' else 'text'}",
-            f"{used.requests:,} requests ({used.retried:,} of them again), {used.kept:,} answers from before",
+            f"{used.requests:,} requests ({used.retried:,} of them again), "
+            f"{used.cached:,} answers from before",
             f"{used.prompt_tokens:,} + {used.completion_tokens:,} tokens",
             *([f"cost {cost:,.4f}"] if any(self.prices) else []),
             f"{self.refused:,} refused, {self.unread:,} not readable",
@@ -312,10 +317,10 @@ class ChatScorer:
             return
         self.truncated += 1
         if self.unanswered == "refuse":
-            asked = self.endpoint.settings
+            settings = self.endpoint.settings
             raise ModelError(
                 f"an answer was cut off at {self.max_tokens:,} tokens before it said anything",
-                where=f"chat:{asked.url}#{asked.model}",
+                where=f"chat:{settings.url}#{settings.model}",
                 given=reply.text[-80:] or "(empty)",
                 hint="let it write more, a reasoning model thinks first: --set max_tokens=2048",
             )
@@ -325,15 +330,15 @@ class ChatScorer:
             self.refused += 1
             return math.nan
         if not by_logprobs:
-            found = yes_or_no(reply.answer)
-            if found is None:
+            answer = yes_or_no(reply.answer)
+            if answer is None:
                 self._not_read(reply)
-            return math.nan if found is None else float(found)
+            return math.nan if answer is None else float(answer)
         if reply.top is None:
-            asked = self.endpoint.settings
+            settings = self.endpoint.settings
             raise ModelError(
                 "an answer without log-probabilities",
-                where=f"chat:{asked.url}#{asked.model}",
+                where=f"chat:{settings.url}#{settings.model}",
                 given=reply.text or "(empty)",
                 hint="read all answers as text: --set read=text",
             )

@@ -14,17 +14,16 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil.errors import InputError, ModelError
-from counterfoil.scorers.base import DEFAULT, Options, ScorerSettings, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.scorers.generative.image_text import ImageTextDecoder, opened, sharing
 from counterfoil.scorers.generative.prefixes import GenerativeScorer, TextRow
 from counterfoil.scorers.generative.templates import PROBES, Template, common, plain_ids
+from counterfoil.scorers.runtime import LoadContext
 
 QUESTION = 'Does this figure show "{}"? Please answer Yes or No.'
 SCORES = ("p-yes", "log-odds")
 #: How an answer may be spelled at the beginning of the model's turn.
 SPELLINGS = {"yes": ("Yes", " Yes", "yes", " yes"), "no": ("No", " No", "no", " no")}
-#: What `--set` takes.
-SETTINGS = ("score", "question")
 
 
 def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
@@ -35,12 +34,11 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     `image_text.opened` and `ChatTemplate.of` do, and for models whose tokenizer cannot spell yes and no.
     """
     where = f"vqa:{argument}"
-    reject_unused_options(where, options, "precision", "settings")
-    settings = ScorerSettings(where, options.settings)
-    settings.only(*SETTINGS)
+    context = LoadContext.of(where, options, "settings")
+    settings = context.settings
     score, question = settings.one_of("score", SCORES), settings.get("question", QUESTION)
     check_question(question, where)
-    model = opened(argument, options, where)
+    model = opened(argument, context)
     decoder = model.decoder(where)
     answers = {answer: spelled(decoder.template, answer, where) for answer in SPELLINGS}
     ask = Question(question, decoder, answers)
@@ -54,7 +52,7 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
             **model.identity.options,
             "score": score,
             "template": decoder.template.digest,
-            "answers": {answer: [list(each) for each in answers[answer]] for answer in answers},
+            "answers": {answer: [list(ids) for ids in answers[answer]] for answer in answers},
         },
     )
     return GenerativeScorer(
@@ -89,14 +87,14 @@ def spelled(template: Template, answer: str, where: str) -> tuple[tuple[int, ...
     Raises `ModelError` where the tokenizer has no tokens for it.
     """
     unknown = template.tokenizer.unk_token_id
-    found = {template.words(spelling) for spelling in SPELLINGS[answer]}
-    known = sorted(ids for ids in found if ids and unknown not in ids)
+    spellings = {template.words(spelling) for spelling in SPELLINGS[answer]}
+    known = sorted(ids for ids in spellings if ids and unknown not in ids)
     if not known:
         raise ModelError(
             f"its tokenizer has no tokens for {answer}",
             where=where,
             given=f"a vocabulary of {len(template.tokenizer)}",
-            allowed=", ".join(repr(each) for each in SPELLINGS[answer]),
+            allowed=", ".join(repr(text) for text in SPELLINGS[answer]),
         )
     return tuple(ids for ids in known if len(ids) == 1) or tuple(known)
 

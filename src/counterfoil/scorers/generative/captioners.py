@@ -15,12 +15,12 @@ from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.errors import ModelError
-from counterfoil.scorers.base import Identity, Options, digest_tensors
+from counterfoil.scorers.base import Identity, digest_tensors
 from counterfoil.scorers.generative.image_text import Opened, stacked
 from counterfoil.scorers.generative.prefixes import UNTOUCHED, Prefix, Seen, TextRow, cache_argument, cache_of
 from counterfoil.scorers.generative.templates import plain_ids
 from counterfoil.scorers.images import Preparation
-from counterfoil.scorers.runtime import device_of, precision_of, to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 
 
@@ -103,16 +103,15 @@ class CrossCaptioner(Captioner):
         for line, row in enumerate(rows):
             ids[line, : len(row.ids)], mask[line, : len(row.ids)] = torch.tensor(row.ids), 1
         # The picture's positions are not among the text's.
-        keep = keep - torch.tensor([[each.size] for each in seen], device=self.device)
+        keep = keep - torch.tensor([[picture.size] for picture in seen], device=self.device)
         output = self.decode(
             keep,
             input_ids=ids.to(self.device),
             attention_mask=mask.to(self.device),
-            encoder_hidden_states=torch.cat([self.states(each.inputs["pixels"]) for each in seen]),
+            encoder_hidden_states=torch.cat([self.states(picture.inputs["pixels"]) for picture in seen]),
             use_cache=False,
         )
-        logits: Tensor = output.logits
-        return logits
+        return output.logits
 
     def begin(self, seen: Seen) -> Prefix:
         """A picture and the prompt."""
@@ -140,8 +139,7 @@ class CrossCaptioner(Captioner):
             use_cache=True,
             **cache_argument(self.writer, stacked([prefix.cache for prefix in prefixes])),
         )
-        logits: Tensor = output.logits
-        return logits
+        return output.logits
 
 
 class BlipCaptioner(CrossCaptioner):
@@ -154,8 +152,7 @@ class BlipCaptioner(CrossCaptioner):
 
     def states(self, pixels: Tensor) -> Tensor:
         """The states of all patches."""
-        found: Tensor = self.model.vision_model(pixel_values=pixels).last_hidden_state
-        return found
+        return self.model.vision_model(pixel_values=pixels).last_hidden_state
 
     def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
         """By its text decoder."""
@@ -173,11 +170,11 @@ class PairedCaptioner(CrossCaptioner):
     def states(self, pixels: Tensor) -> Tensor:
         """The encoder's states, as wide as the decoder needs them."""
         model = self.model
-        found: Tensor = model.encoder(pixel_values=pixels).last_hidden_state
+        patches: Tensor = model.encoder(pixel_values=pixels).last_hidden_state
         narrow = getattr(model.decoder.config, "cross_attention_hidden_size", None) is None
         if narrow and model.encoder.config.hidden_size != model.decoder.config.hidden_size:
-            found = model.enc_to_dec_proj(found)
-        return found
+            patches = model.enc_to_dec_proj(patches)
+        return patches
 
     def decode(self, keep: Tensor | int, **inputs: Any) -> Any:
         """By its decoder, which gives all logits: some kinds cannot be asked for fewer."""
@@ -213,8 +210,7 @@ class GitCaptioner(Captioner):
             logits_to_keep=keep,
             **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
         )
-        logits: Tensor = output.logits
-        return logits
+        return output.logits
 
 
 class CocaCaptioner(Captioner):
@@ -244,20 +240,20 @@ CAPTIONERS: dict[str, type[Captioner]] = {
 }
 
 
-def captioner_of(found: Opened, instruction: str, where: str) -> Captioner:
+def captioner_of(opened: Opened, instruction: str, where: str) -> Captioner:
     """The captioner in a model of transformers that has no chat template: one of `CAPTIONERS`.
 
     Raises `ModelError` for other kinds of model.
     """
-    kind = CAPTIONERS.get(found.model.config.model_type)
+    kind = CAPTIONERS.get(opened.model.config.model_type)
     if kind is None:
         raise ModelError(
             "captions of this kind of model cannot be scored without a chat template",
             where=where,
-            given=found.model.config.model_type,
+            given=opened.model.config.model_type,
             allowed=f"{', '.join(CAPTIONERS)}, paligemma, or a model with a chat template",
         )
-    config, tokenizer = found.model.config, found.processor.tokenizer
+    config, tokenizer = opened.model.config, opened.processor.tokenizer
     if kind is PairedCaptioner:
         text, first, end = config.decoder, config.decoder_start_token_id, config.eos_token_id
         first = text.bos_token_id if first is None else first
@@ -275,32 +271,29 @@ def captioner_of(found: Opened, instruction: str, where: str) -> Captioner:
             hint="set decoder_start_token_id and eos_token_id in config.json",
         )
     return kind(
-        model=found.model,
-        device=found.device,
-        dtype=found.dtype,
+        model=opened.model,
+        device=opened.device,
+        dtype=opened.dtype,
         vocabulary=int(text.vocab_size),
         prompt=(int(first), *plain_ids(tokenizer, instruction)),
         positions=int(text.max_position_embeddings),
         words=lambda caption: tuple(plain_ids(tokenizer, caption)),
         end=int(end),
         mask=tokenizer.mask_token_id,
-        pixels=lambda picture: found.processor.image_processor(
+        pixels=lambda picture: opened.processor.image_processor(
             images=PIL.Image.fromarray(picture), return_tensors="pt"
         )["pixel_values"],
     )
 
 
-def coca(
-    argument: str, options: Options, instruction: str, where: str
-) -> tuple[Captioner, Identity, dict[str, Any]]:
+def coca(argument: str, context: LoadContext, instruction: str) -> tuple[Captioner, Identity, dict[str, Any]]:
     """A CoCa of open_clip, named as `open-clip:` names models; its identity and the versions behind it.
 
     Raises what loading that model as a dual encoder raises, and `ModelError` for models without a decoder.
     """
     from counterfoil.scorers import open_clip, open_clip_loading
 
-    device = device_of(options, where=where)
-    dtype = precision_of(options, device, where=where)
+    where, device = context.where, context.device
     library = open_clip_loading.library_of()
     model, tokenizer, activation, card = open_clip._loaded(library, argument, where)
     if not hasattr(model, "text_decoder") or not hasattr(tokenizer, "encode"):
@@ -308,7 +301,7 @@ def coca(
             "the model writes no captions", where=where, given=type(model).__name__, allowed="CoCa"
         )
     weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, dtype)
+    model, computed = to_device(model, device, context.dtype)
     pixels = open_clip.OpenClipPixels.of(card["preprocess"], device, computed)
     marks = tokenizer.encoder if hasattr(tokenizer, "encoder") else {}
 
@@ -318,7 +311,7 @@ def coca(
             text = text.replace(mark, f"< {mark[1:]}") if mark in marks else text
         return tuple(tokenizer.encode(text))
 
-    found = CocaCaptioner(
+    captioner = CocaCaptioner(
         model=model,
         device=device,
         dtype=computed,
@@ -331,12 +324,7 @@ def coca(
         pixels=lambda picture: pixels([picture]),
         preparation=pixels.preparation,
     )
-    identity = Identity(
-        name=where,
-        weights=weights,
-        preprocessing=canonical_json(card["preprocess"]),
-        precision=options.precision,
-        options={**activation.options(), "device": device.type},
+    identity = context.identity(
+        weights=weights, preprocessing=canonical_json(card["preprocess"]), **activation.options()
     )
-    versions = {"open_clip": library.__version__, "torch": torch.__version__, "device": str(device)}
-    return found, identity, versions
+    return captioner, identity, context.provenance(library)

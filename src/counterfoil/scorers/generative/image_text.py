@@ -14,7 +14,7 @@ from torch import Tensor
 
 from counterfoil.errors import ModelError
 from counterfoil.scorers import hf_loading as loading
-from counterfoil.scorers.base import Identity, Options, digest_tensors
+from counterfoil.scorers.base import Identity, digest_tensors
 from counterfoil.scorers.generative.prefixes import (
     Prefix,
     Seen,
@@ -24,7 +24,7 @@ from counterfoil.scorers.generative.prefixes import (
     log_probabilities,
 )
 from counterfoil.scorers.generative.templates import ChatTemplate, PaliGemmaTemplate, Template
-from counterfoil.scorers.runtime import to_device
+from counterfoil.scorers.runtime import LoadContext, to_device
 from counterfoil.store import canonical_json
 
 #: Largest difference of log-probabilities between a shared computation and a whole one, relative to 1 and the
@@ -61,9 +61,9 @@ class ImageTextDecoder:
         plain = replace(self, read=read, together=False, shares=False)
         pictures = [np.full((side, 64, 3), 128, np.uint8) for side in (48, 96)]
         seen = [plain.see(picture) for picture in pictures for _ in rows]
-        asked = [*rows, *rows]
+        all_rows = [*rows, *rows]
         try:
-            expected = log_probabilities(plain, seen, asked, [False] * len(asked))
+            expected = log_probabilities(plain, seen, all_rows, [False] * len(all_rows))
         except Exception as error:
             raise ModelError(
                 f"the model cannot read a picture and a text: {' '.join(str(error).split())[:240]}",
@@ -78,7 +78,7 @@ class ImageTextDecoder:
                 tried = replace(plain, together=together, shares=shares)
                 ready = {id(picture): tried.see(picture) for picture in pictures}
                 places = [ready[id(picture)] for picture in pictures for _ in rows]
-                if tried._agrees(expected, places, asked):
+                if tried._agrees(expected, places, all_rows):
                     best = tried
                     break
             if best is not plain:
@@ -87,12 +87,12 @@ class ImageTextDecoder:
 
     def _agrees(self, expected: Sequence[ndarray], seen: Sequence[Seen], rows: Sequence[TextRow]) -> bool:
         try:
-            found = log_probabilities(self, seen, rows, [True] * len(rows))
+            values = log_probabilities(self, seen, rows, [True] * len(rows))
         except Exception:
             return False
         near = TOLERANCE[self.dtype]
         return all(
-            np.allclose(one, other, rtol=near, atol=near) for one, other in zip(found, expected, strict=True)
+            np.allclose(one, other, rtol=near, atol=near) for one, other in zip(values, expected, strict=True)
         )
 
     def see(self, picture: ndarray) -> Seen:
@@ -142,12 +142,11 @@ class ImageTextDecoder:
             **positions,
             **cache_argument(self.model, stacked([prefix.cache for prefix in prefixes])),
         )
-        logits: Tensor = output.logits
-        return logits
+        return output.logits
 
     def whole(self, seen: Sequence[Seen], rows: Sequence[TextRow], keep: Tensor) -> Tensor:
         """Pictures and texts from the beginning, one text per picture."""
-        lines = [(*each.head, *row.ids) for each, row in zip(seen, rows, strict=True)]
+        lines = [(*picture.head, *row.ids) for picture, row in zip(seen, rows, strict=True)]
         longest = max(map(len, lines))
 
         def padded(values: Sequence[Sequence[int]]) -> Tensor:
@@ -159,11 +158,11 @@ class ImageTextDecoder:
             name: padded(
                 [
                     (
-                        *each.kinds[name],
+                        *picture.kinds[name],
                         *[0] * row.prompt,
                         *[self.template.written] * (len(row.ids) - row.prompt),
                     )
-                    for each, row in zip(seen, rows, strict=True)
+                    for picture, row in zip(seen, rows, strict=True)
                 ]
             )
             for name in seen[0].kinds
@@ -176,22 +175,21 @@ class ImageTextDecoder:
             **kinds,
             **self._pictures(seen),
         )
-        logits: Tensor = output.logits
-        return logits
+        return output.logits
 
     def _pictures(self, seen: Sequence[Seen]) -> dict[str, Any]:
         """What the model gets of the pictures: pixels of one, or the vision tower's output of several."""
         if not self.together:
             (one,) = seen
             return dict(one.inputs)
-        for each in seen:
-            if each.features is None:
+        for picture in seen:
+            if picture.features is None:
                 takes = inspect.signature(self.model.get_image_features).parameters
-                inputs = {name: value for name, value in each.inputs.items() if name in takes}
-                each.features = self.model.get_image_features(**inputs, return_dict=True)
-        grids = [each.inputs["image_grid_thw"] for each in seen if "image_grid_thw" in each.inputs]
+                inputs = {name: value for name, value in picture.inputs.items() if name in takes}
+                picture.features = self.model.get_image_features(**inputs, return_dict=True)
+        grids = [picture.inputs["image_grid_thw"] for picture in seen if "image_grid_thw" in picture.inputs]
         return {
-            "mm_encoder_outputs": {"image": joined([each.features for each in seen])},
+            "mm_encoder_outputs": {"image": joined([picture.features for picture in seen])},
             **({"image_grid_thw": torch.cat(grids)} if grids else {}),
         }
 
@@ -202,7 +200,7 @@ def joined(outputs: Sequence[Any]) -> Any:
     def both(parts: Sequence[Any]) -> Any:
         if isinstance(parts[0], Tensor):
             return torch.cat(list(parts))
-        return [each for part in parts for each in part]
+        return [item for part in parts for item in part]
 
     # Of the class of the tower's own outputs, which a model may return with its own.
     parts = {"pooler_output": both([output.pooler_output for output in outputs])}
@@ -214,22 +212,24 @@ def joined(outputs: Sequence[Any]) -> Any:
 
 def stacked(caches: Sequence[Any]) -> Any:
     """The keys and values of several prefixes as one cache, a row each; the given ones stay as they are."""
-    found = copy.copy(caches[0])
-    if hasattr(found, "self_attention_cache"):
-        found.self_attention_cache = stacked([cache.self_attention_cache for cache in caches])
-        found.cross_attention_cache = stacked([cache.cross_attention_cache for cache in caches])
-        found.is_updated = dict(found.is_updated)
-        return found
+    joint = copy.copy(caches[0])
+    if hasattr(joint, "self_attention_cache"):
+        joint.self_attention_cache = stacked([cache.self_attention_cache for cache in caches])
+        joint.cross_attention_cache = stacked([cache.cross_attention_cache for cache in caches])
+        joint.is_updated = dict(joint.is_updated)
+        return joint
     alone = all(cache is caches[0] for cache in caches)
-    found.layers = []
+    joint.layers = []
     for layers in zip(*(cache.layers for cache in caches), strict=True):
         layer = copy.copy(layers[0])
         for name, value in vars(layers[0]).items():
             if isinstance(value, Tensor) and value.ndim > 1 and value.shape[0] == 1:
                 rows = value.expand(len(caches), *value.shape[1:])
-                setattr(layer, name, rows if alone else torch.cat([vars(each)[name] for each in layers]))
-        found.layers.append(layer)
-    return found
+                setattr(
+                    layer, name, rows if alone else torch.cat([vars(layer_of)[name] for layer_of in layers])
+                )
+        joint.layers.append(layer)
+    return joint
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,13 +267,13 @@ class Opened:
 _NOT_READ = ("blip-2", "instructblip", "instructblipvideo", "florence2")
 
 
-def opened(argument: str, options: Options, where: str) -> Opened:
+def opened(argument: str, context: LoadContext) -> Opened:
     """The model in a local folder, or of that name on the hub (from the local cache where it is there).
 
     Raises `ModelError` for folders without configuration, weights, tokenizer or image processor, and for
     models that take no images or write no text.
     """
-    device, dtype, _ = loading.placement_of(options, where)
+    where = context.where
     library, config = loading.configuration_of(argument, where)
     if config.model_type in _NOT_READ:
         raise ModelError(
@@ -292,7 +292,13 @@ def opened(argument: str, options: Options, where: str) -> Opened:
                 allowed="image-text-to-text models: Qwen-VL, LLaVA, SmolVLM, PaliGemma, BLIP, GIT, ...",
             )
         model, revision = loading.weights_of(library, argument, where, kind=kind)
-        processor = _processor(library, argument, where, config.model_type)
+        if config.model_type == "vision-encoder-decoder":
+            processor: Any = SeparateProcessors(
+                loading.fetched(library.AutoImageProcessor, argument, where, "image processor"),
+                loading.fetched(library.AutoTokenizer, argument, where, "tokenizer"),
+            )
+        else:
+            processor = loading.fetched(library.AutoProcessor, argument, where, "processor")
     if not hasattr(processor, "image_processor") or not hasattr(processor, "tokenizer"):
         raise ModelError(
             "the folder holds no processor for images and texts together",
@@ -301,21 +307,19 @@ def opened(argument: str, options: Options, where: str) -> Opened:
             hint="save the model's processor beside it (processor.save_pretrained)",
         )
     weights = digest_tensors(model.state_dict())
-    model, computed = to_device(model, device, dtype)
+    model, computed = to_device(model, context.device, context.dtype)
     return Opened(
         model=model,
         processor=processor,
-        identity=Identity(
-            name=where,
+        identity=context.identity(
             revision=revision,
             weights=weights,
             preprocessing=canonical_json(json.loads(processor.image_processor.to_json_string())),
-            precision=options.precision,
-            options={"device": device.type, "tokenizer": loading.tokenizer_digest(processor.tokenizer)},
+            tokenizer=loading.tokenizer_digest(processor.tokenizer),
         ),
-        device=device,
+        device=context.device,
         dtype=computed,
-        versions=loading.versions_of(library, device),
+        versions=context.provenance(library),
     )
 
 
@@ -325,15 +329,6 @@ class SeparateProcessors:
 
     image_processor: Any
     tokenizer: Any
-
-
-def _processor(library: Any, argument: str, where: str, kind: str) -> Any:
-    if kind != "vision-encoder-decoder":
-        return loading.fetched(library.AutoProcessor, argument, where, "processor")
-    return SeparateProcessors(
-        loading.fetched(library.AutoImageProcessor, argument, where, "image processor"),
-        loading.fetched(library.AutoTokenizer, argument, where, "tokenizer"),
-    )
 
 
 def sharing(decoder: ImageTextDecoder) -> str:

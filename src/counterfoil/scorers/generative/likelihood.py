@@ -17,17 +17,16 @@ from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, InputError
-from counterfoil.scorers.base import DEFAULT, Identity, Options, ScorerSettings, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, Identity, Options, ScorerSettings
 from counterfoil.scorers.generative import captioners
 from counterfoil.scorers.generative.image_text import ImageTextDecoder, opened, sharing
 from counterfoil.scorers.generative.prefixes import Decoder, GenerativeScorer, TextRow, log_probabilities
 from counterfoil.scorers.generative.templates import PROBES, PaliGemmaTemplate
 from counterfoil.scorers.images import Preparation, Untouched
+from counterfoil.scorers.runtime import LoadContext
 
 #: What a model with a chat template is asked; PaliGemma has a prompt of its own, and captioners need none.
 INSTRUCTION, PALIGEMMA = "Describe this image in one sentence.", "caption en"
-#: What `--set` takes.
-SETTINGS = ("length", "end", "unconditional", "alpha", "lm", "noises", "instruction", "prediction")
 #: The side of grey and of noisy pictures.
 _SIDE = 224
 
@@ -41,15 +40,15 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
     captions.
     """
     where = f"likelihood:{argument}"
-    reject_unused_options(where, options, "precision", "settings")
-    chosen = Choices.of(ScorerSettings(where, options.settings))
+    context = LoadContext.of(where, options, "settings")
+    chosen = Choices.of(context.settings)
     decoder: Decoder
     if argument.startswith("open-clip:"):
         name = argument.removeprefix("open-clip:")
-        writer, identity, versions = captioners.coca(name, options, chosen.instruction or "", where)
+        writer, identity, versions = captioners.coca(name, context, chosen.instruction or "")
         decoder, words = writer, Words.of_captioner(writer, chosen)
     else:
-        model = opened(argument, options, where)
+        model = opened(argument, context)
         identity, versions = model.identity, dict(model.versions)
         if model.model.config.model_type in captioners.CAPTIONERS:
             writer = captioners.captioner_of(model, chosen.instruction or "", where)
@@ -61,9 +60,9 @@ def load(argument: str, options: Options = DEFAULT) -> GenerativeScorer:
             identity = replace(identity, options={**identity.options, "template": plain.template.digest})
             versions["computed"] = sharing(decoder)
     preparation: Preparation = getattr(decoder, "preparation", Untouched())
-    prior, made = _prior(chosen, decoder, words, preparation, options)
+    prior, prior_facts = _prior(chosen, decoder, words, preparation, options)
     return GenerativeScorer(
-        identity=replace(identity, options={**identity.options, **chosen.described(words), **made}),
+        identity=replace(identity, options={**identity.options, **chosen.described(words), **prior_facts}),
         decoder=decoder,
         rows=lambda text: [words.row(text)],
         value=lambda text, parts: chosen.value(parts[0]) - chosen.alpha * prior(text),
@@ -91,9 +90,8 @@ class Choices:
 
     @classmethod
     def of(cls, settings: ScorerSettings) -> "Choices":
-        """The settings; raises `InputError` and `UnknownNameError` for those that are not understood."""
-        settings.only(*SETTINGS)
-        found = cls(
+        """The settings; raises `InputError` for those that are not understood."""
+        choices = cls(
             where=settings.where,
             length=settings.one_of("length", ("sum", "mean")),
             end=settings.one_of("end", ("in", "out")),
@@ -104,7 +102,7 @@ class Choices:
             instruction=settings.given.get("instruction"),
             prediction=settings.one_of("prediction", ("causal", "parallel")),
         )
-        if found.unconditional == "none":
+        if choices.unconditional == "none":
             for name in ("alpha", "lm", "noises"):
                 if name in settings.given:
                     raise InputError(
@@ -112,15 +110,15 @@ class Choices:
                         where=settings.where,
                         hint="add --set unconditional=lm (or blank, or noise)",
                     )
-            return replace(found, alpha=0.0)
-        if (found.unconditional == "lm") != bool(found.lm):
+            return replace(choices, alpha=0.0)
+        if (choices.unconditional == "lm") != bool(choices.lm):
             raise InputError(
                 "the unconditional term by a language model needs its name, and only that one does",
                 where=settings.where,
-                given=f"unconditional={found.unconditional}, lm={found.lm or '(none)'}",
+                given=f"unconditional={choices.unconditional}, lm={choices.lm or '(none)'}",
                 allowed="unconditional=lm with lm=NAME_OR_FOLDER",
             )
-        return found
+        return choices
 
     def value(self, part: ndarray) -> float:
         """The score of a caption from the log-probabilities of its tokens."""
@@ -128,14 +126,14 @@ class Choices:
 
     def described(self, words: "Words") -> dict[str, Any]:
         """What of the settings scores depend on, for identities."""
-        found: dict[str, Any] = {
+        facts: dict[str, Any] = {
             "length": self.length,
             "end": self.end,
             "prompt": list(words.prompt),
             "prediction": self.prediction,
             "unconditional": self.unconditional,
         }
-        return found if self.unconditional == "none" else {**found, "alpha": self.alpha}
+        return facts if self.unconditional == "none" else {**facts, "alpha": self.alpha}
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,29 +228,29 @@ def _prior(
     if chosen.unconditional == "lm":
         return _language_model(chosen, options)
     if chosen.unconditional == "blank":
-        arrays, made = [np.full((_SIDE, _SIDE, 3), 128, np.uint8)], {}
+        arrays, facts = [np.full((_SIDE, _SIDE, 3), 128, np.uint8)], {}
     else:
         rng = np.random.default_rng(options.seed)
         arrays = [
             np.clip(rng.normal(128, 64, (_SIDE, _SIDE, 3)), 0, 255).astype(np.uint8)
             for _ in range(chosen.noises)
         ]
-        made = {"noises": chosen.noises, "seed": options.seed}
+        facts = {"noises": chosen.noises, "seed": options.seed}
     seen = [decoder.see(preparation(PIL.Image.fromarray(array))) for array in arrays]
 
     def compute(texts: Sequence[str]) -> list[float]:
         rows = [words.row(text) for text in texts]
-        pairs = [(each, row) for each in seen for row in rows]
-        found = log_probabilities(
-            decoder, [each for each, _ in pairs], [row for _, row in pairs], [True] * len(pairs)
+        pairs = [(picture, row) for picture in seen for row in rows]
+        values = log_probabilities(
+            decoder, [picture for picture, _ in pairs], [row for _, row in pairs], [True] * len(pairs)
         )
-        sums = np.array([part[:, 0].sum() for part in found]).reshape(len(seen), len(texts))
+        sums = np.array([part[:, 0].sum() for part in values]).reshape(len(seen), len(texts))
         # The mean of probabilities over pictures, not of their logarithms.
         logs = np.logaddexp.reduce(sums, axis=0) - np.log(len(seen))
         lengths = [1 if chosen.length == "sum" else len(row.wanted) for row in rows]
         return [float(log) / length for log, length in zip(logs, lengths, strict=True)]
 
-    return Prior(compute), made
+    return Prior(compute), facts
 
 
 def _language_model(chosen: Choices, options: Options) -> tuple[Prior, dict[str, Any]]:

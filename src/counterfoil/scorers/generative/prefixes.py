@@ -80,8 +80,8 @@ def cache_argument(model: Any, cache: Any) -> dict[str, Any]:
 
 def cache_of(output: Any) -> Any:
     """The keys and values of what a model has read, from its output, by either name."""
-    found = getattr(output, "cache", None)
-    return output.past_key_values if found is None else found
+    cache = getattr(output, "cache", None)
+    return output.past_key_values if cache is None else cache
 
 
 @runtime_checkable
@@ -179,7 +179,7 @@ class GenerativeScorer:
                 shared = [
                     counts[id(image)] * len(own) > 1 for (image, _), own in zip(batch, rows, strict=True)
                 ]
-                found = iter(
+                values_of_rows = iter(
                     log_probabilities(
                         self.decoder,
                         [owner for owner, own in zip(owners, rows, strict=True) for _ in own],
@@ -187,7 +187,7 @@ class GenerativeScorer:
                         [many for many, own in zip(shared, rows, strict=True) for _ in own],
                     )
                 )
-                values = [[next(found) for _ in own] for own in rows]
+                values = [[next(values_of_rows) for _ in own] for own in rows]
                 self.ahead([text_of(caption) for _, caption in batch])
                 yield np.array(
                     [
@@ -212,7 +212,7 @@ def log_probabilities(
     `shared` says which pictures are asked about more than once; the others are read whole together with their
     text, where the decoder does better so.
     """
-    found: list[ndarray] = [np.empty(0)] * len(rows)
+    values: list[ndarray] = [np.empty(0)] * len(rows)
     read = len(decoder.read)
     after: list[int] = []
     whole: list[int] = []
@@ -226,7 +226,7 @@ def log_probabilities(
         prefixes = {at: prefix for at in after if (prefix := seen[at].prefix) is not None}
         for length in sorted({prefix.length for prefix in prefixes.values()}):
             alike = {at: prefix for at, prefix in prefixes.items() if prefix.length == length}
-            _follow(decoder, alike, rows, found)
+            _follow(decoder, alike, rows, values)
         for chunk in _chunks(
             decoder, whole, rows, lambda at: seen[at].size + len(rows[at].ids), alone=not decoder.together
         ):
@@ -234,12 +234,12 @@ def log_probabilities(
             logits = decoder.whole(
                 [seen[at] for at in chunk], [rows[at] for at in chunk], keep.to(decoder.device)
             )
-            _gather(logits, chunk, rows, found)
-    return found
+            _gather(logits, chunk, rows, values)
+    return values
 
 
 def _follow(
-    decoder: Decoder, prefixes: Mapping[int, Prefix], rows: Sequence[TextRow], found: list[ndarray]
+    decoder: Decoder, prefixes: Mapping[int, Prefix], rows: Sequence[TextRow], values: list[ndarray]
 ) -> None:
     """The log-probabilities of rows after their prefixes, all of one length."""
     read = len(decoder.read)
@@ -249,7 +249,7 @@ def _follow(
         wanted = row.wanted
         if row.prompt == read and prefix.last is not None:
             # The prefix ends with the prompt: it has the first position's logits already.
-            found[at] = _chosen(prefix.last[None, None], wanted[None, :1])[0]
+            values[at] = _chosen(prefix.last[None, None], wanted[None, :1])[0]
             wanted = wanted[1:]
         if len(wanted):
             rest[at] = TextRow(row.ids[read:], wanted)
@@ -261,10 +261,10 @@ def _follow(
         for line, at in enumerate(chunk):
             ids[line, : lengths[line]] = torch.tensor(rest[at].ids)
         keep = torch.tensor(_kept(lengths, chunk, rest))
-        inputs = (each.to(decoder.device) for each in (ids, torch.tensor(lengths), keep))
+        inputs = (tensor.to(decoder.device) for tensor in (ids, torch.tensor(lengths), keep))
         _gather(decoder.go_on([prefixes[at] for at in chunk], *inputs), chunk, rest, parts)
     for at in rest:
-        found[at] = np.concatenate([part for part in (found[at], parts[at]) if part.size])
+        values[at] = np.concatenate([part for part in (values[at], parts[at]) if part.size])
 
 
 def _chunks(
@@ -279,11 +279,11 @@ def _chunks(
     """Rows to go through the model together, those of like length first; `beside` positions are repeated."""
     chunk: list[int] = []
     for at in sorted(which, key=lambda at: (length(at), len(rows[at].wanted))):
-        longest, kept = length(at), max([len(rows[each].wanted) for each in (*chunk, at)])
+        longest, positions = length(at), max([len(rows[row].wanted) for row in (*chunk, at)])
         full = (
             (len(chunk) + 1) * longest > _positions(decoder)
             or (len(chunk) + 1) * (longest + beside) > 8 * _positions(decoder)
-            or (len(chunk) + 1) * kept * decoder.vocabulary > LOGITS
+            or (len(chunk) + 1) * positions * decoder.vocabulary > LOGITS
         )
         if chunk and (full or alone):
             yield chunk
@@ -304,7 +304,7 @@ def _kept(lengths: Sequence[int], chunk: Sequence[int], rows: Any) -> ndarray:
     return np.minimum(np.add.outer(first, np.arange(most)), np.subtract(lengths, 1)[:, None])
 
 
-def _gather(logits: Tensor, chunk: Sequence[int], rows: Any, found: list[ndarray]) -> None:
+def _gather(logits: Tensor, chunk: Sequence[int], rows: Any, results: list[ndarray]) -> None:
     most, widest = logits.shape[1], max(rows[at].wanted.shape[1] for at in chunk)
     wanted = np.zeros((len(chunk), most, widest), dtype=np.int64)
     for line, at in enumerate(chunk):
@@ -313,7 +313,7 @@ def _gather(logits: Tensor, chunk: Sequence[int], rows: Any, found: list[ndarray
     values = _chosen(logits, wanted)
     for line, at in enumerate(chunk):
         positions, choices = rows[at].wanted.shape
-        found[at] = values[line, :positions, :choices]
+        results[at] = values[line, :positions, :choices]
 
 
 def _chosen(
@@ -322,5 +322,4 @@ def _chosen(
     """Log-probabilities of `wanted` in float32, whatever the precision of the model."""
     full = logits.float()
     chosen = full.gather(-1, torch.from_numpy(wanted).to(full.device)) - full.logsumexp(-1, keepdim=True)
-    values: ndarray = chosen.cpu().numpy().astype(np.float64)
-    return values
+    return chosen.cpu().numpy().astype(np.float64)

@@ -64,7 +64,8 @@ class ChatTemplate:
             raise
         except Exception as error:
             raise ModelError(
-                f"its chat template makes no prompt of a picture and a text: {_line(error)}",
+                "its chat template makes no prompt of a picture and a text: "
+                + " ".join(str(error).split())[:160],
                 where=where,
                 given=type(processor).__name__,
             ) from None
@@ -79,17 +80,17 @@ class ChatTemplate:
         anchor = plain[max((plain.rfind(mark) + len(mark) for mark in marks if mark in plain), default=0) :]
         replied = bare._rendered(PROBES[0], reply=PROBES[1])
         lead = replied[len(plain) : replied.rfind(PROBES[1])] if replied.startswith(plain) else ""
-        found = cls(processor, tokenizer, image_id, where, cut, anchor, lead)
-        first = found.see(np.full((56, 84, 3), 128, np.uint8))
+        template = cls(processor, tokenizer, image_id, where, cut, anchor, lead)
+        first = template.see(np.full((56, 84, 3), 128, np.uint8))
         for probe in PROBES:
-            whole = list(found._seen(np.full((56, 84, 3), 128, np.uint8), probe)["input_ids"][0])
-            if whole != [*first.head, *found.text(probe)]:
+            whole = list(template._seen(np.full((56, 84, 3), 128, np.uint8), probe)["input_ids"][0])
+            if whole != [*first.head, *template.text(probe)]:
                 raise ModelError(
                     "its chat template puts something before the picture that depends on the text",
                     where=where,
                     given=type(processor).__name__,
                 )
-        return found
+        return template
 
     @property
     def digest(self) -> str:
@@ -119,12 +120,12 @@ class ChatTemplate:
 
     def see(self, picture: ndarray) -> Seen:
         """A picture and all ids up to the text."""
-        found = self._seen(picture, PROBES[0])
-        return _seen(found, _head(found, self.text(PROBES[0]), self.where))
+        inputs = self._seen(picture, PROBES[0])
+        return _seen(inputs, _head(inputs, self.text(PROBES[0]), self.where))
 
     def _seen(self, picture: ndarray, text: str) -> dict[str, Any]:
         # The text is a probe, which needs no care; some processors cannot take care beside a picture.
-        found = self.processor.apply_chat_template(
+        inputs = self.processor.apply_chat_template(
             [self.asked(text, PIL.Image.fromarray(picture))],
             add_generation_prompt=True,
             tokenize=True,
@@ -132,7 +133,7 @@ class ChatTemplate:
             return_tensors="pt",
             **self.options(),
         )
-        return dict(found)
+        return dict(inputs)
 
     def asked(self, text: str, picture: Any = None) -> list[dict[str, Any]]:
         """The user's turn: a picture, or its place, and a text."""
@@ -152,11 +153,11 @@ class ChatTemplate:
         return ids
 
     def _rendered(self, text: str, *, reply: str = "", ended: bool = False) -> str:
-        turns = self.asked(text)
+        messages = self.asked(text)
         if reply:
-            turns.append({"role": "assistant", "content": [{"type": "text", "text": reply}]})
+            messages.append({"role": "assistant", "content": [{"type": "text", "text": reply}]})
         rendered: str = self.tokenizer.apply_chat_template(
-            turns,
+            messages,
             chat_template=self._template(),
             add_generation_prompt=not reply,
             continue_final_message=bool(reply) and not ended,
@@ -187,11 +188,11 @@ class ChatTemplate:
                     given=type(self.processor).__name__,
                     hint="serve it and ask it as chat:URL#MODEL",
                 )
-            whole = [int(each) for each in seen["input_ids"][0]]
+            whole = [int(token) for token in seen["input_ids"][0]]
             same = 0
             while same < min(len(ids), len(whole)) and ids[-1 - same] == whole[-1 - same]:
                 same += 1
-            marks = [at + 1 for at, each in enumerate(ids) if each == self.image_id]
+            marks = [at + 1 for at, token in enumerate(ids) if token == self.image_id]
             if whole == ids:
                 raise ModelError(
                     "its chat template has no place for a picture",
@@ -235,9 +236,9 @@ class PaliGemmaTemplate:
         """A picture and its ids."""
         text, image = self.processor.image_token + PROBES[0], PIL.Image.fromarray(picture)
         with quiet(library_of()):  # the library's own use of NumPy warns
-            found = dict(self.processor(text=text, images=image, return_tensors="pt"))
-        found.pop("labels", None)
-        return _seen(found, _head(found, self.text(PROBES[0]), self.where))
+            inputs = dict(self.processor(text=text, images=image, return_tensors="pt"))
+        inputs.pop("labels", None)
+        return _seen(inputs, _head(inputs, self.text(PROBES[0]), self.where))
 
 
 Template = ChatTemplate | PaliGemmaTemplate
@@ -245,8 +246,8 @@ Template = ChatTemplate | PaliGemmaTemplate
 
 def plain_ids(tokenizer: Any, text: str) -> list[int]:
     """The ids of a text without any marks; what looks like a control token is plain text."""
-    found = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)
-    return [int(each) for each in found["input_ids"]]
+    encoding = tokenizer(text, add_special_tokens=False, split_special_tokens=True, verbose=False)
+    return [int(token) for token in encoding["input_ids"]]
 
 
 def common(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
@@ -263,24 +264,20 @@ def common(rows: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(rows[0][:length])
 
 
-def _head(found: dict[str, Any], tail: tuple[int, ...], where: str) -> tuple[int, ...]:
+def _head(inputs: dict[str, Any], tail: tuple[int, ...], where: str) -> tuple[int, ...]:
     """The ids of a prompt before its text, which must be `tail`; raises `ModelError` where it is not."""
-    ids = tuple(int(each) for each in found.pop("input_ids")[0])
+    ids = tuple(int(token) for token in inputs.pop("input_ids")[0])
     head = ids[: len(ids) - len(tail)]
     if ids[len(head) :] != tail:
         raise ModelError("its processor and its tokenizer disagree on the ids of a prompt", where=where)
     return head
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:160]
-
-
-def _seen(found: dict[str, Any], head: tuple[int, ...]) -> Seen:
+def _seen(inputs: dict[str, Any], head: tuple[int, ...]) -> Seen:
     kinds = {
-        name: tuple(int(each) for each in found.pop(name)[0][: len(head)])
+        name: tuple(int(kind) for kind in inputs.pop(name)[0][: len(head)])
         for name in _BESIDE
-        if name in found
+        if name in inputs
     }
-    found.pop("attention_mask", None)
-    return Seen(len(head), found, head, kinds)
+    inputs.pop("attention_mask", None)
+    return Seen(len(head), inputs, head, kinds)

@@ -5,7 +5,7 @@ caption in a user's turn; one that only writes captions goes on from the beginni
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import PIL.Image
@@ -19,6 +19,7 @@ from counterfoil.scorers.generative.captioners import CAPTIONERS, captioner_of
 from counterfoil.scorers.generative.image_text import Opened, opened
 from counterfoil.scorers.generative.likelihood import INSTRUCTION, PALIGEMMA
 from counterfoil.scorers.generative.templates import ChatTemplate
+from counterfoil.scorers.runtime import LoadContext
 
 #: What `generate` gets of pictures, and how many of the ids that it returns stand before the caption.
 Inputs = Callable[[Sequence[PIL.Image.Image]], tuple[dict[str, Any], int]]
@@ -29,7 +30,7 @@ class CaptionWriter:
     """A model that writes captions of pictures; `identity` names it with its weights and its prompt."""
 
     identity: Identity
-    found: Opened
+    opened: Opened
     inputs: Inputs
     #: The most tokens that it can write after its prompt; None where nothing limits it.
     room: int | None = None
@@ -52,13 +53,13 @@ class CaptionWriter:
         """
         if not images:
             return []
-        pictures = [each.decode() for each in images]
-        asked: dict[str, Any] = {"do_sample": False, "num_beams": beams}
+        pictures = [image.decode() for image in images]
+        sampling: dict[str, Any] = {"do_sample": False, "num_beams": beams}
         if temperature > 0:
-            asked = {
+            sampling = {
                 "do_sample": True, "num_beams": 1, "temperature": temperature, "top_k": 0, "top_p": 1.0
             }  # fmt: skip
-        devices = [self.found.device] if self.found.device.type == "cuda" else []
+        devices = [self.opened.device] if self.opened.device.type == "cuda" else []
         with (
             loading.quiet(loading.library_of()),
             torch.inference_mode(),
@@ -67,7 +68,9 @@ class CaptionWriter:
             torch.manual_seed(seed)
             try:
                 given, start = self.inputs(pictures)
-                ids = self.found.model.generate(**given, max_new_tokens=min(most, self.room or most), **asked)
+                ids = self.opened.model.generate(
+                    **given, max_new_tokens=min(most, self.room or most), **sampling
+                )
             except Exception as error:
                 out = "out of memory" in str(error).lower()
                 raise ModelError(
@@ -76,7 +79,7 @@ class CaptionWriter:
                     given=f"{type(error).__name__}: {' '.join(str(error).split())[:240]}",
                     hint="let it read fewer images together" if out else None,
                 ) from None
-        texts = self.found.processor.tokenizer.batch_decode(ids[:, start:], skip_special_tokens=True)
+        texts = self.opened.processor.tokenizer.batch_decode(ids[:, start:], skip_special_tokens=True)
         return [text.strip() for text in texts]
 
 
@@ -87,40 +90,33 @@ def load_writer(argument: str, options: Options = DEFAULT, *, prompt: str | None
     that take no images or write no text.
     """
     where = f"captioner:{argument}"
-    found = opened(argument, options, where)
-    kind = found.model.config.model_type
+    model = opened(argument, LoadContext.of(where, options))
+    kind = model.model.config.model_type
     with loading.quiet(loading.library_of()):
         if kind in CAPTIONERS:
-            inputs, room, prompt = _of_captioner(found, prompt or "", where)
-        elif kind == "paligemma" and not getattr(found.processor, "chat_template", None):
+            inputs, room, prompt = _of_captioner(model, prompt or "", where)
+        elif kind == "paligemma" and not getattr(model.processor, "chat_template", None):
             prompt, room = PALIGEMMA if prompt is None else prompt, None
-            inputs = _of_paligemma(found, prompt)
+            inputs = _of_paligemma(model, prompt)
         else:
             prompt, room = INSTRUCTION if prompt is None else prompt, None
-            inputs = _of_chat(found, prompt, where)
-    identity = Identity(
-        name=where,
-        revision=found.identity.revision,
-        weights=found.identity.weights,
-        preprocessing=found.identity.preprocessing,
-        precision=found.identity.precision,
-        options={**found.identity.options, "prompt": prompt},
-    )
-    return CaptionWriter(identity, found, inputs, room)
+            inputs = _of_chat(model, prompt, where)
+    identity = replace(model.identity, options={**model.identity.options, "prompt": prompt})
+    return CaptionWriter(identity, model, inputs, room)
 
 
-def _of_captioner(found: Opened, prompt: str, where: str) -> tuple[Inputs, int, str]:
+def _of_captioner(model: Opened, prompt: str, where: str) -> tuple[Inputs, int, str]:
     """Pictures and the beginning of a caption, which is part of what is written."""
-    captioner = captioner_of(found, prompt, where)
-    kind, images = found.model.config.model_type, found.processor.image_processor
+    captioner = captioner_of(model, prompt, where)
+    kind, images = model.model.config.model_type, model.processor.image_processor
 
     def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
         pixels = images(images=list(pictures), return_tensors="pt")["pixel_values"]
-        ids = torch.tensor([captioner.prompt] * len(pictures), device=found.device)
-        given: dict[str, Any] = {"pixel_values": pixels.to(found.device, found.dtype)}
+        ids = torch.tensor([captioner.prompt] * len(pictures), device=model.device)
+        given: dict[str, Any] = {"pixel_values": pixels.to(model.device, model.dtype)}
         if kind == "blip":
             # Its own `generate` leaves out the last id.
-            end = torch.full((len(ids), 1), captioner.end, device=found.device)
+            end = torch.full((len(ids), 1), captioner.end, device=model.device)
             ids = torch.cat([ids, end], dim=1)
             return {**given, "input_ids": ids, "attention_mask": torch.ones_like(ids)}, 0
         given |= {"pad_token_id": captioner.end, "eos_token_id": captioner.end}
@@ -131,29 +127,29 @@ def _of_captioner(found: Opened, prompt: str, where: str) -> tuple[Inputs, int, 
     return inputs, captioner.positions - len(captioner.prompt), prompt
 
 
-def _of_paligemma(found: Opened, prompt: str) -> Inputs:
+def _of_paligemma(model: Opened, prompt: str) -> Inputs:
     """Pictures in place of their tokens, then the prompt."""
-    text = found.processor.image_token + prompt
+    text = model.processor.image_token + prompt
 
     def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
         return _placed(
-            found.processor(text=[text] * len(pictures), images=list(pictures), return_tensors="pt"), found
+            model.processor(text=[text] * len(pictures), images=list(pictures), return_tensors="pt"), model
         )
 
     return inputs
 
 
-def _of_chat(found: Opened, prompt: str, where: str) -> Inputs:
+def _of_chat(model: Opened, prompt: str, where: str) -> Inputs:
     """The chat template with a picture and the prompt; batches are padded on the left."""
-    template = ChatTemplate.of(found.processor, found.image_id, where)
-    tokenizer = found.processor.tokenizer
+    template = ChatTemplate.of(model.processor, model.image_id, where)
+    tokenizer = model.processor.tokenizer
     tokenizer.padding_side = "left"
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
 
     def inputs(pictures: Sequence[PIL.Image.Image]) -> tuple[dict[str, Any], int]:
         return _placed(
-            found.processor.apply_chat_template(
+            model.processor.apply_chat_template(
                 [template.asked(prompt, picture) for picture in pictures],
                 add_generation_prompt=True,
                 tokenize=True,
@@ -162,17 +158,17 @@ def _of_chat(found: Opened, prompt: str, where: str) -> Inputs:
                 padding=True,
                 **template.options(),
             ),
-            found,
+            model,
         )
 
     return inputs
 
 
-def _placed(given: Any, found: Opened) -> tuple[dict[str, Any], int]:
+def _placed(given: Any, model: Opened) -> tuple[dict[str, Any], int]:
     """The tensors on the model's device, and the length of the prompt."""
     placed = {
-        name: value.to(found.device, found.dtype if value.is_floating_point() else value.dtype)
+        name: value.to(model.device, model.dtype if value.is_floating_point() else value.dtype)
         for name, value in dict(given).items()
         if isinstance(value, torch.Tensor) and name != "labels"
     }
-    return {**placed, "pad_token_id": found.processor.tokenizer.pad_token_id}, placed["input_ids"].shape[1]
+    return {**placed, "pad_token_id": model.processor.tokenizer.pad_token_id}, placed["input_ids"].shape[1]

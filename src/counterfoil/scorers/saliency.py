@@ -43,7 +43,7 @@ _CELLS = 24
 
 
 @dataclass(frozen=True, eq=False)
-class PairHeats:
+class PairSaliency:
     """The heatmaps that a cross-encoder of transformers has in it."""
 
     identity: Identity
@@ -75,12 +75,12 @@ class PairHeats:
         whole, tokens = _METHODS[method](self.matcher, self.read(image), ids)
         # The prompt moves the caption's letters.
         shift = self.identity.prompt.index("{}")
-        found = np.zeros((len(parts), *whole.shape))
-        for row, (start, end) in zip(found, parts, strict=True):
+        part_maps = np.zeros((len(parts), *whole.shape))
+        for row, (start, end) in zip(part_maps, parts, strict=True):
             own = [at for at, (a, b) in enumerate(places) if a < end + shift and b > start + shift]
             if own:
                 row[:] = tokens[own].mean(axis=0)
-        return whole, found
+        return whole, part_maps
 
     def box(self, image: Image) -> Box:
         """The part of the picture that the grid covers: BridgeTower looks at the square in the middle."""
@@ -120,8 +120,8 @@ class Stream(NamedTuple):
 def of_rollout(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
     """Attention rollout: of the class token, and of every token of the text."""
     stream = _STREAMS[_kind(matcher)](matcher, inputs, ids)
-    found = rollout(stream.attentions)
-    return stream.fill(found[:1, stream.patches])[0], stream.fill(found[stream.words, stream.patches])
+    flow = rollout(stream.attentions)
+    return stream.fill(flow[:1, stream.patches])[0], stream.fill(flow[stream.words, stream.patches])
 
 
 def of_transport(matcher: Any, inputs: Any, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
@@ -220,8 +220,7 @@ def _blip(matcher: Any, picture: ndarray, ids: Sequence[int]) -> TokenMaps:
             encoder_hidden_states=states.requires_grad_(),
             encoder_attention_mask=torch.ones(states.shape[:2], device=states.device, dtype=torch.long),
         ).last_hidden_state
-        found: Tensor = model.itm_head(last[:, 0])[0, 1]
-        return found
+        return model.itm_head(last[:, 0])[0, 1]
 
     (weighted,) = _weighted(logit, [_inner(layers).crossattention.self])
     return squared(weighted[:, 1:])
@@ -230,24 +229,24 @@ def _blip(matcher: Any, picture: ndarray, ids: Sequence[int]) -> TokenMaps:
 def _bridge_tower(matcher: Any, picture: ndarray, ids: Sequence[int]) -> TokenMaps:
     """BridgeTower: the words of the layers that read both look at patches."""
     layer = _inner(matcher.model.bridgetower.cross_modal_text_layers)
-    head, asked = matcher.model.itm_score, [layer.crossattention.self]
-    with _eager(asked[0].config):
-        (weighted,) = _weighted(lambda: _logit(matcher, head, picture, ids), asked)
+    head, modules = matcher.model.itm_score, [layer.crossattention.self]
+    with _eager(modules[0].config):
+        (weighted,) = _weighted(lambda: _logit(matcher, head, picture, ids), modules)
     return squared(weighted[:, 1:])
 
 
 def _blip2(matcher: Any, picture: ndarray, ids: Sequence[int]) -> tuple[ndarray, TokenMaps]:
     """BLIP-2: queries look at patches and at words; of the whole the mean over queries."""
     layers = matcher.model.qformer.encoder.layer
-    layer = _inner([each for each in layers if each.has_cross_attention])
-    asked = [layer.crossattention.attention, layer.attention.attention]
+    layer = _inner([block for block in layers if block.has_cross_attention])
+    modules = [layer.crossattention.attention, layer.attention.attention]
     tokens = matcher.model.query_tokens
     before = tokens.requires_grad
     # Attention among queries and words comes before the picture, and has a gradient through the queries.
     tokens.requires_grad_(True)
     try:
-        with _eager(asked[0].config):
-            seen, read = _weighted(lambda: _logit(matcher, matcher.model.itm_head, picture, ids), asked)
+        with _eager(modules[0].config):
+            seen, read = _weighted(lambda: _logit(matcher, matcher.model.itm_head, picture, ids), modules)
     finally:
         tokens.requires_grad_(before)
     many = len(seen)
@@ -259,15 +258,15 @@ def _blip2(matcher: Any, picture: ndarray, ids: Sequence[int]) -> tuple[ndarray,
 
 def _lxmert(matcher: Any, regions: Any, ids: Sequence[int]) -> TokenMaps:
     """LXMERT: words look at regions."""
-    asked = _inner(matcher.model.lxmert.encoder.x_layers).visual_attention.att
+    attention = _inner(matcher.model.lxmert.encoder.x_layers).visual_attention.att
     fill = painted(regions, matcher.where)
-    handle = asked.register_forward_pre_hook(
+    handle = attention.register_forward_pre_hook(
         lambda _, args, kwargs: (args, {**kwargs, "output_attentions": True}), with_kwargs=True
     )
     try:
         # The same weights let regions look at words, in the second call.
         (weighted,) = _weighted(
-            lambda: _logit(matcher, matcher.model.cls.seq_relationship, regions, ids), [asked]
+            lambda: _logit(matcher, matcher.model.cls.seq_relationship, regions, ids), [attention]
         )
     finally:
         handle.remove()
@@ -282,8 +281,8 @@ def _inner(layers: Any) -> Any:
 def _logit(matcher: Any, head: nn.Module, inputs: Any, ids: Sequence[int]) -> Tensor:
     """The logit of a match that `head` gives of a pair, the mean where it gives several."""
     with torch.no_grad():
-        (found,) = matcher.images([inputs])
-    state = tuple(each.requires_grad_() if each.is_floating_point() else each for each in found)
+        (computed,) = matcher.images([inputs])
+    state = tuple(part.requires_grad_() if part.is_floating_point() else part for part in computed)
     logits: list[Tensor] = []
     handle = head.register_forward_hook(lambda _, args, output: logits.append(output))
     try:
@@ -299,14 +298,16 @@ def _pair(matcher: Any, ids: Sequence[int]) -> TokenizedPairs:
     return TokenizedPairs(text, torch.ones_like(text), first, first)
 
 
-def _weighted(logit: Callable[[], Tensor], asked: Sequence[nn.Module]) -> list[Float[ndarray, "rows places"]]:
+def _weighted(
+    logit: Callable[[], Tensor], modules: Sequence[nn.Module]
+) -> list[Float[ndarray, "rows places"]]:
     """The attention of modules, at their first call, times the positive part of the gradient of a logit."""
     seen: dict[int, Tensor] = {}
-    handles = [each.register_forward_hook(partial(_keep, seen, at)) for at, each in enumerate(asked)]
+    handles = [module.register_forward_hook(partial(_keep, seen, at)) for at, module in enumerate(modules)]
     try:
         with torch.enable_grad():
             value = logit()
-            attentions = [seen[at] for at in range(len(asked))]
+            attentions = [seen[at] for at in range(len(modules))]
             gradients = torch.autograd.grad(value, attentions)
     finally:
         for handle in handles:
@@ -357,8 +358,8 @@ def painted(regions: Any, where: object) -> Fill:
     over = down[:, :, None] & across[:, None, :]
 
     def fill(rows: ndarray) -> ndarray:
-        found: ndarray = np.where(over, rows[:, :, None, None], -np.inf).max(axis=1)
-        return np.where(over.any(axis=0), found, 0.0)
+        grids: ndarray = np.where(over, rows[:, :, None, None], -np.inf).max(axis=1)
+        return np.where(over.any(axis=0), grids, 0.0)
 
     return fill
 
