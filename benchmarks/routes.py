@@ -3,7 +3,7 @@
     python benchmarks/routes.py [--scorer open-clip:ViT-B-32/laion2b_s34b_b79k] [--device cuda] [--items 240]
 
 The reference decodes whole pictures, resizes them by Pillow and computes in fp32. Beside it stand the routes
-of `--set decode`, `resize` and `compile`, and the precisions that the device has. The questions are those of
+of `--set resize` and `compile`, and the precisions that the device has. The questions are those of
 `benchmarks/engine.py`: SugarCrepe's on COCO's photographs where the data are at hand, else made up with the
 same repetition. Without `--scorer` the model is a ViT-B-32 of random weights, of which more decisions, or
 fewer, may change than of a trained one.
@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import PIL.Image
 from numpy import ndarray
 
 from counterfoil import catalog
@@ -43,10 +42,7 @@ class Route:
 
 ROUTES = (
     Route("reference"),
-    Route("decode=reduced", settings={"decode": "reduced"}),
     Route("resize=device", settings={"resize": "device"}),
-    Route("decode=reduced resize=device", settings={"decode": "reduced", "resize": "device"}),
-    Route("decode=torchvision resize=device", settings={"decode": "torchvision", "resize": "device"}),
     Route("compile=yes", settings={"compile": "yes"}),
     Route("bf16", "bf16"),
     Route("fp16", "fp16"),
@@ -123,15 +119,6 @@ def embedded(scorer: Any, work: Benchmark, captions: ndarray | None = None) -> E
     return Embedded(images, captions, np.stack(scores, axis=1))
 
 
-def sides(files: Sequence[Path]) -> list[int]:
-    """The shorter sides of pictures."""
-    found = []
-    for file in files:
-        with PIL.Image.open(file) as picture:
-            found.append(min(picture.size))
-    return found
-
-
 def line(name: str, found: Shift) -> str:
     """A row of the table."""
     return (
@@ -165,8 +152,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
     spec = options.scorer or f"open-clip:{ARCHITECTURE}/{checkpoint(folder)}"
     print(
         f"{options.scorer or f'{ARCHITECTURE}, random weights'} on {options.device}: {len(asked)} questions "
-        f"on {len(names)} photographs, of which {sum(side >= 448 for side in sides(files))} are large enough "
-        "to be decoded at half their size for a tower of 224 pixels"
+        f"on {len(names)} photographs"
     )
     reference: Embedded | None = None
     for route in ROUTES:

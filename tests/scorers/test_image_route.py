@@ -1,6 +1,5 @@
 """Routes of pictures to a tower: what they read, how far they move pixels, and the names they have."""
 
-import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,21 +7,12 @@ from typing import Any
 import numpy as np
 import PIL.Image
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from counterfoil.data.records import BytesSource, Caption, Image, PixelSource
+from counterfoil.data.records import Caption, Image
 from counterfoil.errors import DataError, InputError, ModelError
 from counterfoil.scorers.base import Options, ScorerSettings
-from counterfoil.scorers.image_route import (
-    EncodedPicture,
-    ImageRoute,
-    ReducedPicture,
-    WholePicture,
-    decode_reduced,
-    is_jpeg,
-)
-from counterfoil.scorers.images import Resized, Untouched, prepared
+from counterfoil.scorers.image_route import ImageRoute
+from counterfoil.scorers.images import Resized, Untouched
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.models
@@ -32,94 +22,6 @@ def smooth(width: int, height: int, seed: int = 0) -> PIL.Image.Image:
     rng = np.random.default_rng(seed)
     coarse = PIL.Image.fromarray(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8))
     return coarse.resize((width, height), PIL.Image.Resampling.BICUBIC)
-
-
-def encoded(picture: PIL.Image.Image, kind: str = "JPEG", **options: Any) -> Image:
-    buffer = io.BytesIO()
-    picture.save(buffer, kind, **options)
-    return Image("drawn", BytesSource(buffer.getvalue(), "drawn"))
-
-
-# -- decoding at a reduced size ---------------------------------------------------------------------------
-
-
-@given(width=st.integers(1, 700), height=st.integers(1, 700), least=st.integers(1, 300))
-def test_the_smallest_size_with_no_side_too_short(width: int, height: int, least: int) -> None:
-    found = decode_reduced(encoded(smooth(width, height)), least).size
-    scale = max([1, *(s for s in (2, 4, 8) if min(width, height) // s >= least)])
-    assert found == (-(-width // scale), -(-height // scale))
-
-
-def test_what_is_not_reduced() -> None:
-    picture = smooth(640, 480)
-    assert decode_reduced(encoded(picture, "PNG"), 32).size == (640, 480)
-    jpeg = encoded(picture)
-    # A crop counts pixels of the whole picture.
-    crop = Image("part", jpeg.source, crop=(400, 300, 600, 400))
-    assert np.array_equal(np.asarray(decode_reduced(crop, 32)), np.asarray(crop.decode()))
-    inside = Image("inside", PixelSource(np.asarray(picture)))
-    assert decode_reduced(inside, 32).size == (640, 480)
-
-
-def test_colours_and_grey_become_rgb() -> None:
-    for mode in ("L", "CMYK", "RGB"):
-        image = encoded(smooth(400, 300).convert(mode))
-        small = decode_reduced(image, 100)
-        assert (small.mode, small.size) == ("RGB", (200, 150))
-        near = np.asarray(image.decode().resize((200, 150), PIL.Image.Resampling.BOX), dtype=float)
-        assert abs(np.asarray(small, dtype=float) - near).mean() < 2
-
-
-def test_a_file_that_is_cut_off_is_named() -> None:
-    whole = encoded(smooth(400, 300))
-    assert isinstance(whole.source, BytesSource)
-    broken = Image("half", BytesSource(whole.source.data[:2000], "half.jpg"))
-    with pytest.raises(DataError, match=r"^half\.jpg: image cannot be decoded"):
-        ReducedPicture(Resized(32)).of_image(broken)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_workers_take_the_route(workers: int) -> None:
-    images = [encoded(smooth(500, 375, seed)) for seed in range(6)]
-    batches = [images[:3], images[3:]]
-    found = [
-        each for batch in prepared(batches, ReducedPicture(Resized(64)), workers=workers) for each in batch
-    ]
-    for image, array in zip(images, found, strict=True):
-        expected = Resized(64)(decode_reduced(image, 64))
-        assert np.array_equal(array, expected)
-        # Other pixels than those of the whole picture, and near them.
-        exact = Resized(64)(image.decode()).astype(float)
-        assert 0 < abs(array - exact).mean() < 2
-    wholes = [each for batch in prepared(batches, WholePicture(), workers=workers) for each in batch]
-    assert [each.shape for each in wholes] == [(375, 500, 3)] * 6
-
-
-# -- bytes for torchvision --------------------------------------------------------------------------------
-
-
-def test_which_files_are_handed_on() -> None:
-    picture = smooth(90, 70)
-
-    def shape(image: Image) -> tuple[int, ...]:
-        return EncodedPicture().of_image(image).shape
-
-    assert len(shape(encoded(picture))) == 1
-    assert len(shape(encoded(picture, progressive=True))) == 1
-    for other in (
-        encoded(picture, "PNG"),
-        encoded(picture.convert("L")),
-        encoded(picture.convert("CMYK")),
-        Image("part", encoded(picture).source, crop=(0, 0, 90, 70)),
-        Image("inside", PixelSource(np.asarray(picture))),
-    ):
-        assert shape(other) == (70, 90, 3)
-    assert EncodedPicture()(picture).shape == (70, 90, 3)
-
-
-@given(data=st.binary(max_size=40), start=st.booleans())
-def test_no_bytes_are_too_odd_to_be_told_from_a_jpeg(data: bytes, start: bool) -> None:
-    assert is_jpeg((b"\xff\xd8" if start else b"") + data) in (True, False)
 
 
 # -- resizing on the device -------------------------------------------------------------------------------
@@ -156,20 +58,6 @@ def test_pixels_of_a_picture_that_fits_are_normalised_and_no_more() -> None:
         torch.from_numpy(picture.copy()).permute(2, 0, 1).float() / 255 - torch.tensor(mean)[:, None, None]
     )
     assert torch.allclose(found[0], expected / torch.tensor(std)[:, None, None], atol=1e-6)
-
-
-def test_torchvision_decodes_what_pillow_does() -> None:
-    pytest.importorskip("torchvision")
-    from counterfoil.scorers.device_pixels import DevicePixels
-
-    images = [encoded(smooth(200, 150, seed), progressive=seed == 1) for seed in range(3)]
-    images.append(encoded(smooth(200, 150), "PNG"))
-    pixels = DevicePixels(Resized(64), (0.0,) * 3, (1.0,) * 3, torch.device("cpu"), torch.float32)
-    found = pixels([EncodedPicture().of_image(image) for image in images])
-    exact = pixels([np.asarray(image.decode()) for image in images])
-    assert float((found - exact).abs().mean()) * 255 < 1
-    with pytest.raises(DataError, match=r"cannot be decoded by torchvision.*decode=exact"):
-        pixels([EncodedPicture().of_image(images[0])[:900]])
 
 
 # -- rows that are waited for later -----------------------------------------------------------------------
@@ -210,10 +98,7 @@ def test_rows_before_a_file_that_cannot_be_read_are_kept(ahead: int) -> None:
 
 ROUTES = (
     {},
-    {"decode": "reduced"},
     {"resize": "device"},
-    {"decode": "reduced", "resize": "device"},
-    {"decode": "torchvision", "resize": "device"},
 )
 
 
@@ -254,7 +139,7 @@ def test_the_reference_has_the_name_it_always_had(
 
     where = f"tiny/{checkpoint('tiny')}"
     plain = load(where, Options(device="cpu")).identity
-    named = load(where, Options(device="cpu", settings={"decode": "exact", "compile": "no"})).identity
+    named = load(where, Options(device="cpu", settings={"resize": "host", "compile": "no"})).identity
     assert plain == named
     assert set(plain.options) == {"activation", "device"}
 
@@ -323,8 +208,7 @@ def test_a_program_that_disagrees_or_fails_is_refused(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"decode": "fast"}, r"^s: no such decode; given: fast; allowed: exact, reduced, torchvision$"),
-        ({"decode": "torchvision"}, r"resized; given: decode=torchvision with resize=host; --set resize=dev"),
+        ({"decode": "reduced"}, r"^s: the setting was removed; given: decode=reduced; leave it out"),
         ({"resize": ""}, r"no such resize; given: \(empty\)"),
     ],
 )
@@ -338,8 +222,8 @@ def test_what_a_route_cannot_be_used_for(
 ) -> None:
     from counterfoil.scorers.open_clip import load
 
-    with pytest.raises(InputError, match="prepared by its library alone; given: decode=reduced"):
-        ImageRoute(decode="reduced").preparation(Untouched(), where="s")
+    with pytest.raises(InputError, match="prepared by its library alone; given: resize=device"):
+        ImageRoute("device").preparation(Untouched(), where="s")
     with pytest.raises(InputError, match=r"CUDA graphs need a GPU; given: compile=graphs on cpu"):
         load(f"tiny/{checkpoint('tiny')}", Options(device="cpu", settings={"compile": "graphs"}))
     with pytest.raises(InputError, match="unknown setting"):

@@ -6,7 +6,6 @@ to a GPU go through pinned memory and a stream of their own, so that one batch t
 is computed.
 """
 
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ import torch
 from numpy import ndarray
 from torch import Tensor
 
-from counterfoil.errors import DataError, InputError, MissingExtraError
 from counterfoil.scorers.images import LARGE, Resized
 
 Batch = TypeVar("Batch")
@@ -30,7 +28,7 @@ _STREAMS: dict[torch.device, Any] = {}
 
 @dataclass(frozen=True, eq=False)
 class DevicePixels:
-    """Pictures of any size, or JPEG bytes, to the pixels that a tower takes, all on its device."""
+    """Pictures of any size to the pixels that a tower takes, all on its device."""
 
     resized: Resized
     #: Mean and standard deviation of the three colours.
@@ -40,21 +38,16 @@ class DevicePixels:
     dtype: torch.dtype
 
     def __call__(self, pictures: Sequence[ndarray]) -> Tensor:
-        """(batch, 3, size, size) normalised floats; raises `DataError` for JPEG bytes that are broken."""
-        found: dict[int, Tensor] = {}
+        """(batch, 3, size, size) normalised floats."""
+        prepared: dict[int, Tensor] = {}
         # Pictures of one size travel and are resized together.
-        groups: dict[tuple[int, ...], list[int]] = {}
-        wholes: dict[int, Tensor] = self._decoded(pictures)
+        rows_of: dict[tuple[int, ...], list[int]] = {}
         for row, picture in enumerate(pictures):
-            shape = tuple(wholes[row].shape) if row in wholes else (3, *picture.shape[:2])
-            groups.setdefault((*shape, row in wholes), []).append(row)
-        for (*_, encoded), rows in groups.items():
-            if encoded:
-                whole = torch.stack([wholes[row] for row in rows])
-            else:
-                whole = upload(np.stack([pictures[row] for row in rows]), self.device).permute(0, 3, 1, 2)
-            found.update(zip(rows, resize(whole, self.resized), strict=True))
-        pixels = torch.stack([found[row] for row in range(len(pictures))])
+            rows_of.setdefault(picture.shape, []).append(row)
+        for rows in rows_of.values():
+            whole = upload(np.stack([pictures[row] for row in rows]), self.device).permute(0, 3, 1, 2)
+            prepared.update(zip(rows, resize(whole, self.resized), strict=True))
+        pixels = torch.stack([prepared[row] for row in range(len(pictures))])
         mean, std = self._colours
         return pixels.div_(255).sub_(mean).div_(std).to(self.dtype)
 
@@ -66,31 +59,6 @@ class DevicePixels:
             for each in (self.mean, self.std)
         )
         return mean, std
-
-    def _decoded(self, pictures: Sequence[ndarray]) -> dict[int, Tensor]:
-        """The pictures that are JPEG bytes, decoded on the device, by their place."""
-        rows = [row for row, picture in enumerate(pictures) if picture.ndim == 1]
-        if not rows:
-            return {}
-        try:
-            from torchvision.io import ImageReadMode, decode_jpeg
-        except ModuleNotFoundError:
-            raise MissingExtraError("torchvision", "models") from None
-        except ImportError:
-            raise InputError("this torchvision decodes no JPEG", hint="--set decode=exact") from None
-        encoded = [torch.from_numpy(pictures[row].copy()) for row in rows]
-        try:
-            with warnings.catch_warnings():
-                # torchvision 0.29 announces that these functions will move to another package.
-                warnings.simplefilter("ignore", DeprecationWarning)
-                # One call for all: nvJPEG has one decoder per batch.
-                decoded = decode_jpeg(encoded, mode=ImageReadMode.RGB, device=self.device)
-        except RuntimeError as error:
-            raise DataError(
-                f"an image cannot be decoded by torchvision: {' '.join(str(error).split())[:200]}",
-                hint="is a file cut off? --set decode=exact names it",
-            ) from None
-        return dict(zip(rows, decoded, strict=True))
 
 
 def resize(pictures: Tensor, resized: Resized) -> Tensor:
