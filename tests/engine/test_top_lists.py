@@ -49,23 +49,6 @@ def test_first_items_are_those_of_the_sorted_rows_and_columns(scores: ndarray) -
         top_lists(found, "t2i", ("c0",), 7)
 
 
-@pytest.mark.models
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_on_a_device_of_pytorch_the_lists_are_the_same(kind: type) -> None:
-    pytest.importorskip("torch")
-    rng = np.random.default_rng(2)
-    images, captions = (rng.normal(size=(n, 8)).astype(kind) for n in (40, 150))
-    # Equal embeddings: the first of them stands first, on any device.
-    images[7], captions[20:23] = images[3], captions[19]
-    given = GivenEmbeddings(Identity("e"), images, captions, None, None)
-    names = ids("i", 40), ids("c", 150)
-    here = of_embeddings("e", given, *names)
-    # Where "cpu" is NumPy's, "cpu:0" is PyTorch's.
-    there = of_embeddings("e", given, *names, device="cpu:0")
-    for way, queries in (("i2t", names[0][:9]), ("t2i", names[1][15:60])):
-        np.testing.assert_array_equal(top_lists(there, way, queries, 6), top_lists(here, way, queries, 6))
-
-
 def test_embeddings_are_compared_by_cosine() -> None:
     rng = np.random.default_rng(1)
     images, captions = rng.normal(size=(IMAGES, 3)), rng.normal(size=(CAPTIONS, 3)) * 5

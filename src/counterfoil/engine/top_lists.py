@@ -372,36 +372,15 @@ def of_embeddings(
     found: GivenEmbeddings,
     image_ids: tuple[str, ...],
     caption_ids: tuple[str, ...],
-    *,
-    device: str = "cpu",
 ) -> ModelLists:
-    """The lists that embeddings give by their cosines, of every query, down to the last item.
-
-    On another `device` than "cpu" PyTorch compares them there (`half_tops` for float32, `device_tops` for
-    float64). Sums of products differ in their last digits between devices, and with them the order of items
-    whose cosines do.
-    """
+    """The lists that embeddings give by their cosines, of every query, down to the last item."""
     of = {"image": unit(found.images), "caption": unit(found.captions)}
 
     def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
         asker, items = ROLES[direction]
-        queries, gallery = of[asker][at], of[items]
-        if device == "cpu":
-            return top_k(queries, gallery, k, progress=progress)[0]
-        best = _on_device(queries, gallery, k, device)
-        progress("best items", len(queries), len(queries))
-        return best
+        return top_k(of[asker][at], of[items], k, progress=progress)[0]
 
     return _whole(name, image_ids, caption_ids, first)
-
-
-def _on_device(queries: ndarray, gallery: ndarray, k: int, device: str) -> NDArray[np.int64]:
-    from counterfoil.scorers.device_tops import device_tops
-    from counterfoil.scorers.half_tops import half_tops
-
-    if queries.dtype == np.float32:
-        return half_tops(queries, gallery, k, device=device).items
-    return device_tops(queries, gallery, k, device=device)[0]
 
 
 def of_similarity(
