@@ -183,7 +183,7 @@ def test_what_may_not_be_written_is_one_line(tmp_path: Path) -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests are tried once, which saves seconds of waiting in between."""
-    monkeypatch.setattr("counterfoil.places.remote.TRIES", 1)
+    monkeypatch.setattr("counterfoil.places.buckets.TRIES", 1)
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, RawIOBase
 from typing import Any
 
 from counterfoil.errors import DataError
+from counterfoil.places.buckets import filesystem, reaching
 from counterfoil.places.location import SCHEMES, Location
-from counterfoil.places.remote import filesystem, reaching
 from counterfoil.store import digest
 
 
