@@ -130,9 +130,9 @@ def test_notes_without_a_receiver_are_warnings(fakes, tmp_path):
         run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path))
 
 
-@pytest.mark.parametrize("nth", [1, 2, 3, 5])
+@pytest.mark.parametrize("nth", [1, 4])
 def test_a_full_disk_is_one_error_and_leaves_a_valid_cache(fakes, tmp_path, monkeypatch, nth):
-    benchmark, cache = fakes.quads(300), tmp_path / "cache"
+    benchmark, cache = fakes.quads(160), tmp_path / "cache"
     plain = run(benchmark, fakes.FakeEmbedder(), session=Session(batch_size=32))
     calls = 0
     fsync = os.fsync

@@ -11,8 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
-from counterfoil.engine.pace import ShardPace
-from counterfoil.engine.shard_work import Advance, ShardWork
+from counterfoil.engine.shard_work import Advance, ShardPace, ShardWork
 from counterfoil.errors import InputError
 
 _RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")

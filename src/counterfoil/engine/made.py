@@ -93,12 +93,6 @@ def made_parts(
         yield [{"bytes": np.frombuffer(each, dtype=np.uint8)} for each in batch]
 
 
-def made_words(item: Any) -> str:
-    """An item in words, for an error."""
-    row = getattr(item, "row", None)
-    return "an item" if row is None else f"row '{row}'"
-
-
 def batch_keys(content: Sequence[Any], size: int) -> list[str]:
     """A key for each item from its content (plain values) and that of the items of its batch of `size`.
 

@@ -39,7 +39,7 @@ def versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Greeting:
+class Handshake:
     """What a worker must agree with before it gets work: versions, and `token` under a name in the cache."""
 
     versions: Mapping[str, str]
@@ -99,14 +99,14 @@ class ShardWorker:
         self._name = ""
         self._scorer: Any = None
 
-    def meet(self, greeting: Greeting) -> tuple[str, "WorkerFailure | None"]:
+    def meet(self, handshake: Handshake) -> tuple[str, "WorkerFailure | None"]:
         """The name of this worker's machine, and what is in the way of its work."""
         node = f"{socket.gethostname()} (process {os.getpid()})"
         with suppress(OSError):  # a folder of the driver alone: paths in it are not found later
-            os.chdir(greeting.folder)
-        sys.path.extend(path for path in greeting.modules if path not in sys.path)
+            os.chdir(handshake.folder)
+        sys.path.extend(path for path in handshake.modules if path not in sys.path)
         try:
-            _agree(greeting, node)
+            _agree(handshake, node)
         except CounterfoilError as error:
             return node, WorkerFailure.of(error)
         return node, None
@@ -148,9 +148,9 @@ def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:
     return scorer
 
 
-def _agree(greeting: Greeting, node: str) -> None:
+def _agree(handshake: Handshake, node: str) -> None:
     """Raises `InputError` where versions differ from the driver's, or its cache is not seen."""
-    differ = {name: (have, greeting.versions.get(name, "")) for name, have in versions().items()}
+    differ = {name: (have, handshake.versions.get(name, "")) for name, have in versions().items()}
     differ = {name: (have, wanted) for name, (have, wanted) in differ.items() if have != wanted}
     if differ:
         raise InputError(
@@ -160,20 +160,20 @@ def _agree(greeting: Greeting, node: str) -> None:
             allowed=[f"{name} {wanted or '(none)'}" for name, (_, wanted) in differ.items()],
         )
     until = time.monotonic() + _SEEN_WITHIN
-    while not _holds(greeting):
+    while not _holds(handshake):
         if time.monotonic() > until:
             raise InputError(
                 "does not see the cache",
                 where=f"worker on {node}",
-                given=greeting.cache,
+                given=handshake.cache,
                 hint="give a folder that all machines share with --cache",
             )
         time.sleep(0.2)
 
 
-def _holds(greeting: Greeting) -> bool:
+def _holds(handshake: Handshake) -> bool:
     try:
-        found = open_place(greeting.cache).read(greeting.probe)
+        found = open_place(handshake.cache).read(handshake.probe)
     except CounterfoilError:
         return False
-    return found is not None and found.data == greeting.token.encode()
+    return found is not None and found.data == handshake.token.encode()

@@ -21,7 +21,7 @@ from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.engine.content import image_keys
 from counterfoil.engine.executor import LOCAL, Executor
-from counterfoil.engine.made import MadeBytes, Maker, Take, made_parts, made_words
+from counterfoil.engine.made import MadeBytes, Maker, Take, made_parts
 from counterfoil.engine.plan import (
     Note,
     Progress,
@@ -39,14 +39,10 @@ from counterfoil.engine.shard_work import (
     ShardWork,
     caption_probabilities,
     caption_vectors,
-    caption_words,
     frame_parts,
     image_probabilities,
     image_vectors,
-    image_words,
-    item_words,
     pair_scores,
-    pair_words,
     token_parts,
 )
 from counterfoil.errors import InputError, ScoreError, StorageError
@@ -210,7 +206,6 @@ class Session:
             if alone
             else Vectors("pairs", keys),
             [(work.images[image], work.captions[caption]) for caption, image in pairs],
-            name=pair_words,
             order=_longest_text_last if alone else None,
             kept=kept,
         ).values
@@ -245,7 +240,6 @@ class Session:
                     frame_parts,
                     NamedRows("frames", [work.image_keys[row] for row in rows]),
                     [items[row] for row in rows],
-                    name=item_words,
                     kept=cache,
                     batch_size=size,
                     shard_rows=shard,
@@ -260,7 +254,6 @@ class Session:
             token_parts,
             NamedRows("tokens", work.caption_keys),
             work.captions,
-            name=caption_words,
             order=_by_length(lambda captions: [len((caption.text or "").split()) for caption in captions]),
             kept=kept,
         ).values
@@ -291,7 +284,6 @@ class Session:
             made_parts,
             values,
             items,
-            name=made_words,
             kept=self.shards_of(maker),
             batch_size=size,
             shard_rows=size,
@@ -328,15 +320,13 @@ class Session:
         self, scorer: Any, compute: Compute, work: ScoringPlan, kept: Cache
     ) -> Float32[ndarray, "images width"]:
         values = Vectors("images", work.image_keys)
-        return self._finish(scorer, compute, values, work.images, name=image_words, kept=kept).values
+        return self._finish(scorer, compute, values, work.images, kept=kept).values
 
     def _captions(
         self, scorer: Any, compute: Compute, work: ScoringPlan, kept: Cache
     ) -> Float32[ndarray, "captions width"]:
         values, order = Vectors("captions", work.caption_keys), _by_length(scorer.lengths)
-        return self._finish(
-            scorer, compute, values, work.captions, name=caption_words, kept=kept, order=order
-        ).values
+        return self._finish(scorer, compute, values, work.captions, kept=kept, order=order).values
 
     def _finish(
         self,
@@ -345,7 +335,6 @@ class Session:
         values: _Values,
         items: Sequence[Any],
         *,
-        name: Callable[[Any], str],
         kept: Cache,
         order: Callable[[Sequence[Any]], Sequence[int]] | None = None,
         batch_size: int | None = None,
@@ -375,7 +364,7 @@ class Session:
             if order is not None:
                 missing = [missing[i] for i in order([items[row] for row in missing])]
             cut = shards(missing, batch_size or self.batch_size, shard_rows=shard_rows)
-            work = ShardWork(stage, scorer, compute, name, values, kept, items, cut, self.workers)
+            work = ShardWork(stage, scorer, compute, values, kept, items, cut, self.workers)
 
             def advance(rows: int) -> None:
                 nonlocal done

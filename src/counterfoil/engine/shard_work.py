@@ -15,6 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
+from counterfoil.data.videos import Video
 from counterfoil.engine.cache import Cache, NamedRows, Parts, Vectors, shard_name
 from counterfoil.engine.leases import Leases
 from counterfoil.engine.made import MadeBytes
@@ -35,13 +36,12 @@ class ShardWork:
     """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
 
     `values` takes what is computed, `kept` is the scorer's cache. All of it but the scorer travels to another
-    process by pickle: `compute` and `name`, which puts an item into words, are functions of a module.
+    process by pickle: `compute` is a function of a module.
     """
 
     stage: str
     scorer: Any
     compute: Compute
-    name: Callable[[Any], str]
     values: Vectors | NamedRows | MadeBytes
     kept: Cache
     items: Sequence[Any]
@@ -131,7 +131,7 @@ class ShardWork:
 
     def _place(self, batch: Sequence[int], at: int) -> str:
         """An item of a batch in words, for an error."""
-        return f"{self.stage}, {self.name(self.items[batch[at]])}"
+        return f"{self.stage}, {in_words(self.items[batch[at]])}"
 
 
 def image_vectors(scorer: Embedder, batches: Sequence[Sequence[Image]], workers: int) -> Iterator[ndarray]:
@@ -185,24 +185,17 @@ def token_parts(
         yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
 
 
-def caption_words(caption: Caption) -> str:
-    """A caption in words, for an error."""
-    return f"caption {caption.text!r}"
-
-
-def image_words(image: Image) -> str:
-    """An image in words, for an error."""
-    return f"image '{image.id}'"
-
-
-def pair_words(pair: tuple[Image, Caption]) -> str:
-    """A pair in words, for an error."""
-    return f"image '{pair[0].id}' with caption {pair[1].text!r}"
-
-
-def item_words(item: Image) -> str:
-    """A video or an image in words, for an error."""
-    return f"'{item.id}'"
+def in_words(item: Any) -> str:
+    """An item in words, for an error."""
+    match item:
+        case (Image() as image, Caption() as caption):
+            return f"image '{image.id}' with caption {caption.text!r}"
+        case Caption():
+            return f"caption {item.text!r}"
+        case Image():
+            return f"'{item.id}'" if isinstance(item, Video) else f"image '{item.id}'"
+    row = getattr(item, "row", None)
+    return "an item" if row is None else f"row '{row}'"
 
 
 def _column(values: Any) -> ndarray:
@@ -212,3 +205,42 @@ def _column(values: Any) -> ndarray:
 def _closable(stream: Iterator[Any]) -> Generator[Any]:
     """The stream as a generator: closing it stops the scorer's workers at once where something fails."""
     yield from stream
+
+
+#: Shards that a process takes at once, however long they are: enough to keep its decoding ahead.
+AT_ONCE = 8
+#: Seconds that shards take together, where they are so tiny that more than `AT_ONCE` are taken.
+_TOGETHER = 0.4
+#: How many times as many the next ones may be, since a few shards tell little of the others.
+_GROWTH = 4
+
+
+@dataclass
+class ShardPace:
+    """The number of shards to take next, from how long those before took.
+
+    Leases, messages and looks into the cache cost milliseconds for each time that shards are taken; that is
+    much for shards of a millisecond. Of long ones few are taken, since they wait where their process is lost.
+
+    >>> pace = ShardPace()
+    >>> pace.at_once(1000, processes=2)
+    8
+    >>> pace.timed(8, seconds=0.02)
+    >>> pace.at_once(1000, processes=2), pace.at_once(100, processes=2), pace.at_once(3, processes=2)
+    (32, 25, 1)
+    >>> pace.timed(32, seconds=60.0)
+    >>> pace.at_once(1000, processes=2)
+    8
+    """
+
+    _most: int = AT_ONCE
+
+    def timed(self, shards: int, seconds: float) -> None:
+        """Note that so many shards took so long, all around them included."""
+        if shards:
+            wanted = int(_TOGETHER * shards / max(seconds, 1e-6))
+            self._most = max(AT_ONCE, min(wanted, _GROWTH * self._most))
+
+    def at_once(self, left: int, processes: int) -> int:
+        """How many of the shards that are left, at least 1, so that all processes have some to the end."""
+        return max(1, min(self._most, left // (2 * processes)))

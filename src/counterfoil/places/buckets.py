@@ -278,7 +278,7 @@ class S3Place(Bucket):
 
     def fetch(self, name: str, size: int | None = None) -> Tagged | None:
         """By a request for a range where not all is wanted."""
-        span = {} if size is None else {"Range": f"bytes=0-{size - 1}"}
+        span: dict[str, Any] = {} if size is None else {"Range": f"bytes=0-{size - 1}"}
         answer = self._call("get_object", name, missing=True, **span)
         return None if answer is None else Tagged(answer["data"], answer["ETag"])
 
@@ -292,8 +292,8 @@ class S3Place(Bucket):
     def touch(self, name: str) -> bool:
         """Copied onto itself on the server, which keeps bytes and ETag."""
         source = {"Bucket": self.bucket, "Key": self.key(name)}
-        copy = {"CopySource": source, "MetadataDirective": "REPLACE"}
-        return self._call("copy_object", name, missing=True, **copy) is not None
+        answer = self._call("copy_object", name, missing=True, CopySource=source, MetadataDirective="REPLACE")
+        return answer is not None
 
     def about(self, name: str) -> _Object | None:
         """`HeadObject`."""
@@ -315,7 +315,7 @@ class S3Place(Bucket):
 
     def listed(self, prefix: str) -> Iterator[tuple[str, int, float]]:
         """`ListObjectsV2`."""
-        options = {"Prefix": prefix}
+        options: dict[str, Any] = {"Prefix": prefix}
         while True:
             page = self._call("list_objects_v2", None, **options)
             for entry in page.get("Contents", ()):
@@ -432,11 +432,11 @@ class GcsPlace(Bucket):
         """Headers and bytes of one answer; None where there is no such object or a condition is not met."""
         with reaching(self if name is None else f"{self}/{name}", "gcs"):
             files, upload = filesystem("gcs"), method == "POST"
-            path, keys = "b/{}/o", (self.bucket,)
+            path, keys = "b/{}/o", [self.bucket]
             if upload:
                 path = f"{files._location}/upload/storage/v1/{path}"
             elif name is not None:
-                path, keys = "b/{}/o/{}", (self.bucket, self.key(name))
+                path, keys = "b/{}/o/{}", [self.bucket, self.key(name)]
             try:
                 return files.call(method, path, *keys, **options)
             except FileExistsError:  # 412: the condition is not met

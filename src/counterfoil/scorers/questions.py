@@ -1,7 +1,7 @@
 """Scorers that answer a question as a whole: all of its images and captions at once, and what they pick.
 
 A generative model that is shown both captions of an image names one of them and gives no score to a pair. The
-engine (`counterfoil.engine.picks`) hands over the items of questions and turns picks into right and wrong.
+engine (`counterfoil.engine.run`) hands over the items of questions and turns picks into right and wrong.
 """
 
 from collections.abc import Iterator, Sequence
