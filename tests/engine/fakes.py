@@ -126,7 +126,7 @@ def embedded(folder: Path) -> list[tuple[str, str]]:
     return [tuple(json.loads(line)) for line in lines]
 
 
-def wait_for(folder: Path, items: int, process: subprocess.Popen) -> None:
+def wait_for(folder: Path, process: subprocess.Popen, items: int) -> None:
     """Wait until so many items are embedded, or the process has ended."""
     until = time.monotonic() + 600
     while len(embedded(folder)) < items and process.poll() is None:

@@ -56,7 +56,7 @@ def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes: Any, tmp_p
     finish(begin(whole, "local", pause=0))
     with three_nodes() as cluster:
         process = begin(shared, cluster.inside)
-        fakes.wait_for(shared, 800, process)
+        fakes.wait_for(shared, process, 800)
         assert process.poll() is None, process.communicate()
         if what == "a node":
             # One of three dies in the middle, with its worker.

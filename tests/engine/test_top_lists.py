@@ -87,8 +87,8 @@ def test_rankings_keep_the_first_items_of_their_queries(scores: ndarray) -> None
     assert found.depth == {"i2t": 3, "t2i": 3}
     for way, rows in (("i2t", world.gallery.i2t.queries), ("t2i", world.gallery.t2i.queries)):
         asked = tuple(str(i) for i in rows)
-        assert found.asked[way] == asked == common([found, whole], way)
-        assert set(asked) < set(whole.asked[way])
+        assert found.query_ids[way] == asked == common([found, whole], way)
+        assert set(asked) < set(whole.query_ids[way])
         np.testing.assert_array_equal(top_lists(found, way, asked, 3), top_lists(whole, way, asked, 3))
         with pytest.raises(InputError, match=f"r: the lists of {way} are too short; given: 3 items"):
             top_lists(found, way, asked, 4)

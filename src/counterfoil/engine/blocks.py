@@ -191,8 +191,8 @@ def first_equal(rows: ndarray) -> Int[ndarray, "rows"]:
         [np.empty(0, np.uint64), *(words[lo : lo + step] @ weights for lo in range(0, len(words), step))]
     )
     _, first, group = np.unique(sums, return_index=True, return_inverse=True)
-    found = first[group.reshape(-1)]
-    for row in np.flatnonzero(found != np.arange(len(rows))):
-        if not np.array_equal(bits[row], bits[found[row]]):
-            found[row] = row
-    return found
+    first_of = first[group.reshape(-1)]
+    for row in np.flatnonzero(first_of != np.arange(len(rows))):
+        if not np.array_equal(bits[row], bits[first_of[row]]):
+            first_of[row] = row
+    return first_of

@@ -118,8 +118,8 @@ def _seen(video: Video) -> str:
     """Which frames of a video are looked at; with its bytes that is all that a model sees."""
     source, sampling = video.source, video.sampling
     known = getattr(source, "rate", None), getattr(source, "duration", None)
-    said = type(source).__name__, video.start, video.end, sampling.count, sampling.rate, *known
-    return repr(said)
+    facts = type(source).__name__, video.start, video.end, sampling.count, sampling.rate, *known
+    return repr(facts)
 
 
 def _read_all(

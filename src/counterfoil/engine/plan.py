@@ -78,12 +78,12 @@ def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
             return ability
     if not able:
         raise TypeError(f"{type(scorer).__name__} is no scorer: it declares no ability in `does`")
-    answering = [each.kind for each in ANSWERS.values() if each.answers(form)]
+    answering = [answering_kind.kind for answering_kind in ANSWERS.values() if answering_kind.answers(form)]
     raise InputError(
         f"{ANSWERS[able[0]].kind} cannot answer questions of form '{form}'",
         where=scorer.identity.name,
         given=benchmark.name,
-        allowed=[each for each in FORMS if ANSWERS[able[0]].answers(each)],
+        allowed=[answering_kind for answering_kind in FORMS if ANSWERS[able[0]].answers(answering_kind)],
         hint=f"this form is answered by {', '.join(answering)}",
     )
 
@@ -169,27 +169,27 @@ def plan(
     (1, 3, 3, [[0, 1], [0, 2]])
     """
     captions, images = pairs or benchmark.questions.pairs()
-    found = items(
+    distinct = items(
         benchmark.images,
         benchmark.captions,
         used_images=used_images(benchmark),
         image_keys=image_keys,
         used_captions=used_captions(benchmark),
     )
-    return with_pairs(found, captions, images)
+    return with_pairs(distinct, captions, images)
 
 
 def with_pairs(
-    found: ScoringPlan, captions: Int64[ndarray, "*asked"], images: Int64[ndarray, "*asked"]
+    plan: ScoringPlan, captions: Int64[ndarray, "*asked"], images: Int64[ndarray, "*asked"]
 ) -> ScoringPlan:
-    """`found` with the scores of these (caption, image) positions to be asked for, both of one shape."""
-    asked_c, asked_i = found.caption_of[captions].ravel(), found.image_of[images].ravel()
+    """`plan` with the scores of these (caption, image) positions to be asked for, both of one shape."""
+    asked_c, asked_i = plan.caption_of[captions].ravel(), plan.image_of[images].ravel()
     # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
-    number = asked_i * len(found.captions) + asked_c
+    number = asked_i * len(plan.captions) + asked_c
     distinct, inverse = np.unique(number, return_inverse=True)
-    asked = np.stack([distinct % len(found.captions), distinct // len(found.captions)], axis=1)
+    distinct_pairs = np.stack([distinct % len(plan.captions), distinct // len(plan.captions)], axis=1)
     return replace(
-        found, pairs=asked.astype(np.int64), row_of=inverse.reshape(captions.shape).astype(np.int64)
+        plan, pairs=distinct_pairs.astype(np.int64), row_of=inverse.reshape(captions.shape).astype(np.int64)
     )
 
 

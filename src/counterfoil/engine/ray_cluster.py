@@ -81,17 +81,17 @@ def count_workers(cpus: float | None) -> tuple[int, dict[str, float]]:
     gpus = sum(int(node.get("GPU", 0)) for node in nodes)
     if gpus:
         return gpus, {"num_gpus": 1, "num_cpus": cpus or 0}
-    each = cpus or 1
-    count = sum(int(node.get("CPU", 0) / each + 1e-9) for node in nodes)
+    cpus_each = cpus or 1
+    count = sum(int(node.get("CPU", 0) / cpus_each + 1e-9) for node in nodes)
     if not count:
         most = max((node.get("CPU", 0) for node in nodes), default=0)
         raise InputError(
             "the Ray cluster has no machine with a GPU or with so many processors",
-            given=f"{each:g}",
+            given=f"{cpus_each:g}",
             allowed=f"at most {most:g}" if most else None,
             hint=None if most else "give its nodes processors: ray start --num-cpus N",
         )
-    return count, {"num_cpus": each}
+    return count, {"num_cpus": cpus_each}
 
 
 def _start(ray: Any) -> Callable[[], None]:
@@ -162,9 +162,9 @@ class Worker:
     """One worker, as the driver sees it."""
 
     actor: Any
-    #: The cache that it was found to see; what it was asked of another one, and the answer that is awaited.
+    #: The cache that it was found to see; what it was last asked by, and the answer that is awaited.
     sees: Path | None = None
-    asked: Handshake | None = None
+    handshake: Handshake | None = None
     meeting: Any = None
     #: The scorer that it has.
     has: str = ""
@@ -221,7 +221,7 @@ class WorkerPool:
         if worker.meeting is None:
             for place, probe in self._probes:
                 place.write(probe, self._handshake.token.encode())
-            worker.asked, worker.meeting = self._handshake, worker.actor.meet.remote(self._handshake)
+            worker.handshake, worker.meeting = self._handshake, worker.actor.meet.remote(self._handshake)
         return False
 
     def take_answer(self, worker: Worker, problem: Any) -> None:
@@ -230,11 +230,11 @@ class WorkerPool:
         One that looked in a cache of a stage before, or after an hour, when others have swept the file away,
         is asked again.
         """
-        assert worker.asked is not None
+        assert worker.handshake is not None
         worker.meeting = None
         if problem is None:
-            worker.sees = worker.asked.cache
-        elif worker.asked is self._handshake and all(place.read(probe) for place, probe in self._probes):
+            worker.sees = worker.handshake.cache
+        elif worker.handshake is self._handshake and all(place.read(probe) for place, probe in self._probes):
             raise problem.error()
 
 

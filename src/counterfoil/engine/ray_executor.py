@@ -88,7 +88,7 @@ class _Stage:
     def __init__(self, pool: WorkerPool, work: ShardWork, advance: Advance) -> None:
         self._work = work
         self._pool, self._advance = pool, advance
-        self._name = f"{work.kept.identity.key} {type(work.scorer).__qualname__}"
+        self._name = f"{work.cache.identity.key} {type(work.scorer).__qualname__}"
         self._scorer: Any = None
         self._open = set(range(len(work)))
         self._left = deque(range(len(work)))
@@ -173,23 +173,23 @@ class _Stage:
         that was lost they are free. That is tried again and again, but not without pause.
         """
         many = self._pace.at_once(len(self._left), len(self._pool.workers))
-        found: list[int] = []
-        while self._left and len(found) < many:
+        shards: list[int] = []
+        while self._left and len(shards) < many:
             if (shard := self._left.popleft()) in self._open:
-                found.append(shard)
-        if not found and not worker.chunks and time.monotonic() - self._offered >= _POLL:
+                shards.append(shard)
+        if not shards and not worker.chunks and time.monotonic() - self._offered >= _POLL:
             self._offered = time.monotonic()
-            found = sorted(self._open, key=lambda shard: (self._tried[shard], -shard))[:AT_ONCE]
-            self._tried.update(found)
-        return tuple(found)
+            shards = sorted(self._open, key=lambda shard: (self._tried[shard], -shard))[:AT_ONCE]
+            self._tried.update(shards)
+        return tuple(shards)
 
     def _packed(self, shards: tuple[int, ...]) -> tuple[tuple[int, ...], bytes]:
         """The items of shards as bytes; where those are many, of the first ones, and the others wait."""
         from ray import cloudpickle
 
         # The cache as a name alone: what is open here stays here.
-        kept = Cache(_everywhere(self._work), self._work.kept.identity)
-        data = cloudpickle.dumps(replace(self._work.part(shards), kept=kept))
+        cache = Cache(_everywhere(self._work), self._work.cache.identity)
+        data = cloudpickle.dumps(replace(self._work.part(shards), cache=cache))
         if len(data) <= _CHUNK or len(shards) == 1:
             return shards, data
         self._left.extendleft(reversed(shards[len(shards) // 2 :]))
@@ -207,7 +207,7 @@ class _Stage:
             except Exception as error:
                 raise InputError(
                     "this scorer cannot be sent to other processes",
-                    where=self._work.kept.identity.name,
+                    where=self._work.cache.identity.name,
                     given=str(error) or type(error).__name__,
                     hint="name it, or give it attributes that pickle takes",
                 ) from error
@@ -217,7 +217,11 @@ class _Stage:
         """Take an answer: of a worker that it meets, of a chunk, or that a worker is lost."""
         import ray
 
-        worker = next(each for each in self._pool.workers if ref == each.meeting or ref in each.chunks)
+        worker = next(
+            candidate
+            for candidate in self._pool.workers
+            if ref == candidate.meeting or ref in candidate.chunks
+        )
         try:
             answer = ray.get(ref)
         except ray.exceptions.RayError as error:
@@ -262,8 +266,10 @@ class _Stage:
 
 def _everywhere(work: ShardWork) -> Path:
     """The cache's folder or URL as a worker may call it, which may be in another folder than this process."""
-    assert work.kept.folder is not None
-    return work.kept.folder.absolute() if isinstance(location(work.kept.folder), Path) else work.kept.folder
+    assert work.cache.folder is not None
+    return (
+        work.cache.folder.absolute() if isinstance(location(work.cache.folder), Path) else work.cache.folder
+    )
 
 
 def _cause(error: Exception) -> str:

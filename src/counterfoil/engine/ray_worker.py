@@ -29,13 +29,13 @@ _SEEN_WITHIN = 5.0
 
 def versions() -> dict[str, str]:
     """The versions that driver and workers must share; "" of a library that is not installed."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    version_of = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in _LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            version_of[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = ""
-    return found
+            version_of[name] = ""
+    return version_of
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,15 @@ class ShardWorker:
             work: ShardWork = cloudpickle.loads(chunk)
             if scorer is not None:
                 self._scorer = None  # two models need twice the memory
-                self._scorer, self._name = _loaded(cloudpickle.loads(scorer), work.kept.identity), name
+                self._scorer, self._name = _loaded(cloudpickle.loads(scorer), work.cache.identity), name
             assert self._name == name
             began = time.monotonic()
             work = replace(work, scorer=self._scorer)
             with work.leases() as leases:
-                done, found = work.run_free(range(len(work)), leases, lambda rows: None, at_once=len(work))
-            return ChunkOutcome(frozenset(done | found), computed=len(done), seconds=time.monotonic() - began)
+                done, finished = work.run_free(range(len(work)), leases, lambda rows: None, at_once=len(work))
+            return ChunkOutcome(
+                frozenset(done | finished), computed=len(done), seconds=time.monotonic() - began
+            )
         except Exception as error:
             return ChunkOutcome(error=WorkerFailure.of(error))
 
@@ -133,11 +135,11 @@ class ShardWorker:
 def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:
     """The scorer; raises `InputError` where it is not the driver's, which the cache would take it for."""
     scorer = load()
-    found = identity_of(scorer)
-    if found.key != wanted.key:
-        ours, theirs = wanted.to_json(), found.to_json()
+    identity = identity_of(scorer)
+    if identity.key != wanted.key:
+        ours, theirs = wanted.to_json(), identity.to_json()
         differ = [
-            f"{each} {theirs[each]!r} for {ours[each]!r}" for each in ours if ours[each] != theirs[each]
+            f"{fact} {theirs[fact]!r} for {ours[fact]!r}" for fact in ours if ours[fact] != theirs[fact]
         ]
         raise InputError(
             f"the worker on {socket.gethostname()} loads another scorer than the driver",
@@ -173,7 +175,7 @@ def _agree(handshake: Handshake, node: str) -> None:
 
 def _holds(handshake: Handshake) -> bool:
     try:
-        found = open_place(handshake.cache).read(handshake.probe)
+        probe = open_place(handshake.cache).read(handshake.probe)
     except CounterfoilError:
         return False
-    return found is not None and found.data == handshake.token.encode()
+    return probe is not None and probe.data == handshake.token.encode()

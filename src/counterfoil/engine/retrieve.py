@@ -60,30 +60,31 @@ def rank_galleries(
     Raises `InputError` for a scorer of pairs on a larger gallery without a first stage, and otherwise what
     `counterfoil.engine.run` raises.
     """
-    able = {ability_for(scorer, each) for each in benchmarks}
+    able = {ability_for(scorer, benchmark) for benchmark in benchmarks}
     if able == {"given_rankings"}:
         lists = cast(GivenRankings, scorer)
         ranked = [
-            rank_given(each, lists, top=top, truncated_as_miss=truncated_as_miss, note=session.note)
-            for each in benchmarks
+            rank_given(benchmark, lists, top=top, truncated_as_miss=truncated_as_miss, note=session.note)
+            for benchmark in benchmarks
         ]
-        return [with_provenance(each, scorer, session=session) for each in ranked]
+        return [with_provenance(benchmark, scorer, session=session) for benchmark in ranked]
     if first_stage is not None and able != {"scores_pairs"}:
         raise InputError(
             "a first stage is for scorers of pairs",
             given=scorer.identity.name,
             hint="leave --first-stage out: this scorer ranks the whole gallery",
         )
-    found: dict[int, Rankings] = {}
+    rankings_of: dict[int, Rankings] = {}
     for group in _same_items(benchmarks):
         chosen = [benchmarks[i] for i in group]
         if first_stage is not None:
             part = _again(chosen, scorer, first_stage, depth, top, session)  # type: ignore[arg-type]
         else:
             part = rank(chosen, _blocks(chosen[0], scorer, session), top=top, progress=session.progress)
-        found |= dict(zip(group, part, strict=True))
+        rankings_of |= dict(zip(group, part, strict=True))
     return [
-        with_provenance(found[i], scorer, first=first_stage, session=session) for i in range(len(benchmarks))
+        with_provenance(rankings_of[i], scorer, first=first_stage, session=session)
+        for i in range(len(benchmarks))
     ]
 
 
@@ -93,9 +94,9 @@ def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
 
 
 def _embedded(benchmark: Benchmark, scorer: Embedder, session: Session) -> Blocks:
-    work, kept = session.prepare(benchmark, scorer)
-    found = session.embed(scorer, work, kept)
-    images, captions = found[1][work.image_of], found[0][work.caption_of]
+    work, cache = session.prepare(benchmark, scorer)
+    embeddings = session.embed(scorer, work, cache)
+    images, captions = embeddings[1][work.image_of], embeddings[0][work.caption_of]
     comparison = getattr(scorer, "comparison", None)
     return (
         Products(images, captions) if comparison is None else CustomSimilarity(comparison, images, captions)
@@ -129,9 +130,9 @@ def _scores(
     session: Session,
 ) -> Float[ndarray, "pairs"]:
     """The scores of some pairs, each distinct one computed once."""
-    work, kept = session.prepare(benchmark, scorer, pairs=(captions, images))
-    scores = work.spread(session.score_pairs(scorer, work, kept))
-    session.note_truncated(scorer, work, kept, scorer.identity.name)
+    work, cache = session.prepare(benchmark, scorer, pairs=(captions, images))
+    scores = work.spread(session.score_pairs(scorer, work, cache))
+    session.note_truncated(scorer, work, cache, scorer.identity.name)
     return scores
 
 
@@ -154,10 +155,14 @@ def _again(
         raise InputError("number of items to rank again", given=depth, allowed="1 or more")
     blocks = _blocks(benchmarks[0], first_stage, session)
     first = rank(benchmarks, blocks, top=top, progress=session.progress)
-    chosen = [candidates(each.gallery, side, blocks, depth) for each in benchmarks for side in ("i2t", "t2i")]
+    chosen = [
+        candidates(benchmark.gallery, side, blocks, depth)
+        for benchmark in benchmarks
+        for side in ("i2t", "t2i")
+    ]
     captions, images = (np.concatenate(some) for some in zip(*(c.pairs() for c in chosen), strict=True))
     scores = _scores(benchmarks[0], scorer, captions, images, session)
-    ends = np.cumsum([len(each.pairs()[0]) for each in chosen])
+    ends = np.cumsum([len(benchmark.pairs()[0]) for benchmark in chosen])
     parts = iter(np.split(scores, ends)[:-1])
     again = iter(chosen)
 
@@ -166,22 +171,22 @@ def _again(
         return reordered(gallery, placed, own, own.scored(next(parts)), blocks)
 
     return [
-        Rankings(side(each.gallery, found.i2t), side(each.gallery, found.t2i))
-        for each, found in zip(benchmarks, first, strict=True)
+        Rankings(side(benchmark.gallery, rankings.i2t), side(benchmark.gallery, rankings.t2i))
+        for benchmark, rankings in zip(benchmarks, first, strict=True)
     ]
 
 
 def _given_matrix(benchmark: Benchmark, given: GivenSimilarity, session: Session) -> Blocks:
     rows, columns = given.values.shape
-    asked = len(benchmark.images), len(benchmark.captions)
+    shape = len(benchmark.images), len(benchmark.captions)
     named = given.image_ids is not None or given.caption_ids is not None
-    if not named and (rows, columns) != asked:
-        turned = (columns, rows) == asked
+    if not named and (rows, columns) != shape:
+        turned = (columns, rows) == shape
         raise ScoreError(
             f"the similarity has another shape than {benchmark.name}",
             where=given.identity.name,
             given=f"{rows} x {columns}",
-            allowed=f"{asked[0]} images x {asked[1]} captions",
+            allowed=f"{shape[0]} images x {shape[1]} captions",
             hint="rows are images, columns captions: transpose it"
             if turned
             else "say with --ids which rows and columns are whose",
@@ -222,9 +227,9 @@ _WHOLE = {"embeds", "given_embeddings", "given_similarity"}
 def _same_items(benchmarks: Sequence[Benchmark]) -> list[list[int]]:
     """Benchmarks by number, those of the same items in the same order together."""
     groups: dict[tuple[object, ...], list[int]] = {}
-    for i, each in enumerate(benchmarks):
-        images = tuple((image.id, image.crop) for image in each.images)
-        captions = tuple((caption.id, caption.text) for caption in each.captions)
+    for i, benchmark in enumerate(benchmarks):
+        images = tuple((image.id, image.crop) for image in benchmark.images)
+        captions = tuple((caption.id, caption.text) for caption in benchmark.captions)
         groups.setdefault((images, captions), []).append(i)
     return list(groups.values())
 
@@ -269,7 +274,7 @@ class Candidates:
 def candidates(gallery: Gallery, side: str, blocks: Blocks, depth: int) -> Candidates:
     """The first `depth` items of each query of `side`, of equal scores the lower position first."""
     search: Search = getattr(gallery, side)
-    found = np.full((len(search), min(depth, _items(gallery, side))), -1, dtype=np.int64)
+    items_of = np.full((len(search), min(depth, _items(gallery, side))), -1, dtype=np.int64)
     for rows, items in _views(gallery, side):
         k = min(depth, len(items))
         if not len(rows) or not k:
@@ -282,8 +287,8 @@ def candidates(gallery: Gallery, side: str, blocks: Blocks, depth: int) -> Candi
             return blocks.part(items[part], queries[some]).T
 
         best, _ = top_k_in_blocks(block, len(rows), len(items), k)
-        found[rows, :k] = items[best]
-    return Candidates(side, search, found)
+        items_of[rows, :k] = items[best]
+    return Candidates(side, search, items_of)
 
 
 def reordered(

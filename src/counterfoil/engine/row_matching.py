@@ -153,14 +153,14 @@ def rows_by_captions(given: GivenTable, benchmark: Benchmark, note: Note) -> Int
             f"{given.table.source}: {alike} questions of {benchmark.name} have the captions of another; "
             "they are matched in order"
         )
-    found = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
-    left = sorted(set(range(len(theirs))) - set(found.tolist()))
+    rows = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
+    left = sorted(set(range(len(theirs))) - set(rows.tolist()))
     if left:
         note(
             f"{given.table.where(left[0])}: {len(left)} of {len(theirs)} rows belong to no question of "
             f"{benchmark.name} and are left out; the first has {' | '.join(repr(p) for p in theirs[left[0]])}"
         )
-    return found
+    return rows
 
 
 def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
@@ -168,21 +168,21 @@ def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[s
     questions = benchmark.listed
     if given.folded or not questions.single:
         return {}, {}
-    asked, _ = questions.slots()
+    caption_slots, _ = questions.slots()
     names: Sequence[Sequence[str]]
-    if asked.shape[1] <= 2:
-        names = _TWO[: asked.shape[1]]
-    elif asked.shape[1] == 3 and questions.true_captions == 2:
+    if caption_slots.shape[1] <= 2:
+        names = _TWO[: caption_slots.shape[1]]
+    elif caption_slots.shape[1] == 3 and questions.true_captions == 2:
         names = _THREE
     else:
-        names = [(f"caption_{slot}",) for slot in range(asked.shape[1])]
+        names = [(f"caption_{slot}",) for slot in range(caption_slots.shape[1])]
     theirs: dict[int, list[str]] = {}
     ours: dict[int, list[str]] = {}
     for slot, candidates in enumerate(names):
         column = _column(given, candidates)
         if column is not None:
             theirs[slot] = [_plain(cell) for cell in column]
-        texts = [benchmark.captions[at].text if at >= 0 else "" for at in asked[:, slot].tolist()]
+        texts = [benchmark.captions[at].text if at >= 0 else "" for at in caption_slots[:, slot].tolist()]
         if all(text is not None for text in texts):
             ours[slot] = [_plain(text) for text in texts]
     return theirs, ours
@@ -245,8 +245,8 @@ def _subset_columns(benchmark: Benchmark) -> list[list[str]]:
 
 def _column(given: GivenTable, names: Sequence[str]) -> Sequence[object] | None:
     lower = {name.lower(): name for name in given.table.columns}
-    found = next((lower[name] for name in names if name in lower), None)
-    return None if found is None else given.table.columns[found]
+    column = next((lower[name] for name in names if name in lower), None)
+    return None if column is None else given.table.columns[column]
 
 
 def _plain(text: object) -> str:
@@ -261,8 +261,8 @@ def _path(name: str) -> PurePosixPath:
 
 
 def _number(name: str) -> Hashable:
-    found = _NUMBER.fullmatch(name)
-    return name if found is None else int(found[1])
+    number = _NUMBER.fullmatch(name)
+    return name if number is None else int(number[1])
 
 
 def _words(text: str) -> str:
@@ -314,11 +314,11 @@ def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[
     theirs = list(zip(*(column.theirs for column in used), strict=True))
     row_of: dict[tuple[Hashable, ...], int] = {}
     firsts = [row_of.setdefault(key, row) for row, key in enumerate(theirs)]
-    found = np.full(len(benchmark), -1, dtype=np.int64)
+    rows = np.full(len(benchmark), -1, dtype=np.int64)
     for question in range(len(benchmark)):
         keys = product(*(column.ours[question] for column in used))
-        found[question] = next((row_of[key] for key in keys if key in row_of), -1)
-    missing = np.flatnonzero(found < 0)
+        rows[question] = next((row_of[key] for key in keys if key in row_of), -1)
+    missing = np.flatnonzero(rows < 0)
     if len(missing):
         names = [benchmark.questions.ids[question] for question in missing[:3]]
         raise ScoreError(
@@ -327,9 +327,9 @@ def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[
             given=f"{len(missing):,} of {len(benchmark):,} missing: " + ", ".join(f"'{n}'" for n in names),
             hint="is it the table of another benchmark, or of another part of it?",
         )
-    asked = set(found.tolist())
+    answering = set(rows.tolist())
     for row, first in enumerate(firsts):
-        if first != row and first in asked:
+        if first != row and first in answering:
             assert given.values is not None
             if given.values[row] != given.values[first]:
                 raise ScoreError(
@@ -337,13 +337,13 @@ def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[
                     where=f"{given.table.where(first)} and {given.table.where(row)}",
                     given=f"{given.values[first]:g} and {given.values[row]:g}",
                 )
-    left = sum(first not in asked for first in firsts)
+    left = sum(first not in answering for first in firsts)
     if left:
         note(
             f"{given.table.source}: {left:,} of {len(given):,} rows are of pairs that {benchmark.name} does "
             "not ask about, and are left out"
         )
-    return found
+    return rows
 
 
 def pairs_disagree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> ScoreError | None:
@@ -385,8 +385,8 @@ def _one_of(
     if not names:
         return None
     cells = {_cell(cell) for cell in given.table[names[0]]}
-    wanted = list(dict.fromkeys(each[0] for each in ours[0] or ()))
-    missing = [each for each in wanted if each not in cells]
+    wanted = list(dict.fromkeys(own_names[0] for own_names in ours[0] or ()))
+    missing = [own_names for own_names in wanted if own_names not in cells]
     example = (missing or wanted)[0]
     raise ScoreError(
         f"the column does not hold the items of {benchmark.name}",
@@ -409,7 +409,7 @@ def _read(given: GivenTable, name: str, *ours: Sequence[tuple[str, ...]] | None)
         if (
             len(held) == len(distinct)
             and len({read[text] for text in own}) == len(own)
-            and all(any(read[each] in held for each in mine) for mine in set(names))
+            and all(any(read[name] in held for name in own_names) for own_names in set(names))
         ):
             return _Column(
                 name, [read[cell] for cell in cells], [tuple(read[e] for e in mine) for mine in names]
@@ -435,12 +435,12 @@ def _image_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
 
 def _caption_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
     """What each question's caption is called: in ids "IMAGE/CAPTION" by its own name, which goes first."""
-    found: list[tuple[str, ...]] = []
+    caption_names: list[tuple[str, ...]] = []
     for name, caption, image in zip(benchmark.questions.ids, *benchmark.listed.pairs(), strict=True):
         id, prefix = benchmark.captions[caption].id, f"{benchmark.images[image].id}/"
         own = name.removeprefix(prefix)
-        found.append((own, id) if name.startswith(prefix) and own != id else (id,))
-    return found
+        caption_names.append((own, id) if name.startswith(prefix) and own != id else (id,))
+    return caption_names
 
 
 def _texts(benchmark: Benchmark) -> list[tuple[str, ...]] | None:

@@ -49,12 +49,12 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
     candidates = {
         kind: slots for kind, slots in (("images", images), ("captions", captions)) if slots.shape[1] > 1
     }
-    work, kept = session.prepare(benchmark, scorer, reads=tuple(candidates))
-    found = session.classify(scorer, work, kept, kinds=tuple(candidates))
+    work, cache = session.prepare(benchmark, scorer, reads=tuple(candidates))
+    probabilities_of = session.classify(scorer, work, cache, kinds=tuple(candidates))
     of = {"images": work.image_of, "captions": work.caption_of}
     synthetic = {
         # Behind the last candidate is none that could be chosen.
-        kind: np.where(slots < 0, np.inf, found[kind][of[kind]][slots])
+        kind: np.where(slots < 0, np.inf, probabilities_of[kind][of[kind]][slots])
         for kind, slots in candidates.items()
     }
     if len(synthetic) == 2:
@@ -75,7 +75,7 @@ _PICKED = "options were picked, so nothing ties; "
 
 
 def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Session()) -> Outcomes:
-    """Right and wrong of a scorer that picks options of whole questions, quads or choices.
+    """Right and wrong of a scorer that picked options of whole questions, quads or choices.
 
     `ipos2t` is whether image 0 picked caption 0, `tneg2i` whether caption 1 picked image 1, and so on; of a
     choice `accuracy` is whether the right candidate was picked. Chance is that of picking: a quad's group is
@@ -92,15 +92,15 @@ def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Ses
         )
     check_at_hand(benchmark)
     questions = question_items(benchmark)
-    total, found = len(questions), list[Picks]()
+    total, picked = len(questions), list[Picks]()
     session.progress("asking questions", 0, total)
-    for each in scorer.pick(questions):
-        found.append(each)
-        session.progress("asking questions", len(found), total)
-    missing = np.array([not each.answered for each in found])
+    for answer in scorer.pick(questions):
+        picked.append(answer)
+        session.progress("asking questions", len(picked), total)
+    missing = np.array([not answer.answered for answer in picked])
     check_answered(missing, scorer)
-    captions = np.array([each.captions for each in found]).reshape(total, -1)
-    images = np.array([each.images for each in found]).reshape(total, -1)
+    captions = np.array([answer.captions for answer in picked]).reshape(total, -1)
+    images = np.array([answer.images for answer in picked]).reshape(total, -1)
     quads = captions.shape[1] == images.shape[1] == 2
     if not quads:
         right = {"accuracy": (captions if captions.shape[1] else images)[:, 0] == 0}
@@ -215,10 +215,10 @@ def run(
 
         return rank_galleries([benchmark], scorer, session=session)[0]
     answer = _QUESTIONS[ability]
-    found: Answers = (resolve(answer) if isinstance(answer, str) else answer)(
+    answers: Answers = (resolve(answer) if isinstance(answer, str) else answer)(
         benchmark, scorer, session=session
     )
-    return found
+    return answers
 
 
 def score_items(
@@ -236,7 +236,7 @@ def score_items(
     each distinct pair scored, once; the cache of the `session` is that of evaluations. Raises `InputError`
     for a scorer that gives no scores of new pairs, `ScoreError` for numbers that are not finite.
     """
-    able = [each for each in abilities(scorer) if each in _OF_PAIRS]
+    able = [ability for ability in abilities(scorer) if ability in _OF_PAIRS]
     if not able:
         raise InputError(
             "gives no scores of new images and captions",
@@ -244,19 +244,19 @@ def score_items(
             allowed="dual encoders and scorers of pairs",
         )
     everything = np.arange(len(images)), np.arange(len(captions))
-    found = items(
+    distinct = items(
         images, captions, used_images=everything[0], image_keys=image_keys, used_captions=everything[1]
     )
-    work = with_pairs(found, *pairs)
+    work = with_pairs(distinct, *pairs)
     reads = "images" in getattr(scorer, "needs", ("images", "captions"))
-    kept = session.shards_of(scorer) if reads else session.blind_shards_of(scorer)
+    cache = session.cache_for(scorer) if reads else session.caption_only_cache(scorer)
     if able[0] == "embeds":
         assert isinstance(scorer, Embedder)
-        values = _compare(scorer, work.pairs, *session.embed(scorer, work, kept))
+        values = _compare(scorer, work.pairs, *session.embed(scorer, work, cache))
     else:
         assert not isinstance(scorer, Embedder)
-        values = session.score_pairs(scorer, work, kept)
-        session.note_truncated(scorer, work, kept, scorer.identity.name)
+        values = session.score_pairs(scorer, work, cache)
+        session.note_truncated(scorer, work, cache, scorer.identity.name)
     if not np.isfinite(values).all():
         raise ScoreError("a score is not finite", where=f"scores of {scorer.identity.name}")
     return work.spread(values)
@@ -270,19 +270,19 @@ def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Sc
     """Every distinct pair compared, each distinct item embedded once."""
     if benchmark.questions.text_pairs() is not None:
         return _texts(benchmark, scorer, session=session)
-    work, kept = session.prepare(benchmark, scorer)
-    values = _compare(scorer, work.pairs, *session.embed(scorer, work, kept))
+    work, cache = session.prepare(benchmark, scorer)
+    values = _compare(scorer, work.pairs, *session.embed(scorer, work, cache))
     return _signed(benchmark, scorer, work.spread(values), session)
 
 
 def _texts(benchmark: Benchmark, scorer: TextEmbedder, *, session: Session) -> Scores:
     """Captions compared with captions, each distinct one embedded once; no image is looked at."""
-    asked = benchmark.questions.text_pairs()
-    assert asked is not None
-    work, kept = session.prepare(benchmark, scorer)
-    captions = session.embed_captions(scorer, work, kept)
-    session.note_truncated(scorer, work, kept, scorer.identity.name)
-    pairs = np.stack([work.caption_of[side].ravel() for side in asked], axis=1)
+    text_pairs = benchmark.questions.text_pairs()
+    assert text_pairs is not None
+    work, cache = session.prepare(benchmark, scorer)
+    captions = session.embed_captions(scorer, work, cache)
+    session.note_truncated(scorer, work, cache, scorer.identity.name)
+    pairs = np.stack([work.caption_of[side].ravel() for side in text_pairs], axis=1)
     return _signed(benchmark, scorer, _compare(scorer, pairs, captions, captions), session)
 
 
@@ -290,9 +290,9 @@ def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Sessi
     """Every distinct pair scored once."""
     if hasattr(scorer, "unanswered"):
         return score_or_refuse(benchmark, scorer, session=session)
-    work, kept = session.prepare(benchmark, scorer)
-    scores = work.spread(session.score_pairs(scorer, work, kept))
-    session.note_truncated(scorer, work, kept, scorer.identity.name)
+    work, cache = session.prepare(benchmark, scorer)
+    scores = work.spread(session.score_pairs(scorer, work, cache))
+    session.note_truncated(scorer, work, cache, scorer.identity.name)
     return _signed(benchmark, scorer, scores, session)
 
 
@@ -302,9 +302,9 @@ def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
     from counterfoil.data.contrasts import Contrasts
 
     contrasts = Contrasts.of(benchmark)
-    found = benchmark.questions.caption_candidates()
-    assert found is not None
-    return _signed(benchmark, scorer, scorer.answer(contrasts)[found.row_of], session)
+    candidates = benchmark.questions.caption_candidates()
+    assert candidates is not None
+    return _signed(benchmark, scorer, scorer.answer(contrasts)[candidates.row_of], session)
 
 
 def _aligned(benchmark: Benchmark, given: Any, *, session: Session) -> Answers:

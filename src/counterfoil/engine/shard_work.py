@@ -35,7 +35,7 @@ Compute = Callable[[Any, Sequence[Sequence[Any]], int], Iterator[Any]]
 class ShardWork:
     """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
 
-    `values` takes what is computed, `kept` is the scorer's cache. All of it but the scorer travels to another
+    `values` takes what is computed, `cache` is the scorer's. All of it but the scorer travels to another
     process by pickle: `compute` is a function of a module.
     """
 
@@ -43,7 +43,7 @@ class ShardWork:
     scorer: Any
     compute: Compute
     values: Vectors | NamedRows | MadeBytes
-    kept: Cache
+    cache: Cache
     items: Sequence[Any]
     cut: Sequence[Sequence[Sequence[int]]]
     workers: int = 0
@@ -66,13 +66,13 @@ class ShardWork:
 
     def finished(self) -> set[str]:
         """The names of all shards that are in the cache now, whatever process computed them."""
-        return self.kept.shards(self.values.kind)
+        return self.cache.shards(self.values.kind)
 
     def leases(self) -> Leases:
         """The leases of this process on the shards."""
-        assert self.kept.folder is not None
-        place = open_place(self.kept.folder)
-        return Leases(place, f"{self.kept.identity.key} {self.values.kind}")
+        assert self.cache.folder is not None
+        place = open_place(self.cache.folder)
+        return Leases(place, f"{self.cache.identity.key} {self.values.kind}")
 
     def part(self, shards: Sequence[int]) -> "ShardWork":
         """These shards alone, with their own items and nothing of the others, and without the scorer."""
@@ -99,13 +99,13 @@ class ShardWork:
                 parts = []
                 for batch in self.cut[shard]:
                     where = partial(self._place, batch)
-                    found = next(stream, None)
-                    if found is None:
+                    values = next(stream, None)
+                    if values is None:
                         raise ScoreError("the scorer stopped before all batches were done", where=where(0))
-                    self.values.put(batch, found, where)
-                    parts.append(found)
+                    self.values.put(batch, values, where)
+                    parts.append(values)
                     advance(len(batch))
-                self.values.write(self.kept, self.rows(shard), parts)
+                self.values.write(self.cache, self.rows(shard), parts)
                 yield shard
 
     def run_free(
@@ -118,16 +118,16 @@ class ShardWork:
         taken = list(islice((shard for shard in shards if leases.take(self.names[shard])), at_once))
         # Only now, since another process may have finished a shard until its lease was taken.
         finished = self.finished()
-        found = {shard for shard in shards if self.names[shard] in finished}
-        for shard in sorted(found):
+        done_already = {shard for shard in shards if self.names[shard] in finished}
+        for shard in sorted(done_already):
             advance(self.size(shard))
-        free = [shard for shard in taken if shard not in found]
+        free = [shard for shard in taken if shard not in done_already]
         for _ in self.run(free, advance) if free else ():
             pass
         # At the end: between files that are flushed to the disk each further change takes longer.
         for shard in taken:
             leases.release(self.names[shard])
-        return set(free), found
+        return set(free), done_already
 
     def _place(self, batch: Sequence[int], at: int) -> str:
         """An item of a batch in words, for an error."""

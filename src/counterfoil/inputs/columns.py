@@ -73,7 +73,7 @@ class Schema:
         """What the schema says of a column, None where it says nothing."""
         if name in self.columns:
             return self.columns[name]
-        return next((found for prefix, found in self.prefixes.items() if name.startswith(prefix)), None)
+        return next((schema for prefix, schema in self.prefixes.items() if name.startswith(prefix)), None)
 
 
 def read_columns(path: Path, schema: Schema) -> pa.Table:
@@ -153,9 +153,9 @@ def read_group(path: Path, column: str, number: int) -> pa.ChunkedArray:
     """
     try:
         with pq.ParquetFile(path, memory_map=True) as opened:
-            found = opened.read_row_group(number, columns=[column], use_threads=False).column(column)
-            found.validate(full=True)
-            return found
+            cells = opened.read_row_group(number, columns=[column], use_threads=False).column(column)
+            cells.validate(full=True)
+            return cells
     except (pa.ArrowException, OSError, KeyError, IndexError) as error:
         raise broken(path, error) from None
 
@@ -187,19 +187,21 @@ def values(table: pa.Table, name: str, *, where: object) -> list[Any]:
     """
     column = table.column(name)
     try:
-        found: list[Any] = column.to_pylist()
+        cells: list[Any] = column.to_pylist()
     except (ValueError, OverflowError, pa.ArrowException, KeyError) as error:
         words = " ".join(str(error).split())[:120]
         raise DataError(
             f"a cell of type {column.type} cannot be read: {words}", where=f"{where}, column '{name}'"
         ) from None
-    return found
+    return cells
 
 
 def notes(table: pa.Table) -> dict[str, str]:
     """What a table's metadata say, by name; bytes that are no UTF-8 are replaced."""
-    found = table.schema.metadata or {}
-    return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in found.items()}
+    metadata = table.schema.metadata or {}
+    return {
+        key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in metadata.items()
+    }
 
 
 def _few(names: Sequence[str]) -> str:
@@ -355,7 +357,7 @@ def groups(path: Path) -> tuple[Group, ...]:
                 raise ValueError("no footer at its end")
             file.seek(size - 8 - length)
             facts = _Compact(file.read(length)).struct()
-        return tuple(_group(each) for each in facts[4])
+        return tuple(_group(group) for group in facts[4])
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         words = str(error) if isinstance(error, ValueError) else "its footer lacks what it must have"
         raise broken(path, ValueError(words)) from None
@@ -383,12 +385,12 @@ class _Compact:
         """The struct that begins here. Raises `ValueError` or `IndexError` where there is none."""
         if depth > _DEEPEST:
             raise ValueError("a footer that nests too deep")
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else self._signed()
-            found[field] = self._value(head & 15, depth + 1)
-        return found
+            fields[field] = self._value(head & 15, depth + 1)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (1, 2):
@@ -427,14 +429,14 @@ class _Compact:
         return self._data[self._at - size : self._at]
 
     def _unsigned(self) -> int:
-        found = 0
+        number = 0
         for shift in range(0, 70, 7):
             byte = self._byte()
-            found |= (byte & 127) << shift
+            number |= (byte & 127) << shift
             if byte < 128:
-                return found
+                return number
         raise ValueError("a footer with a number that does not end")
 
     def _signed(self) -> int:
-        found = self._unsigned()
-        return (found >> 1) ^ -(found & 1)
+        number = self._unsigned()
+        return (number >> 1) ^ -(number & 1)

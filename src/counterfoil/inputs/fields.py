@@ -26,7 +26,7 @@ def field_types(kind: type) -> dict[str, Any]:
     {'k': <class 'int'>}
     """
     types = get_type_hints(kind)
-    return {each.name: types[each.name] for each in fields(kind)}
+    return {field.name: types[field.name] for field in fields(kind)}
 
 
 def type_of(kind: type, key: str, *, where: object) -> Any:
@@ -101,7 +101,7 @@ def made_of(kind: type[Made], settings: Mapping[str, Any], *, where: object) -> 
 def _without_none(hint: Any) -> Any:
     arguments = get_args(hint)
     if NoneType in arguments:
-        return next(each for each in arguments if each is not NoneType)
+        return next(argument for argument in arguments if argument is not NoneType)
     return hint
 
 
@@ -116,11 +116,11 @@ def _number(text: str) -> Any:
 
 def _typed(hint: Any, value: Any, where: str) -> Any:
     words, convert = _kind(hint)
-    found = convert(value)
-    if found is _WRONG:
+    converted = convert(value)
+    if converted is _WRONG:
         given = f"'{value}'" if isinstance(value, str) else value
         raise InputError("wrong value", where=where, given=given, allowed=words)
-    return found
+    return converted
 
 
 #: What a conversion answers where there is none; None is a value.
@@ -160,13 +160,13 @@ def _real(value: Any) -> Any:
 def _pair(value: Any) -> Any:
     if not isinstance(value, list | tuple) or len(value) != 2:
         return _WRONG
-    pair = tuple(_real(each) for each in value)
+    pair = tuple(_real(number) for number in value)
     return _WRONG if _WRONG in pair else pair
 
 
 def _texts(value: Any) -> Any:
     if isinstance(value, str):
         return (value,)
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each for each in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(text, str) and text for text in value):
         return _WRONG
     return tuple(value)

@@ -222,7 +222,7 @@ def _verified(
             hint="are the judgements of this gallery?",
         )
     for m in models:
-        answered = set(m.asked[way])
+        answered = set(m.query_ids[way])
         lacking = [name for name in one.queries if name not in answered]
         if lacking:
             raise DataError(

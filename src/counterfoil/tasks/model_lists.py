@@ -198,7 +198,7 @@ def _named(
         )
     for m in models:
         for way, names in found.items():
-            answered = set(m.asked[way])
+            answered = set(m.query_ids[way])
             lacking = [name for name in names if name not in answered]
             if lacking:
                 raise DataError(
