@@ -58,7 +58,9 @@ def claim(path: Path, command: str) -> OutputLock | None:
     if any(os.environ.get(name, "0") != "0" for name in ("RANK", "LOCAL_RANK")):
         return None
     path = Path(os.path.realpath(path))
-    name = path.name if len(os.fsencode(path.name)) <= _LONGEST else _digest(path.name)
+    name = path.name
+    if len(os.fsencode(name)) > _LONGEST:
+        name = hashlib.blake2b(os.fsencode(name), digest_size=16).hexdigest()
     new_folders: list[Path] = []
     # A folder may be writable where the one around it is not, as one that is mounted.
     for lock in (path.parent / f".{name}.lock", path / ".counterfoil.lock"):
@@ -174,7 +176,3 @@ def _remove(folders: Sequence[Path]) -> None:
     with suppress(OSError):
         for folder in folders:
             folder.rmdir()
-
-
-def _digest(name: str) -> str:
-    return hashlib.blake2b(os.fsencode(name), digest_size=16).hexdigest()

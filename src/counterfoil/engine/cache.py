@@ -335,7 +335,8 @@ class NamedRows:
         for at, parts in enumerate(part):
             if not len(parts["vectors"]):
                 raise ScoreError("an item without any part", where=where(at))
-        _check_finite(np.array([not _finite(parts) for parts in part]), where)
+        floats = [[array for array in parts.values() if array.dtype.kind == "f"] for parts in part]
+        _check_finite(np.array([not all(np.isfinite(a).all() for a in arrays) for arrays in floats]), where)
         for at, (row, parts) in enumerate(zip(rows, part, strict=True)):
             self._take(row, parts, where(at))
 
@@ -365,10 +366,6 @@ def _check_finite(broken: ndarray, where: Where) -> None:
             given=f"{int(broken.sum())} of {len(broken)} rows of the batch",
             hint="a half-precision model may overflow: try --precision fp32",
         )
-
-
-def _finite(parts: Mapping[str, ndarray]) -> bool:
-    return all(np.isfinite(array).all() for array in parts.values() if array.dtype.kind == "f")
 
 
 def shard_name(keys: Sequence[str]) -> str:

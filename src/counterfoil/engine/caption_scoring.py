@@ -19,11 +19,11 @@ from numpy import ndarray
 from counterfoil.data.answers import Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms.base import first_use
-from counterfoil.data.records import Caption, FileSource, Image
+from counterfoil.data.records import Caption, Image
 from counterfoil.data.references import References, check_references
 from counterfoil.data.videos import Video
 from counterfoil.engine.align import used_rows
-from counterfoil.engine.plan import Note, ScoringPlan, ability_for, items
+from counterfoil.engine.plan import Note, ScoringPlan, ability_for, at_hand, items
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers.captions.base import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
@@ -141,7 +141,7 @@ class CaptionInputs:
 
     def _check_images(self, image: Int64[ndarray, "rows"]) -> None:
         shown = [self.images[position] for position in np.unique(image)]
-        gone = [image.id for image in shown if not _exists(image)]
+        gone = [image.id for image in shown if not at_hand(image.source)]
         if gone:
             raise DataError(
                 "images are not at hand",
@@ -150,11 +150,6 @@ class CaptionInputs:
                 hint="give their folder with --images, or measure only the questions whose images are there "
                 "with --available",
             )
-
-
-def _exists(image: Image) -> bool:
-    source = image.source
-    return source is not None and (not isinstance(source, FileSource) or source.exists())
 
 
 def _without_references(name: str) -> str:
@@ -427,20 +422,14 @@ def _answered(
                     allowed=f"({len(rows)},)",
                 )
             values[rows] = part
-        scores.append(_finite(values, inputs, metric))
+        broken = np.flatnonzero(~np.isfinite(values))
+        if len(broken):
+            raise ScoreError(
+                f"{metric.identity.name} gave a score that is not a finite number",
+                where=inputs.row(int(broken[0])),
+                given=values[broken[0]],
+                hint=f"{len(broken)} of {len(values)} scores are NaN or infinite",
+            )
+        scores.append(values)
     session.progress("comparing captions", len(question_sets), len(question_sets))
     return scores
-
-
-def _finite(
-    values: Float64[ndarray, "rows"], inputs: CaptionInputs, metric: CaptionMetric
-) -> Float64[ndarray, "rows"]:
-    broken = np.flatnonzero(~np.isfinite(values))
-    if len(broken):
-        raise ScoreError(
-            f"{metric.identity.name} gave a score that is not a finite number",
-            where=inputs.row(int(broken[0])),
-            given=values[broken[0]],
-            hint=f"{len(broken)} of {len(values)} scores are NaN or infinite",
-        )
-    return values

@@ -110,14 +110,14 @@ class _Pass:
             rest = iter(at)
             self.places[side] = [None if p is None else next(rest) for p in spread]
         self.scopes: list[_Scope] = []
-        self.scope_of = [self._scope(i) for i in range(len(galleries))]
-        self._fill_scopes()
+        self.scope_of: list[int] = []
+        self._find_scopes()
         self.early = np.empty(0)
         self.exact = np.ones(len(self.query["t2i"]), dtype=bool)
         self.wanted = {side: self._queries(side) for side in self.n}
         self.best = {side: (np.empty((0, 0), np.int64), np.empty((0, 0), np.float32)) for side in self.n}
         self.shares: list[dict[int | str, tuple[ndarray, ndarray]] | None] = [
-            {} if self._rule(i) else None for i in range(len(galleries))
+            {} if isinstance(gallery.i2t.positives, Plausible) else None for gallery in galleries
         ]
 
     def run(self, threads: int | None, progress: Progress) -> None:
@@ -145,20 +145,20 @@ class _Pass:
         """What the pass found for gallery i."""
         return Rankings(self._placed(i, "i2t"), self._placed(i, "t2i"))
 
-    def _scope(self, i: int) -> int:
-        gallery = self.galleries[i]
-        for number, scope in enumerate(self.scopes):
-            if _equal(scope.image_parts, gallery.image_parts) and _equal(
-                scope.caption_parts, gallery.caption_parts
-            ):
-                return number
-        none = np.empty(0, np.int64)
-        self.scopes.append(_Scope(gallery.image_parts, gallery.caption_parts, none, none))
-        return len(self.scopes) - 1
-
-    def _fill_scopes(self) -> None:
-        """Each scope with the pairs of its galleries."""
-        for number, scope in enumerate(self.scopes):
+    def _find_scopes(self) -> None:
+        """The ways in which galleries are seen, each with the pairs of its galleries."""
+        views: list[Gallery] = []
+        for gallery in self.galleries:
+            alike = (
+                number
+                for number, view in enumerate(views)
+                if _equal(view.image_parts, gallery.image_parts)
+                and _equal(view.caption_parts, gallery.caption_parts)
+            )
+            self.scope_of.append(next(alike, len(views)))
+            if self.scope_of[-1] == len(views):
+                views.append(gallery)
+        for number, view in enumerate(views):
             own = {}
             for side in ("i2t", "t2i"):
                 mark = np.zeros(len(self.query[side]), dtype=bool)
@@ -166,10 +166,7 @@ class _Pass:
                     if of == number and at is not None:
                         mark[at] = True
                 own[side] = np.flatnonzero(mark)
-            self.scopes[number] = _Scope(scope.image_parts, scope.caption_parts, own["i2t"], own["t2i"])
-
-    def _rule(self, i: int) -> bool:
-        return isinstance(self.galleries[i].i2t.positives, Plausible)
+            self.scopes.append(_Scope(view.image_parts, view.caption_parts, own["i2t"], own["t2i"]))
 
     def _queries(self, side: str) -> ndarray:
         """The queries whose first items are kept: those of galleries that are seen whole."""

@@ -1,7 +1,8 @@
 """The plan of an evaluation: which ability of a scorer answers, and the distinct items and pairs it needs.
 
 No file is read here. Two captions are one where their texts are equal, two images where their keys are (the
-digest of their encoded bytes, and the crop). What made answers is written on them (`signed`).
+digest of their encoded bytes, and the crop). What made answers is written on
+them (`session.with_provenance`).
 """
 
 import warnings
@@ -134,7 +135,7 @@ def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool =
             hint="give the benchmark's own files with --data, or measure given scores (given:PATH)",
         )
     pictures = [benchmark.images[i] for i in used_images(benchmark)]
-    gone = [image for image in pictures if images and not _exists(image.source)]
+    gone = [image for image in pictures if images and not at_hand(image.source)]
     if gone:
         first = _few([image.id for image in gone]) + (f" ({gone[0].sought})" if gone[0].sought else "")
         raise DataError(
@@ -218,7 +219,7 @@ def items(
         images=tuple(images[used_images[row]] for row in first_i),
         captions=tuple(captions[used_captions[row]] for row in first_c),
         image_keys=tuple(image_keys[row] for row in first_i),
-        caption_keys=tuple(_caption_key(captions[used_captions[row]]) for row in first_c),
+        caption_keys=tuple(caption_key(captions[used_captions[row]]) for row in first_c),
         image_of=image_of,
         caption_of=caption_of,
         pairs=none.reshape(0, 2),
@@ -263,13 +264,15 @@ def id_key(image: Image) -> str:
     return digest(f"\0id\0{image.id}\0{image.crop}".encode("utf-8", "surrogatepass"))
 
 
-def _caption_key(caption: Caption) -> str:
+def caption_key(caption: Caption) -> str:
+    """A name for a caption: by its text, or by its id where that is not at hand."""
     # The two kinds of name must never meet: a text cannot start with NUL and "id".
     data = f"\0id\0{caption.id}" if caption.text is None else caption.text
     return digest(data.encode("utf-8", "surrogatepass"))
 
 
-def _exists(source: Source | FrameFeatures | None) -> bool:
+def at_hand(source: Source | FrameFeatures | None) -> bool:
+    """Whether there is something to read of an image or a video."""
     if isinstance(source, FileSource):
         return source.exists()
     if isinstance(source, FrameFolder | FrameFeatures):

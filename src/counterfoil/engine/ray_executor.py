@@ -238,9 +238,6 @@ class _Stage:
         # What other processes are at stays open, and is looked for in the cache.
         self._finish({shards[place] for place in outcome.finished})
 
-    def _under_way(self, shard: int) -> bool:
-        return any(shard in shards for worker in self._pool.workers for shards in worker.chunks.values())
-
     def _lose(self, worker: Worker, error: Exception) -> None:
         """Let a worker go that has ended, and do again what it had not finished."""
         self._looked = 0.0
@@ -261,7 +258,8 @@ class _Stage:
                 hint="it goes on where it was when run again; a smaller --batch-size needs less memory",
             ) from None
         again = dict.fromkeys(shard for shards in begun for shard in shards)
-        self._left.extendleft(reversed([shard for shard in again if not self._under_way(shard)]))
+        chunks = [shards for other in self._pool.workers for shards in other.chunks.values()]
+        self._left.extendleft(reversed([shard for shard in again if not any(shard in c for c in chunks)]))
 
 
 def _everywhere(work: ShardWork) -> Path:

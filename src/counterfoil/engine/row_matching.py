@@ -14,6 +14,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
+from operator import contains
 from pathlib import PurePath, PurePosixPath
 
 import numpy as np
@@ -302,8 +303,9 @@ def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[
     captions = _one_of(caption_columns, given, benchmark, _caption_names(benchmark), _texts(benchmark))
     used = [column for column in (images, captions) if column is not None]
     named = " and ".join(f"'{column.name}'" for column in used)
-    if len(used) == 1 and not _distinct(used[0]):
-        if captions is not None and _in_order(captions):
+    if len(used) == 1 and len({names[0] for names in used[0].ours}) < len(used[0].ours):
+        in_order = captions is not None and len(captions.theirs) == len(captions.ours)
+        if captions is not None and in_order and all(map(contains, captions.ours, captions.theirs)):
             note(f"{given.table.source}: no column names images; rows are taken in the benchmark's order")
             return np.arange(len(benchmark), dtype=np.int64)
         raise ScoreError(
@@ -447,14 +449,3 @@ def _texts(benchmark: Benchmark) -> list[tuple[str, ...]] | None:
     """The text of each question's caption; None where they are not at hand."""
     texts = [benchmark.captions[at].text for at in benchmark.listed.pairs()[0]]
     return [(_words(text),) for text in texts if text is not None] if None not in texts else None
-
-
-def _distinct(column: _Column) -> bool:
-    first = [names[0] for names in column.ours]
-    return len(set(first)) == len(first)
-
-
-def _in_order(column: _Column) -> bool:
-    return len(column.theirs) == len(column.ours) and all(
-        theirs in ours for theirs, ours in zip(column.theirs, column.ours, strict=True)
-    )

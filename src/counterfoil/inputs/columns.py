@@ -98,9 +98,10 @@ def check_columns(table: pa.Table, schema: Schema, *, where: object) -> pa.Table
         name for name, column in schema.columns.items() if column.required and name not in table.column_names
     ]
     if lacking:
-        raise DataError(
-            f"no column '{lacking[0]}'", where=where, given=_few(table.column_names), hint="was it edited?"
-        )
+        names = ", ".join(table.column_names[:8])
+        if table.num_columns > 8:
+            names += f", ... ({table.num_columns:,} columns)"
+        raise DataError(f"no column '{lacking[0]}'", where=where, given=names, hint="was it edited?")
     if len(set(table.column_names)) < len(table.column_names):
         raise DataError("two columns of one name", where=where, hint="was it edited?")
     for at, name in enumerate(table.column_names):
@@ -204,11 +205,6 @@ def notes(table: pa.Table) -> dict[str, str]:
     }
 
 
-def _few(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:8])
-    return shown if len(names) <= 8 else f"{shown}, ... ({len(names):,} columns)"
-
-
 def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.ChunkedArray:
     column = _typed(column, wanted.kind, where)
     if column.null_count and not wanted.null:
@@ -222,8 +218,12 @@ def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.Ch
             raise _off("empty", place, _first(inner.is_null()))
     if kind in ("whole", "real"):
         _check_range(inner, wanted, place)
-    if wanted.unique:
-        _check_unique(column, where)
+    if wanted.unique and len(column.unique()) < len(column):
+        seen: set[object] = set()
+        for row, value in enumerate(column.to_pylist()):
+            if value in seen:
+                raise _off("occurs twice", where, row, given=str(value)[:60])
+            seen.add(value)
     return column
 
 
@@ -259,24 +259,12 @@ def _check_range(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> N
             where,
             _row(column, out),
             given=numbers[int(np.argmax(out))],
-            allowed=_range(wanted.low, wanted.high),
+            allowed=f"{low:g} to {high:g}"
+            if None not in (wanted.low, wanted.high)
+            else f"{low:g} or more"
+            if wanted.high is None
+            else f"at most {high:g}",
         )
-
-
-def _range(low: float | None, high: float | None) -> str:
-    if high is None:
-        return f"{low:g} or more"
-    return f"at most {high:g}" if low is None else f"{low:g} to {high:g}"
-
-
-def _check_unique(column: pa.ChunkedArray, where: str) -> None:
-    if len(column.unique()) == len(column):
-        return
-    seen: set[object] = set()
-    for row, value in enumerate(column.to_pylist()):
-        if value in seen:
-            raise _off("occurs twice", where, row, given=str(value)[:60])
-        seen.add(value)
 
 
 def _row(column: pa.ChunkedArray, odd: Any) -> int:
@@ -307,10 +295,6 @@ def _text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def _binary(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-
-
 def _real(kind: pa.DataType) -> bool:
     return pa.types.is_floating(kind) or pa.types.is_integer(kind)
 
@@ -320,7 +304,7 @@ _TYPES: dict[str, tuple[pa.DataType, Callable[[pa.DataType], bool]]] = {
     "whole": (pa.int64(), pa.types.is_integer),
     "real": (pa.float64(), _real),
     "truth": (pa.bool_(), pa.types.is_boolean),
-    "bytes": (pa.binary(), _binary),
+    "bytes": (pa.binary(), lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind)),
     "wholes": (pa.list_(pa.int64()), _list_of(pa.types.is_integer)),
     "texts": (pa.list_(pa.string()), _list_of(_text)),
     "reals": (pa.list_(pa.float64()), _list_of(_real)),
@@ -405,7 +389,10 @@ class _Compact:
         size = self._unsigned() if kind == 8 else {3: 1, 7: 8, 13: 16}.get(kind)
         if size is None:
             raise ValueError(f"a footer with a value of kind {kind}")
-        return self._bytes(size)
+        if size > len(self._data) - self._at:
+            raise ValueError("a footer with bytes beyond its end")
+        self._at += size
+        return self._data[self._at - size : self._at]
 
     def _items(self, depth: int) -> Iterator[Any]:
         if depth > _DEEPEST:
@@ -421,12 +408,6 @@ class _Compact:
     def _byte(self) -> int:
         self._at += 1
         return self._data[self._at - 1]
-
-    def _bytes(self, size: int) -> bytes:
-        if size > len(self._data) - self._at:
-            raise ValueError("a footer with bytes beyond its end")
-        self._at += size
-        return self._data[self._at - size : self._at]
 
     def _unsigned(self) -> int:
         number = 0

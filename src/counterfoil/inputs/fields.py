@@ -49,7 +49,12 @@ def field_value(kind: type, key: str, value: Any, *, where: object) -> Any:
 
     Raises `InputError` for a key that the dataclass does not have, and a value of another type.
     """
-    return _typed(type_of(kind, key, where=where), value, f"{where}, key '{key}'")
+    words, convert = _kind(type_of(kind, key, where=where))
+    converted = convert(value)
+    if converted is _WRONG:
+        given = f"'{value}'" if isinstance(value, str) else value
+        raise InputError("wrong value", where=f"{where}, key '{key}'", given=given, allowed=words)
+    return converted
 
 
 def from_text(kind: type, key: str, text: str) -> Any:
@@ -112,15 +117,6 @@ def _number(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _typed(hint: Any, value: Any, where: str) -> Any:
-    words, convert = _kind(hint)
-    converted = convert(value)
-    if converted is _WRONG:
-        given = f"'{value}'" if isinstance(value, str) else value
-        raise InputError("wrong value", where=where, given=given, allowed=words)
-    return converted
 
 
 #: What a conversion answers where there is none; None is a value.
