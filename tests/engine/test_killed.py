@@ -69,8 +69,8 @@ def test_two_processes_at_once_end_in_the_same_bits(fakes, tmp_path):
     whole, folder = tmp_path / "whole", tmp_path / "both"
     whole.mkdir()
     folder.mkdir()
-    assert start(fakes, whole, 0).wait(600) == 0
-    both = [start(fakes, folder, 0.002, out=name) for name in ("out", "other")]
+    assert start(fakes, whole, 0, questions=200).wait(600) == 0
+    both = [start(fakes, folder, 0.002, out=name, questions=200) for name in ("out", "other")]
     assert [process.wait(600) for process in both] == [0, 0]
     expected = (whole / "out").read_bytes()
     assert (folder / "out").read_bytes() == (folder / "other").read_bytes() == expected
@@ -81,14 +81,14 @@ def test_eight_ranks_in_random_order_two_killed_and_one_started_twice(fakes, tmp
     whole, folder = tmp_path / "whole", tmp_path / "ranks"
     whole.mkdir()
     folder.mkdir()
-    assert start(fakes, whole, 0, questions=2000).wait(600) == 0
+    assert start(fakes, whole, 0, questions=1000).wait(600) == 0
     ranks = rng.sample(range(8), 8)
     started = [
-        start(fakes, folder, 0.02, out=f"out-{n}", questions=2000, executor=f"rank:{rank}/8")
+        start(fakes, folder, 0.02, out=f"out-{n}", questions=1000, executor=f"rank:{rank}/8")
         for n, rank in enumerate([*ranks, ranks[3]])
     ]
     for n, killed in enumerate(started[:2]):
-        fakes.wait_for(folder, killed, 300 * (n + 1))
+        fakes.wait_for(folder, killed, 150 * (n + 1))
         killed.send_signal(signal.SIGKILL)
         assert killed.wait(600) == -signal.SIGKILL
     assert [process.wait(600) for process in started[2:]] == [0] * 7

@@ -40,7 +40,7 @@ ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ra
 
 HERE = Path(__file__)
 #: Rows in a full shard of the fakes' script, and the questions that it is given.
-SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 2000
+SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 1000
 
 
 @pytest.mark.parametrize("what", ["a node", pytest.param("the driver", marks=pytest.mark.slow)])
@@ -56,7 +56,7 @@ def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes: Any, tmp_p
     finish(begin(whole, "local", pause=0))
     with three_nodes() as cluster:
         process = begin(shared, cluster.inside)
-        fakes.wait_for(shared, process, 800)
+        fakes.wait_for(shared, process, 400)
         assert process.poll() is None, process.communicate()
         if what == "a node":
             # One of three dies in the middle, with its worker.
