@@ -79,13 +79,13 @@ def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
             return ability
     if not able:
         raise TypeError(f"{type(scorer).__name__} is no scorer: it declares no ability in `does`")
-    answering = [answering_kind.kind for answering_kind in ANSWERS.values() if answering_kind.answers(form)]
+    kinds = [answering.kind for answering in ANSWERS.values() if answering.answers(form)]
     raise InputError(
         f"{ANSWERS[able[0]].kind} cannot answer questions of form '{form}'",
         where=scorer.identity.name,
         given=benchmark.name,
-        allowed=[answering_kind for answering_kind in FORMS if ANSWERS[able[0]].answers(answering_kind)],
-        hint=f"this form is answered by {', '.join(answering)}",
+        allowed=[name for name in FORMS if ANSWERS[able[0]].answers(name)],
+        hint=f"this form is answered by {', '.join(kinds)}",
     )
 
 

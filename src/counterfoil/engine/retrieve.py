@@ -67,7 +67,7 @@ def rank_galleries(
             rank_given(benchmark, lists, top=top, truncated_as_miss=truncated_as_miss, note=session.note)
             for benchmark in benchmarks
         ]
-        return [with_provenance(benchmark, scorer, session=session) for benchmark in ranked]
+        return [with_provenance(rankings, scorer, session=session) for rankings in ranked]
     if first_stage is not None and able != {"scores_pairs"}:
         raise InputError(
             "a first stage is for scorers of pairs",
@@ -162,7 +162,7 @@ def _again(
     ]
     captions, images = (np.concatenate(some) for some in zip(*(c.pairs() for c in chosen), strict=True))
     scores = _scores(benchmarks[0], scorer, captions, images, session)
-    ends = np.cumsum([len(benchmark.pairs()[0]) for benchmark in chosen])
+    ends = np.cumsum([len(some.pairs()[0]) for some in chosen])
     parts = iter(np.split(scores, ends)[:-1])
     again = iter(chosen)
 
