@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from counterfoil.engine.top_lists import top_k
+from counterfoil.engine.topk import top_k
 
 QUERIES, ITEMS, WIDTH, K = 20_000, 100_000, 512, 25
 #: All of COCO: train and val of 2014, with all their captions.

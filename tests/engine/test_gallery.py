@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy import ndarray
 
 from counterfoil.data.forms import Search
-from counterfoil.engine.blocks import Blocks, Matrix, Products, unit
 from counterfoil.engine.gallery import rank
+from counterfoil.engine.similarity import Blocks, Matrix, Products, unit
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.ranks import Positives
 from small_galleries import benchmark, same, several, twin

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy import ndarray
 
-from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
-from counterfoil.engine.top_lists import (
+from counterfoil.engine.similarity import Matrix
+from counterfoil.engine.topk import (
     ModelLists,
     common,
     of_embeddings,

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
+from counterfoil.engine.similarity import Matrix
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.pool_rounds import found_by, missing_pairs, unjudged

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from counterfoil.engine.cache import KEY_BYTES
-from counterfoil.engine.content import MEMO
+from counterfoil.engine.image_digests import MEMO
 from counterfoil.errors import CounterfoilError, StorageError, UnknownNameError
 from counterfoil.inputs.files import decoded, parse_json
 from counterfoil.places import Place, location, open_place

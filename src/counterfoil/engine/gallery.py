@@ -17,9 +17,9 @@ from numpy import ndarray
 from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery, Ids, Search
-from counterfoil.engine.blocks import Blocks
 from counterfoil.engine.plan import Progress, silent
-from counterfoil.engine.top_lists import better, map_ordered
+from counterfoil.engine.similarity import Blocks
+from counterfoil.engine.topk import better, map_ordered
 from counterfoil.errors import InputError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives, distinct_pairs, row_counts, tally

@@ -18,12 +18,12 @@ from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery, Ids, Search
 from counterfoil.engine.align import item_rows
-from counterfoil.engine.blocks import Blocks, CustomSimilarity, Matrix, Products, unit
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.given_rankings import rank_given
 from counterfoil.engine.plan import ability_for
 from counterfoil.engine.session import Session, with_provenance
-from counterfoil.engine.top_lists import top_k_in_blocks
+from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Products, unit
+from counterfoil.engine.topk import top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities

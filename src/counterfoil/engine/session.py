@@ -19,8 +19,8 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
-from counterfoil.engine.content import image_keys
 from counterfoil.engine.executor import LOCAL, Executor
+from counterfoil.engine.image_digests import image_keys
 from counterfoil.engine.made import MadeBytes, Maker, Take, made_parts
 from counterfoil.engine.plan import (
     Note,
@@ -109,7 +109,7 @@ class Session:
         return None if self.cache is None else Path(self.cache)
 
     def keys(self, images: Sequence[Image]) -> list[str]:
-        """A name for the content of each image (`counterfoil.engine.content.image_keys`)."""
+        """A name for the content of each image (`counterfoil.engine.image_digests.image_keys`)."""
         return image_keys(images, cache=self.folder, progress=self.progress)
 
     def prepare(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from counterfoil.data.judgements import ROLES, Direction
 from counterfoil.data.tables import EXTENSIONS, first_double, labels, read_table
-from counterfoil.engine.top_lists import (
+from counterfoil.engine.topk import (
     ModelLists,
     common,
     of_embeddings,

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.data.judgements import Direction, pool_kind, pool_table, write_pool
-from counterfoil.engine.top_lists import ModelLists, top_lists
+from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import Summary, Tasks, summary, without

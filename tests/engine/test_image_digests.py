@@ -6,7 +6,7 @@ import pytest
 
 from counterfoil.data import BytesSource, Caption, FileSource, Image
 from counterfoil.data.records import PixelSource
-from counterfoil.engine.content import image_keys
+from counterfoil.engine.image_digests import image_keys
 from counterfoil.engine.plan import check_at_hand, id_key, silent
 from counterfoil.errors import DataError
 
@@ -23,7 +23,7 @@ def files(tmp_path, contents):
 @pytest.fixture
 def settled(monkeypatch):
     """Files count as settled at once: the time of their last change cannot be set."""
-    monkeypatch.setattr("counterfoil.engine.content._UNSETTLED_NS", 0)
+    monkeypatch.setattr("counterfoil.engine.image_digests._UNSETTLED_NS", 0)
 
 
 @pytest.fixture

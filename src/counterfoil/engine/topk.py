@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import ROLES, Direction
-from counterfoil.engine.blocks import Matrix, unit
 from counterfoil.engine.plan import Progress, silent
+from counterfoil.engine.similarity import Matrix, unit
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers.given_galleries import GivenEmbeddings
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from counterfoil.engine.blocks import Matrix, Products, unit
+from counterfoil.engine.similarity import Matrix, Products, unit
 from counterfoil.errors import ScoreError
 
 
