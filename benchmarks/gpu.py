@@ -1,4 +1,4 @@
-"""What a GPU does here and what bounds it: towers, training, top-k and pairs, against its rate of products.
+"""What a GPU does here and what bounds it: towers, training and pairs, against its rate of products.
 
     python benchmarks/gpu.py                        on the GPU; one line where there is none
     python benchmarks/gpu.py --device cpu --small   the same code on the processor, on small models
@@ -12,8 +12,6 @@ cost, pictures and captions are made up. Measured are
   name; the tower also as one program (`compile`), and the device's resizing;
 * training: images a second and the share of time spent waiting, one step of TROHN-Img, 200 pairs and their
   200 hard negative pairs, in bf16;
-* top-k: the best 25 of a gallery, in full and in half precision (`device_tops`, `half_tops`), beside the
-  products alone;
 * vqa: pairs a second at 1 and at 10 captions to an image (`benchmarks/pairs.py`).
 """
 
@@ -31,7 +29,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy import ndarray
 
 import pairs
 from counterfoil.data.records import Caption, FileSource, Image, PixelSource
@@ -40,8 +37,6 @@ from counterfoil.errors import CounterfoilError
 from counterfoil.scorers import clip_fast, registry
 from counterfoil.scorers.base import Options
 from counterfoil.scorers.device_pixels import TOLERANCE, CompiledTower
-from counterfoil.scorers.device_tops import device_tops
-from counterfoil.scorers.half_tops import half_tops
 from counterfoil.scorers.image_route import ImageRoute
 from counterfoil.scorers.images import prepared
 from counterfoil.scorers.networks import network_scorer
@@ -49,9 +44,8 @@ from counterfoil.train.loop import fit
 from counterfoil.train.recipes.published import NegativePairs
 from counterfoil.train.saving import Saving
 from engine import photographs
-from pooling import unit_vectors
 
-PARTS = ("products", "towers", "training", "top-k", "vqa")
+PARTS = ("products", "towers", "training", "vqa")
 NO_GPU = (
     "no GPU here: nothing is measured (python benchmarks/gpu.py --device cpu --small runs the same code on "
     "the processor)"
@@ -63,7 +57,6 @@ SMALL_CONFIG = {
     "vision_cfg": {"image_size": 64, "patch_size": 16, "width": 64, "layers": 2, "head_width": 32},
     "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 2},
 }
-K = 25
 NAMES = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32"}
 
 
@@ -75,8 +68,6 @@ class Size:
     batch: int
     files: int
     side: int
-    #: Queries, items and width of the galleries.
-    galleries: tuple[tuple[int, int, int], ...]
     #: Batch and steps of training.
     training: tuple[int, int]
     vqa: str
@@ -89,12 +80,11 @@ WHOLE = Size(
     256,
     4096,
     8192,
-    ((20_000, 100_000, 512), (20_000, 1_000_000, 512)),
     (200, 40),
     "large",
     5,
 )
-LITTLE = Size((SMALL,), 4, 12, 256, ((200, 2000, 64),), (2, 3), "tiny", 2)
+LITTLE = Size((SMALL,), 4, 12, 256, (2, 3), "tiny", 2)
 
 
 # -- clocks -----------------------------------------------------------------------------------------------
@@ -290,45 +280,6 @@ def training(device: torch.device, size: Size, workers: int) -> None:
     )
 
 
-# -- top-k ------------------------------------------------------------------------------------------------
-
-
-def top_k(device: torch.device, size: Size) -> None:
-    """Print how near the best of a gallery come to the products that they need."""
-    half = "fp16" if device.type == "cuda" else "bf16"
-    for queries, items, width in size.galleries:
-        left, right = unit_vectors(queries, width, 0), unit_vectors(items, width, 1)
-        dtype = torch.float16 if half == "fp16" else torch.bfloat16
-
-        def product(left: ndarray = left, right: ndarray = right, dtype: torch.dtype = dtype) -> None:
-            there, gallery = (torch.from_numpy(each).to(device).to(dtype) for each in (left, right))
-            for part in there.split(4096):
-                for tile in gallery.split(131_072):
-                    part @ tile.T
-
-        works: dict[str, Callable[[], Any]] = {
-            f"products alone, {half}": product,
-            f"half_tops, {half}": lambda left=left, right=right: half_tops(
-                left, right, K, device=device.type, half=half
-            ),
-            "device_tops, fp32": lambda left=left, right=right: device_tops(
-                left, right, K, device=device.type
-            ),
-        }
-        taken = {name: seconds(work, device, size.rounds) for name, work in works.items()}
-        best = taken[f"products alone, {half}"]
-        rates = ", ".join(
-            f"{name} {2 * queries * items * width / each / 1e12:.3g} TFLOP/s ({best / each:.0%})"
-            for name, each in taken.items()
-        )
-        again = works[f"half_tops, {half}"]().again
-        print(
-            f"best {K} of {items:,} for {queries:,} queries, way there and back included: {rates}; "
-            f"{again} queries were answered over the whole gallery",
-            flush=True,
-        )
-
-
 # -- pairs ------------------------------------------------------------------------------------------------
 
 
@@ -375,8 +326,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
             towers(device, size, peaks, folder, workers)
         if "training" in asked.only:
             training(device, size, workers)
-        if "top-k" in asked.only:
-            top_k(device, size)
         if "vqa" in asked.only:
             vqa(device, size, folder)
 

@@ -6,8 +6,7 @@
 The yardstick is PyTorch's product and topk, chunk after chunk of queries, at the best of several sizes of
 chunk, on as many threads. Both work on the same random unit vectors, in turn; each counts with its best run.
 Memory is that of the process beyond the embeddings themselves, taken in processes of their own. The last
-lines say what that makes for all of COCO, where the candidates for people to verify come from; with a GPU at
-hand the same is measured there.
+lines say what that makes for all of COCO, where the candidates for people to verify come from.
 """
 
 import argparse
@@ -21,7 +20,7 @@ import numpy as np
 import torch
 from numpy import ndarray
 
-from counterfoil.engine.top_lists import top_k
+from counterfoil.engine.topk import top_k
 
 QUERIES, ITEMS, WIDTH, K = 20_000, 100_000, 512, 25
 #: All of COCO: train and val of 2014, with all their captions.
@@ -29,7 +28,6 @@ COCO = (123_287, 616_767)
 CHUNKS = (64, 256, 1024)
 TILE = (1024, 4096)
 TURN = 4096
-DEVICE_CHUNK = 4096
 
 
 def unit_vectors(n: int, width: int, seed: int) -> ndarray:
@@ -126,42 +124,6 @@ def on_processor(queries: ndarray, items: ndarray, k: int, runs: int) -> float:
     return pairs / best["counterfoil"]
 
 
-def on_device(queries: ndarray, items: ndarray, k: int, runs: int, device: str) -> tuple[float, float]:
-    """The same on a GPU, the way there and back included; returns pairs per second and megabytes to work."""
-    from counterfoil.scorers.device_tops import device_tops
-
-    def there() -> tuple[torch.Tensor, torch.Tensor]:
-        return torch.from_numpy(queries).to(device), torch.from_numpy(items).to(device)
-
-    def product() -> None:
-        left, right = there()
-        memory = torch.empty((DEVICE_CHUNK, len(right)), device=device)
-        for part in left.split(DEVICE_CHUNK):
-            torch.mm(part, right.T, out=memory[: len(part)])
-        # What was asked of the device is done once something comes back.
-        memory[-1, -1].item()
-
-    works: dict[str, Callable[[], object]] = {
-        "product alone": product,
-        "product and top-k": lambda: bare(*there(), k, DEVICE_CHUNK),
-        "counterfoil": lambda: device_tops(queries, items, k, device=device),
-    }
-    theirs = bare(*there(), k, DEVICE_CHUNK)
-    product()
-    on_gpu = torch.device(device).type == "cuda"
-    if on_gpu:
-        torch.cuda.reset_peak_memory_stats()
-    ours = device_tops(queries, items, k, device=device)
-    most = torch.cuda.max_memory_allocated() if on_gpu else float("nan")
-    best = {name: min(timed(work) for _ in range(runs)) for name, work in works.items()}
-    print(f"on {torch.cuda.get_device_name() if on_gpu else device}:")
-    pairs = len(queries) * len(items)
-    table(best, pairs, queries.shape[1])
-    print(f"  same item at {100 * float((ours[0] == theirs[0]).mean()):.4f} % of places")
-    assert np.abs(ours[1] - theirs[1]).max() < 1e-5, "the scores of the best items differ"
-    return pairs / best["counterfoil"], (most - items.nbytes) / 2**20
-
-
 def table(best: dict[str, float], pairs: int, width: int) -> None:
     """Print seconds, rates and ratios."""
     for name, taken in best.items():
@@ -215,10 +177,6 @@ def main() -> None:
         beyond[size] = memory(few, size, chosen.width, chosen.k)
         print(f"memory beyond the embeddings, {few:,} queries x {size:,} items: {beyond[size]:.0f} MB")
     project(rate, max(beyond.values()), chosen.width, chosen.k)
-    if torch.cuda.is_available():
-        project(*on_device(queries, items, chosen.k, chosen.runs, "cuda"), chosen.width, chosen.k)
-    else:
-        print("no GPU at hand: nothing is measured there")
 
 
 if __name__ == "__main__":

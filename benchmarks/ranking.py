@@ -34,8 +34,8 @@ from numpy import ndarray
 from counterfoil.catalog import benchmark
 from counterfoil.data.answers import Rankings
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine.blocks import Products, unit
 from counterfoil.engine.gallery import rank
+from counterfoil.engine.similarity import Products, unit
 from counterfoil.evaluation.gallery_values import ranks
 from counterfoil.metrics import ranking
 

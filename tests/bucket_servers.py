@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from counterfoil.places import remote
+from counterfoil.places import buckets
 
 #: What of the surroundings decides where a request goes and with which credentials.
 _NAMES = ("AWS_", "FSSPEC_", "GOOGLE_", "STORAGE_", "CLOUDSDK_")
@@ -48,7 +48,7 @@ def _forget() -> None:
     set_conf_env(conf)
     s3fs.S3FileSystem.clear_instance_cache()
     gcsfs.GCSFileSystem.clear_instance_cache()
-    remote._gcs_class().clear_instance_cache()
+    buckets._gcs_class().clear_instance_cache()
 
 
 @contextmanager

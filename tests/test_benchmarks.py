@@ -31,7 +31,7 @@ TINY = {
     "pooling": "--queries 64 --items 500 --width 16 --k 5 --runs 1",
     "ranking": "--every 2500 --width 8 --runs 1",
     "ratings": "--draws 100 --loop-draws 1",
-    "routes": "--items 6 --only decode=reduced",
+    "routes": "--items 6 --only resize=device",
     "stopping_rule": "shares.jsonl",
     "statements": "--repetitions 2",
     "training_memory": "--batch 2 --chunk 1",

@@ -30,14 +30,14 @@ class OutputLock:
 
     lock: Path
     handle: int
-    made: Sequence[Path] = ()
+    folders: Sequence[Path] = ()
 
     def release(self) -> None:
         """Give the lock back, and remove the folders made for it that are empty."""
         with suppress(OSError):
             self.lock.unlink()
         os.close(self.handle)
-        _remove(self.made)
+        _remove(self.folders)
 
 
 def claim(path: Path, command: str) -> OutputLock | None:
@@ -58,24 +58,26 @@ def claim(path: Path, command: str) -> OutputLock | None:
     if any(os.environ.get(name, "0") != "0" for name in ("RANK", "LOCAL_RANK")):
         return None
     path = Path(os.path.realpath(path))
-    name = path.name if len(os.fsencode(path.name)) <= _LONGEST else _digest(path.name)
-    made: list[Path] = []
+    name = path.name
+    if len(os.fsencode(name)) > _LONGEST:
+        name = hashlib.blake2b(os.fsencode(name), digest_size=16).hexdigest()
+    new_folders: list[Path] = []
     # A folder may be writable where the one around it is not, as one that is mounted.
     for lock in (path.parent / f".{name}.lock", path / ".counterfoil.lock"):
         try:
             if lock.parent != path:
-                made = _make(lock.parent)
+                new_folders = _make(lock.parent)
             handle = _locked(lock, path)
         except OSError:
             # Whether anything can be written there is for the writing to say.
-            _remove(made)
-            made = []
+            _remove(new_folders)
+            new_folders = []
             continue
-        said = f"counterfoil {command}, process {os.getpid()} on {socket.gethostname()}"
+        holder = f"counterfoil {command}, process {os.getpid()} on {socket.gethostname()}"
         with suppress(OSError):
             os.ftruncate(handle, 0)
-            os.pwrite(handle, said.encode(), 0)
-        return OutputLock(lock, handle, made)
+            os.pwrite(handle, holder.encode(), 0)
+        return OutputLock(lock, handle, new_folders)
     return None
 
 
@@ -104,9 +106,9 @@ def sweep(path: Path, names: Sequence[str] = ()) -> None:
     _sweep(path.parent, [re.sub(r"([*?[])", r"[\1]", path.name)])
     if names and path.is_dir():
         _sweep(path, names)
-        for each in list(path.iterdir()):
-            if each.is_dir() and not each.is_symlink() and any(fnmatch(each.name, name) for name in names):
-                for inside, _, _ in os.walk(each):
+        for entry in list(path.iterdir()):
+            if entry.is_dir() and not entry.is_symlink() and any(fnmatch(entry.name, name) for name in names):
+                for inside, _, _ in os.walk(entry):
                     _sweep(Path(inside), ["*"])
 
 
@@ -118,18 +120,18 @@ def hold(handle: int) -> None:
 
 def _sweep(folder: Path, names: Sequence[str]) -> None:
     with suppress(OSError), os.scandir(folder) as listed:
-        for each in listed:
-            found = _UNFINISHED.fullmatch(each.name)
-            if found is None or not any(fnmatch(found["name"], name) for name in names):
+        for entry in listed:
+            unfinished = _UNFINISHED.fullmatch(entry.name)
+            if unfinished is None or not any(fnmatch(unfinished["name"], name) for name in names):
                 continue
             with suppress(OSError):
-                if each.is_dir(follow_symlinks=False):
-                    rmtree(each.path)
-                elif each.is_file(follow_symlinks=False):
-                    handle = os.open(each.path, os.O_RDONLY | os.O_NOFOLLOW)
+                if entry.is_dir(follow_symlinks=False):
+                    rmtree(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW)
                     try:
                         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        os.unlink(each.path)
+                        os.unlink(entry.path)
                     finally:
                         os.close(handle)
 
@@ -145,12 +147,12 @@ def _locked(lock: Path, path: Path) -> int:
                 if os.path.samestat(os.fstat(handle), os.stat(lock)):
                     return handle
         except BlockingIOError:
-            said = os.pread(handle, 400, 0).decode("utf-8", "replace")
+            holder = os.pread(handle, 400, 0).decode("utf-8", "replace")
             os.close(handle)
             raise InputError(
                 "another command is writing there",
                 where=path,
-                given=said or None,
+                given=holder or None,
                 hint="wait until it is done, or name another place",
             ) from None
         except OSError:
@@ -161,20 +163,16 @@ def _locked(lock: Path, path: Path) -> int:
 
 def _make(folder: Path) -> list[Path]:
     """Make a folder with those around it; the ones that are new, the innermost first."""
-    made = []
+    new_folders = []
     while not folder.exists():
-        made.append(folder)
+        new_folders.append(folder)
         folder = folder.parent
-    for each in reversed(made):
-        each.mkdir(exist_ok=True)
-    return made
+    for new_folder in reversed(new_folders):
+        new_folder.mkdir(exist_ok=True)
+    return new_folders
 
 
 def _remove(folders: Sequence[Path]) -> None:
     with suppress(OSError):
         for folder in folders:
             folder.rmdir()
-
-
-def _digest(name: str) -> str:
-    return hashlib.blake2b(os.fsencode(name), digest_size=16).hexdigest()

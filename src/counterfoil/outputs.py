@@ -212,22 +212,22 @@ def existing_paths(texts: Iterable[object]) -> list[Path]:
     >>> existing_paths([f"given:{here}", f"data={here}", "bivlc-and-no-file"]) == [here]
     True
     """
-    found: dict[Path, Path] = {}
+    path_of: dict[Path, Path] = {}
     for text in texts:
         for name in _names(str(text)):
             try:
                 if name and Path(name).exists():
-                    found.setdefault(_real(Path(name)), Path(name))
+                    path_of.setdefault(_real(Path(name)), Path(name))
             except (OSError, ValueError):  # too long, or with a character that no name has
                 continue
-    return list(found.values())
+    return list(path_of.values())
 
 
 def _names(text: str) -> Iterator[str]:
     yield text
     for sign in ":=":
-        _, found, rest = text.partition(sign)
-        if found:
+        _, after, rest = text.partition(sign)
+        if after:
             yield rest
             yield rest.partition("@")[0]
             # What follows an architecture: ViT-B-32/weights/best.pt.
@@ -252,7 +252,7 @@ def _in_the_way(folder: Folder) -> list[str]:
     path = folder.path
     if not path.is_dir() or (path / UNFINISHED).exists() or folder.resumes(path):
         return []
-    names = sorted(os.listdir(path)) if folder.alone else [each.name for each in _there(folder)]
+    names = sorted(os.listdir(path)) if folder.alone else [entry.name for entry in _there(folder)]
     # Partial files and locks of a machine that stopped while writing are no obstacle.
     return [name for name in names if not (name.startswith(".") and name.endswith((".part", ".lock")))]
 

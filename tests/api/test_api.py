@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import counterfoil as cf
-from counterfoil.engine.content import MEMO
+from counterfoil.engine.image_digests import MEMO
 from counterfoil.errors import CounterfoilError, InputError, ScoreError
 
 WORDS = ("a red cat", "a blue dog", "two birds", "an old house")

@@ -8,8 +8,8 @@ import numpy as np
 from counterfoil.data import Benchmark, Caption, Card, Image
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.tables import read_table
-from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
+from counterfoil.engine.similarity import Matrix
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.ranks import Positives

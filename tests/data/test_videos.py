@@ -13,7 +13,7 @@ import pytest
 from counterfoil.data.decoding import Sampling
 from counterfoil.data.records import FileSource
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
-from counterfoil.engine.content import image_keys
+from counterfoil.engine.image_digests import image_keys
 from counterfoil.engine.plan import silent
 from counterfoil.errors import DataError, MissingExtraError
 

@@ -13,7 +13,7 @@ from counterfoil.data.caption_files import Written
 from counterfoil.data.decoding import Sampling
 from counterfoil.data.records import FileSource
 from counterfoil.data.videos import FrameFolder, Video, find
-from counterfoil.engine.content import image_keys
+from counterfoil.engine.image_digests import image_keys
 from counterfoil.engine.plan import silent
 from counterfoil.errors import DataError
 from counterfoil.places import open_place
@@ -81,7 +81,7 @@ def test_a_large_video_is_named_and_decoded_a_block_at_a_time(
     far = _videos(_copied(near, f"{root}/shown"))
     monkeypatch.setattr("counterfoil.places.files._BLOCK", 512)
     monkeypatch.setattr("counterfoil.places.files._BUFFER", 64)
-    monkeypatch.setattr("counterfoil.engine.content._WHOLE", 256)
+    monkeypatch.setattr("counterfoil.engine.image_digests._WHOLE", 256)
     assert [number_of(frame) for frame in far[1].frames()] == [0, 4, 8, 12, 16, 20, 24]
     assert image_keys(far, cache=None, progress=silent) == image_keys(
         _videos(near), cache=None, progress=silent

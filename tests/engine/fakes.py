@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -116,6 +117,26 @@ class FakeScorer:
                 for image, caption in zip(images, captions, strict=True)
             ]
         )
+
+
+def embedded(folder: Path) -> list[tuple[str, str]]:
+    """Everything that any process of `main` embedded, in order, but for a line that is being written."""
+    log = folder / "log"
+    lines = log.read_text().rpartition("\n")[0].splitlines() if log.exists() else []
+    return [tuple(json.loads(line)) for line in lines]
+
+
+def wait_for(folder: Path, process: subprocess.Popen, items: int) -> None:
+    """Wait until so many items are embedded, or the process has ended."""
+    until = time.monotonic() + 600
+    while len(embedded(folder)) < items and process.poll() is None:
+        assert time.monotonic() < until, "the run makes no progress"
+        time.sleep(0.003)
+
+
+def shards_in(folder: Path) -> dict[str, bytes]:
+    """The shards in the cache of `main`, by name."""
+    return {path.name: path.read_bytes() for path in (folder / "cache").rglob("*.npz")}
 
 
 def main(cache: str, log: str, out: str, pause: str, questions: str = "500", executor: str = "local") -> None:

@@ -17,14 +17,16 @@ from counterfoil.store import digest
 MODEL, OTHER = Identity("open-clip:clip", revision="1"), Identity("open-clip:vit", revision="1")
 
 
-@pytest.fixture(params=["memory", "s3"])
-def url(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """The URL of a cache as the command line has it: as a path."""
-    if request.param == "memory":
-        yield Path(f"memory://{secrets.token_hex(8)}/cache")
-        return
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
     with s3_server() as server, s3_at(server):
-        yield Path(f"s3://{new_bucket()}/cache")
+        yield new_bucket()
+
+
+@pytest.fixture
+def url(bucket: str) -> Path:
+    """The URL of a cache as the command line has it: as a path."""
+    return Path(f"s3://{bucket}/{secrets.token_hex(8)}")
 
 
 def _fill(folder: Path) -> None:

@@ -8,11 +8,10 @@ from numpy import ndarray
 
 import small_galleries
 from counterfoil.data import Benchmark, BytesSource, Caption, Card, Image
-from counterfoil.engine.blocks import Blocks, Products, unit
 from counterfoil.engine.gallery import rank
-from counterfoil.engine.retrieve import CustomSimilarity
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
+from counterfoil.engine.similarity import Blocks, CustomSimilarity, Products, unit
 from counterfoil.scorers.base import Embedder, Identity
 from counterfoil.scorers.matching_probability import MostSimilarHeads, RowSimilarity, Sampled
 

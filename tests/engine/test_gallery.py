@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from numpy import ndarray
 
 from counterfoil.data.forms import Search
-from counterfoil.engine.blocks import Blocks, Matrix, Products, unit
 from counterfoil.engine.gallery import rank
+from counterfoil.engine.similarity import Blocks, Matrix, Products, unit
 from counterfoil.errors import InputError, ScoreError
 from counterfoil.metrics.ranks import Positives
 from small_galleries import benchmark, same, several, twin
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 9),
@@ -87,7 +87,7 @@ def test_captions_whose_scores_were_rounded_in_two_ways_are_counted_again():
         same(rankings, twin(each.gallery, scores, 3))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 10_000), shift=st.integers(-3, 3))
 def test_permuted_items_and_shifted_scores_change_nothing(seed, shift):
     rng = np.random.default_rng(seed)

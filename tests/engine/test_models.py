@@ -25,7 +25,7 @@ def test_decisions_do_not_change_with_batch_size_or_workers(fakes, encoder, tmp_
     benchmark = fakes.quads(20)
     first = run(benchmark, encoder, session=Session(batch_size=32)).values
     assert np.ptp(first) > 1e-4  # the scores do differ from pair to pair
-    for batch_size, workers in ((1, 0), (7, 2), (64, 1)):
+    for batch_size, workers in ((1, 0), (7, 2)):
         other = run(benchmark, encoder, session=Session(batch_size=batch_size, workers=workers)).values
         # Batches of another shape round differently in the last bits of float32.
         np.testing.assert_allclose(other, first, atol=2e-6)

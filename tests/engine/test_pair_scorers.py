@@ -15,7 +15,6 @@ from counterfoil.errors import ScoreError
 from counterfoil.scorers import baselines
 from counterfoil.scorers.base import Ability, Options
 from counterfoil.scorers.lazy import LazyPairScorer, lazy
-from counterfoil.world import quads
 from small_galleries import several
 
 
@@ -76,13 +75,6 @@ def test_a_stream_ranks_a_gallery() -> None:
     one, two = (rank_galleries([gallery], each)[0] for each in (plain, streamed))
     np.testing.assert_array_equal(one.i2t.above, two.i2t.above)
     np.testing.assert_array_equal(one.t2i.above, two.t2i.above)
-
-
-def test_colours_are_counted_in_workers_with_the_same_bits() -> None:
-    benchmark = quads(6, seed=0)
-    scorer = baselines.load_pixels("colours")
-    alone, beside = (run(benchmark, scorer, session=Session(batch_size=5, workers=n)) for n in (0, 2))
-    assert alone.values.tobytes() == beside.values.tobytes()
 
 
 def test_a_scorer_of_pairs_is_loaded_when_a_batch_asks(fakes: Any, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,12 +22,12 @@ import pytest
 
 from counterfoil import catalog
 from counterfoil.data import Caption, Image
-from counterfoil.engine import ray_cluster, ray_crew
+from counterfoil.engine import ray_cluster
 from counterfoil.engine.executor import RankExecutor, executor_named
 from counterfoil.engine.plan import shards
 from counterfoil.engine.ray_cluster import count_workers
 from counterfoil.engine.ray_executor import RayExecutor
-from counterfoil.engine.ray_worker import Greeting, ShardWorker, WorkerFailure, versions
+from counterfoil.engine.ray_worker import Handshake, ShardWorker, WorkerFailure, versions
 from counterfoil.engine.run import run
 from counterfoil.engine.session import Session
 from counterfoil.errors import CounterfoilError, DataError, InputError, MissingExtraError, UnknownNameError
@@ -40,25 +39,7 @@ ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ra
 
 HERE = Path(__file__)
 #: Rows in a full shard of the fakes' script, and the questions that it is given.
-SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 2000
-
-
-def embedded(folder: Path) -> list[tuple[str, str]]:
-    log = folder / "log"
-    return [tuple(json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
-
-
-def wait_for(folder: Path, items: int, *processes: subprocess.Popen[str]) -> None:
-    until = time.monotonic() + LONG
-    while len(embedded(folder)) < items:
-        assert time.monotonic() < until, "the run makes no progress"
-        for process in processes:
-            assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-
-
-def shards_in(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "cache").rglob("*.npz")}
+SHARD, QUESTIONS = sum(map(len, shards(range(10_000), 24)[0])), 1000
 
 
 @pytest.mark.parametrize("what", ["a node", pytest.param("the driver", marks=pytest.mark.slow)])
@@ -74,7 +55,8 @@ def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes: Any, tmp_p
     finish(begin(whole, "local", pause=0))
     with three_nodes() as cluster:
         process = begin(shared, cluster.inside)
-        wait_for(shared, 800, process)
+        fakes.wait_for(shared, process, 400)
+        assert process.poll() is None, process.communicate()
         if what == "a node":
             # One of three dies in the middle, with its worker.
             cluster.kill()
@@ -87,15 +69,15 @@ def test_whatever_is_killed_the_bytes_are_those_of_one_process(fakes: Any, tmp_p
             for process in both:
                 finish(process)
             assert (shared / "other").read_bytes() == (whole / "out").read_bytes()
-        _check(shared, whole, lost=1 if what == "a node" else 3)
+        _check(fakes, shared, whole, lost=1 if what == "a node" else 3)
 
 
-def _check(folder: Path, whole: Path, *, lost: int) -> None:
+def _check(fakes: Any, folder: Path, whole: Path, *, lost: int) -> None:
     """The same answers and the same files, and nothing twice but what `lost` processes were at."""
     assert (folder / "out").read_bytes() == (whole / "out").read_bytes()
-    assert shards_in(folder) == shards_in(whole)
-    times = Counter(embedded(folder))
-    assert set(times) == set(embedded(whole))
+    assert fakes.shards_in(folder) == fakes.shards_in(whole)
+    times = Counter(fakes.embedded(folder))
+    assert set(times) == set(fakes.embedded(whole))
     assert max(times.values()) <= 2
     assert sum(times.values()) - len(times) <= lost * SHARD
     assert not list((folder / "cache" / "leases").glob("*.json"))
@@ -217,49 +199,51 @@ def test_workers_are_one_per_gpu_or_as_many_processors_as_asked(monkeypatch: pyt
 def test_a_worker_with_another_version_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "probe").write_text("token")
     asked = {**versions(), name: "0.0.1"}
-    _, failure = ShardWorker().meet(Greeting(asked, tmp_path, "probe", "token"))
+    _, failure = ShardWorker().meet(Handshake(asked, tmp_path, "probe", "token"))
     assert failure is not None
     error = failure.error()
     assert isinstance(error, InputError)
     assert f"given: {name} {versions()[name]}; allowed: {name} 0.0.1" in str(error)
-    assert ShardWorker().meet(Greeting(versions(), tmp_path, "probe", "token"))[1] is None
+    assert ShardWorker().meet(Handshake(versions(), tmp_path, "probe", "token"))[1] is None
 
 
 def test_a_worker_that_comes_in_a_later_stage_is_asked_of_its_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ray_crew, "connect", lambda address: lambda: None)
-    monkeypatch.setattr(ray_crew, "count_workers", lambda cpus: (1, {}))
-    asked: list[Greeting] = []
-    actor = SimpleNamespace(meet=SimpleNamespace(remote=lambda greeting: asked.append(greeting) or "answer"))
+    monkeypatch.setattr(ray_cluster, "connect", lambda address: lambda: None)
+    monkeypatch.setattr(ray_cluster, "count_workers", lambda cpus: (1, {}))
+    asked: list[Handshake] = []
+    actor = SimpleNamespace(
+        meet=SimpleNamespace(remote=lambda handshake: asked.append(handshake) or "answer")
+    )
     first, second = tmp_path / "first", tmp_path / "second"
-    crew, hand = ray_crew.RayCrew("", None), ray_crew.RayHand(actor)
-    crew.greet(first)
-    assert not crew.meet(hand)
+    pool, worker = ray_cluster.WorkerPool("", None), ray_cluster.Worker(actor)
+    pool.name_cache(first)
+    assert not pool.sees_cache(worker)
     # The next stage begins before the worker is there, and its cache is another one.
-    crew.greet(first)
+    pool.name_cache(first)
     assert open_place(first).read(asked[0].probe) is not None
-    crew.greet(second)
+    pool.name_cache(second)
     assert open_place(first).read(asked[0].probe) is None
     gone = ShardWorker().meet(replace(asked[0], versions={}))[1]
     assert gone is not None
-    crew.met(hand, gone)
-    assert not crew.meet(hand)
+    pool.take_answer(worker, gone)
+    assert not pool.sees_cache(worker)
     assert [each.cache for each in asked] == [first, second]
-    crew.met(hand, ShardWorker().meet(asked[1])[1])
-    assert crew.meet(hand)
-    hand.sees = None
-    assert not crew.meet(hand)
+    pool.take_answer(worker, ShardWorker().meet(asked[1])[1])
+    assert pool.sees_cache(worker)
+    worker.sees = None
+    assert not pool.sees_cache(worker)
     with pytest.raises(InputError, match="other versions"):
-        crew.met(hand, gone)
+        pool.take_answer(worker, gone)
     # Swept away by another process while the worker was not there yet.
-    hand.sees = None
-    assert not crew.meet(hand)
+    worker.sees = None
+    assert not pool.sees_cache(worker)
     assert open_place(second).remove(asked[-1].probe)
-    crew.met(hand, gone)
-    assert not crew.meet(hand)
+    pool.take_answer(worker, gone)
+    assert not pool.sees_cache(worker)
     assert open_place(second).read(asked[-1].probe) is not None
-    crew.leave()
+    pool.leave()
     assert not list(tmp_path.rglob(".probe-*"))
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from numpy import ndarray
 
 from counterfoil.data.records import BytesSource, Caption, Image
-from counterfoil.engine.rerank import name
-from counterfoil.engine.retrieve import rank_galleries
+from counterfoil.engine.retrieve import name, rank_galleries
 from counterfoil.engine.run import run
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers import baselines
@@ -55,7 +54,7 @@ def lines(first: ndarray, cross: ndarray, depth: int, of_query, of_item) -> ndar
     return found
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 8),

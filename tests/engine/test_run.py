@@ -106,16 +106,16 @@ def test_progress_counts_every_batch_and_starts_where_the_cache_ends(fakes, tmp_
 
 
 def test_a_damaged_shard_is_named_computed_again_and_replaced(fakes, tmp_path):
-    benchmark = fakes.quads(300)  # 600 images: shards of 256, 256 and 88
+    benchmark = fakes.quads(200)  # 400 images: shards of 256 and 144
     first = run(benchmark, fakes.FakeEmbedder(), session=Session(tmp_path))
     files = sorted(tmp_path.glob("v*/*/images/*.npz"))
-    assert len(files) == 3
+    assert len(files) == 2
     whole = files[1].read_bytes()
     files[1].write_bytes(whole[: len(whole) // 2])
     notes, embedder = [], fakes.FakeEmbedder()
     second = run(benchmark, embedder, session=Session(tmp_path, note=notes.append))
     assert second.values.tobytes() == first.values.tobytes()
-    assert len(embedder.images_seen) in (256, 88)
+    assert len(embedder.images_seen) in (256, 144)
     assert embedder.captions_seen == []
     assert len(notes) == 1
     assert str(files[1]) in notes[0]
@@ -130,9 +130,9 @@ def test_notes_without_a_receiver_are_warnings(fakes, tmp_path):
         run(fakes.quads(2), fakes.FakeEmbedder(), session=Session(tmp_path))
 
 
-@pytest.mark.parametrize("nth", [1, 2, 3, 5])
+@pytest.mark.parametrize("nth", [1, 4])
 def test_a_full_disk_is_one_error_and_leaves_a_valid_cache(fakes, tmp_path, monkeypatch, nth):
-    benchmark, cache = fakes.quads(300), tmp_path / "cache"
+    benchmark, cache = fakes.quads(160), tmp_path / "cache"
     plain = run(benchmark, fakes.FakeEmbedder(), session=Session(batch_size=32))
     calls = 0
     fsync = os.fsync
@@ -157,7 +157,7 @@ def test_a_full_disk_is_one_error_and_leaves_a_valid_cache(fakes, tmp_path, monk
 
 def test_a_write_the_system_cuts_short_leaves_nothing_behind(fakes, tmp_path):
     # The kernel refuses to let a file grow beyond 4 kB: writing fails half-way, not at the end.
-    benchmark = fakes.quads(300)
+    benchmark = fakes.quads(150)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:

@@ -1,5 +1,6 @@
-"""The best k against sorting everything: any blocks, many ties, hard orders."""
+"""The best k against sorting everything: blocks, many ties, hard orders; and the threads that find them."""
 
+import threading
 import tracemalloc
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy import ndarray
+from threadpoolctl import threadpool_info
 
-from counterfoil.engine.top_lists import top_k, top_k_in_blocks
+from counterfoil.engine.topk import map_ordered, top_k, top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
 
 
@@ -127,3 +129,39 @@ def test_what_cannot_be_searched(queries: ndarray, gallery: ndarray, k: int, pat
 def test_no_queries() -> None:
     items, scores = top_k(np.ones((0, 3)), np.ones((4, 3)), 2)
     assert items.shape == scores.shape == (0, 2)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5, None])
+def test_results_are_in_order(threads: int | None) -> None:
+    late = {0: 0.02, 3: 0.01}
+
+    def work(part: int) -> int:
+        threading.Event().wait(late.get(part, 0))
+        return part * part
+
+    assert list(map_ordered(work, range(7), threads)) == [(n, n * n) for n in range(7)]
+    assert list(map_ordered(work, [], threads)) == []
+
+
+def test_products_keep_to_their_thread_meanwhile_and_not_afterwards() -> None:
+    def threads_of_blas() -> set[int]:
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    before = threads_of_blas()
+    assert {n for _, found in map_ordered(lambda part: threads_of_blas(), range(4), 2) for n in found} == {1}
+    assert threads_of_blas() == before
+
+
+def test_an_error_is_raised_and_what_waits_is_not_done() -> None:
+    done = []
+
+    def work(part: int) -> int:
+        if part == 1:
+            raise ValueError("here")
+        done.append(part)
+        return part
+
+    with pytest.raises(ValueError, match="here"):
+        list(map_ordered(work, range(100), 2))
+    assert len(done) < 10

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy import ndarray
 
-from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
-from counterfoil.engine.top_lists import (
+from counterfoil.engine.similarity import Matrix
+from counterfoil.engine.topk import (
     ModelLists,
     common,
     of_embeddings,
@@ -49,23 +49,6 @@ def test_first_items_are_those_of_the_sorted_rows_and_columns(scores: ndarray) -
         top_lists(found, "t2i", ("c0",), 7)
 
 
-@pytest.mark.models
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_on_a_device_of_pytorch_the_lists_are_the_same(kind: type) -> None:
-    pytest.importorskip("torch")
-    rng = np.random.default_rng(2)
-    images, captions = (rng.normal(size=(n, 8)).astype(kind) for n in (40, 150))
-    # Equal embeddings: the first of them stands first, on any device.
-    images[7], captions[20:23] = images[3], captions[19]
-    given = GivenEmbeddings(Identity("e"), images, captions, None, None)
-    names = ids("i", 40), ids("c", 150)
-    here = of_embeddings("e", given, *names)
-    # Where "cpu" is NumPy's, "cpu:0" is PyTorch's.
-    there = of_embeddings("e", given, *names, device="cpu:0")
-    for way, queries in (("i2t", names[0][:9]), ("t2i", names[1][15:60])):
-        np.testing.assert_array_equal(top_lists(there, way, queries, 6), top_lists(here, way, queries, 6))
-
-
 def test_embeddings_are_compared_by_cosine() -> None:
     rng = np.random.default_rng(1)
     images, captions = rng.normal(size=(IMAGES, 3)), rng.normal(size=(CAPTIONS, 3)) * 5
@@ -104,8 +87,8 @@ def test_rankings_keep_the_first_items_of_their_queries(scores: ndarray) -> None
     assert found.depth == {"i2t": 3, "t2i": 3}
     for way, rows in (("i2t", world.gallery.i2t.queries), ("t2i", world.gallery.t2i.queries)):
         asked = tuple(str(i) for i in rows)
-        assert found.asked[way] == asked == common([found, whole], way)
-        assert set(asked) < set(whole.asked[way])
+        assert found.query_ids[way] == asked == common([found, whole], way)
+        assert set(asked) < set(whole.query_ids[way])
         np.testing.assert_array_equal(top_lists(found, way, asked, 3), top_lists(whole, way, asked, 3))
         with pytest.raises(InputError, match=f"r: the lists of {way} are too short; given: 3 items"):
             top_lists(found, way, asked, 4)

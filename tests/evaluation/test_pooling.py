@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
+from counterfoil.engine.similarity import Matrix
 from counterfoil.errors import CounterfoilError, InputError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.evaluation.pooling import Tasks, found_by, missing_pairs, summary, unjudged, without

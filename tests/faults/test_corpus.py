@@ -128,7 +128,7 @@ def test_a_bad_url_is_one_line(
     server, bucket = s3
     around, case = list(of_urls(bucket))[number]
     # Requests are tried once, which saves seconds of waiting in between.
-    monkeypatch.setattr("counterfoil.places.remote.TRIES", 1)
+    monkeypatch.setattr("counterfoil.places.buckets.TRIES", 1)
     if around == "server":
         context = s3_at(server)
     elif around == "no-credentials":
@@ -139,7 +139,7 @@ def test_a_bad_url_is_one_line(
         context = s3_at(closed, STORAGE_EMULATOR_HOST=closed, FSSPEC_GCS_TOKEN="anon")
     if around == "no-package":
         monkeypatch.setattr(
-            "counterfoil.places.remote.importlib.util.find_spec",
+            "counterfoil.places.buckets.importlib.util.find_spec",
             lambda name: None if name in ("s3fs", "gcsfs") else find_spec(name),
         )
     with context:

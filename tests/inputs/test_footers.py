@@ -81,13 +81,13 @@ def test_no_damage_is_more_than_an_error_in_a_line(tmp_path: Path) -> None:
     begin = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little")
     rng = np.random.default_rng(0)
     said = 0
-    for _ in range(500):
+    for _ in range(200):
         damaged = bytearray(sound)
         for at in rng.integers(begin, len(sound), rng.integers(1, 5)):
             damaged[at] = rng.integers(256)
         path.write_bytes(damaged[: rng.integers(begin, len(sound))] if rng.random() < 0.1 else damaged)
         said += complaint(path).startswith(f"{path}: not a readable Parquet file: ")
-    assert said > 125
+    assert said > 50
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1PAR1", b"no table at all", b"\xff" * 4 + b"PAR1"])

@@ -23,6 +23,12 @@ def s3() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def bucket(s3: str) -> str:
+    with s3_at(s3):
+        return new_bucket()
+
+
 @pytest.fixture(params=["folder", "memory", "s3", "gcs"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     if request.param == "folder":
@@ -31,7 +37,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         yield open_place(f"memory://{secrets.token_hex(8)}/cache")
     elif request.param == "s3":
         with s3_at(request.getfixturevalue("s3")):
-            yield open_place(f"s3://{new_bucket()}/a cache")
+            yield open_place(f"s3://{request.getfixturevalue('bucket')}/{secrets.token_hex(8)}/a cache")
     else:
         with gcs_server("bucket") as url, gcs_at(url):
             yield open_place("gs://bucket/a cache")
@@ -85,8 +91,11 @@ def test_ages_are_counted_by_the_place_and_start_again_at_a_touch(place: Place) 
     assert place.read("a") == (b"kept", tag)
 
 
-def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(place: Place) -> None:
-    sizes = {f"n/{number:02d}": 10 + number for number in range(40)}
+def test_entries_are_opened_in_order_and_large_ones_by_their_beginning(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("counterfoil.places.buckets.READS", 2)
+    sizes = {f"n/{number:02d}": 10 + number for number in range(9)}
     sizes |= {"n/50": 8 * HEAD, "n/51": 8 * HEAD}
     for name, size in sizes.items():
         place.write(name, name.encode() + b"." * (size - len(name)))
@@ -183,7 +192,7 @@ def test_what_may_not_be_written_is_one_line(tmp_path: Path) -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests are tried once, which saves seconds of waiting in between."""
-    monkeypatch.setattr("counterfoil.places.remote.TRIES", 1)
+    monkeypatch.setattr("counterfoil.places.buckets.TRIES", 1)
 
 
 @pytest.fixture

@@ -30,13 +30,6 @@ def test_without_a_gpu_one_line_says_so() -> None:
     assert line.startswith("no GPU here: nothing is measured")
 
 
-def test_the_processor_runs_the_same_search() -> None:
-    printed = gpu("--device", "cpu", "--small", "--only", "top-k")
-    assert "products of 256 x 256: bf16" in printed
-    assert "best 25 of 2,000 for 200 queries" in printed
-    assert "half_tops, bf16" in printed
-
-
 @pytest.mark.slow
 def test_the_processor_runs_all_parts() -> None:
     printed = gpu("--device", "cpu", "--small", "--workers", "0")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from counterfoil.engine.blocks import unit
+from counterfoil.engine.similarity import unit
 from counterfoil.scorers.matching_probability import (
     MostSimilarHeads,
     RowSimilarity,

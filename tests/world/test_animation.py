@@ -7,7 +7,7 @@ import pytest
 
 from counterfoil.data.decoding import Sampling
 from counterfoil.data.videos import FrameStack, Video
-from counterfoil.engine.content import image_keys
+from counterfoil.engine.image_digests import image_keys
 from counterfoil.engine.plan import silent
 from counterfoil.errors import UnknownNameError
 from counterfoil.world.drawings import FRAMES, MOTIONS, RATE, Animation, moving

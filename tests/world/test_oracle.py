@@ -6,8 +6,8 @@ import pytest
 from counterfoil.data.answers import Answers, Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery
-from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
+from counterfoil.engine.similarity import Matrix
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.ties import Ties
 from counterfoil.world.benchmarks import described, gallery

@@ -29,7 +29,6 @@ def pool(
     ids: str | Path | None = None,
     exclude_known: bool = False,
     tasks: Tasks | None = None,
-    device: str = "cpu",
     quiet: bool = False,
     progress: Progress | None = None,
 ) -> CandidatePool:
@@ -39,9 +38,7 @@ def pool(
     npz file with `image_ids` and `caption_ids` for files without. `queries` are ids, or the file that has
     them; by default all that every model answers, in one `direction` or both. `exclude_known` leaves out
     pairs that are right in the runs' benchmark already, `tasks` says how pairs are handed out and what they
-    cost. Embeddings are compared on `device`, "cpu", "auto" (a GPU where there is one) or a GPU's name.
-    Raises `DataError` where the items differ, `InputError` for two models of one name and `ModelError` for a
-    device that is not there.
+    cost. Raises `DataError` where the items differ and `InputError` for two models of one name.
 
     >>> from counterfoil import evaluate
     >>> runs = [evaluate(f"blind:{name}", "world-gallery", draws=100, cache=None, quiet=True)
@@ -58,7 +55,6 @@ def pool(
         ids=ids,
         exclude_known=exclude_known,
         tasks=tasks,
-        device=device,
         feedback=feedback_of(quiet=quiet, progress=progress),
     )
 

@@ -53,9 +53,6 @@ def pool(
     ] = 1,
     price: Annotated[float, typer.Option(min=0, max=most("price"), help="Price of a task.")] = 1.4,
     plot: Annotated[Path | None, typer.Option(help="Draw the yield curve here (svg, pdf, png).")] = None,
-    device: Annotated[
-        str, typer.Option(help="Where embeddings are compared: cpu, auto (a GPU where there is one), cuda:1.")
-    ] = "cpu",
     json: Json = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -80,7 +77,6 @@ def pool(
         ids=ids,
         exclude_known=exclude_known,
         tasks=Tasks(per_task, golden, answers, price),
-        device=device,
         feedback=terminal.feedback(quiet=quiet),
     )
     console = terminal.beside(json)

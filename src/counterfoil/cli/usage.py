@@ -28,10 +28,11 @@ _OPTION_SYNONYMS = {
 _VALUE_SYNONYMS = {"float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16"}
 #: Options that were removed, by command, and what to use instead.
 _REMOVED_OPTIONS = {
+    "pool": {"--device": "leave it out: embeddings are compared on the processor"},
     "build pool": dict.fromkeys(
         ("--retrain", "--retrain-command", "--start", "--set"),
         "train on positives.csv with 'counterfoil train', evaluate the models, and pool the new runs",
-    )
+    ),
 }
 
 

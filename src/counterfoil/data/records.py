@@ -264,16 +264,12 @@ def same_words(first: str | None, second: str | None) -> bool:
     return mine != other and Counter(mine) == Counter(other)
 
 
-def decode(
-    data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = None, least: int = 0
-) -> PIL.Image.Image:
+def decode(data: bytes, *, where: str, crop: tuple[int, int, int, int] | None = None) -> PIL.Image.Image:
     """Encoded bytes to an RGB picture.
 
     Palettes, grey levels and transparency become RGB as `convert("RGB")` does, which is what every official
-    evaluation of this field does; grey levels of 16 bits by their high byte (`in_rgb`). With `least` above 0
-    a JPEG is decoded at the smallest of 1, 1/2, 1/4 and 1/8 of its size at which no side is below `least`,
-    which a crop does not know of. Raises `DataError` for bytes that are no image, for images that are cut
-    off, and for ones of more than `MAX_PIXELS` pixels.
+    evaluation of this field does; grey levels of 16 bits by their high byte (`in_rgb`). Raises `DataError`
+    for bytes that are no image, for images that are cut off, and for ones of more than `MAX_PIXELS` pixels.
     """
     try:
         with warnings.catch_warnings():
@@ -289,8 +285,6 @@ def decode(
                         given=f"{width} x {height} pixels",
                         allowed=f"at most {MAX_PIXELS:,} pixels",
                     )
-                if least:
-                    picture.draft(None, (least, least))
                 rgb = in_rgb(picture)
     except DataError:
         raise

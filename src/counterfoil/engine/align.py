@@ -83,29 +83,29 @@ def matched(given: GivenTable, benchmark: Benchmark, *, note: Note = warn) -> Gi
 def covered(given: GivenTable, benchmark: Benchmark) -> Benchmark:
     """The questions that a table has answers to, by their ids; raises `ScoreError` where it has none."""
     known = set(given.ids or ())
-    kept = np.array([at for at, name in enumerate(benchmark.questions.ids) if name in known], dtype=np.int64)
-    if not len(kept):
+    rows = np.array([at for at, name in enumerate(benchmark.questions.ids) if name in known], dtype=np.int64)
+    if not len(rows):
         raise ScoreError(
             f"answers no question of {benchmark.name}",
             where=given.table.source,
             given=_few(list(given.ids or ())),
             allowed=_few(list(benchmark.questions.ids)),
         )
-    if len(kept) == len(benchmark):
+    if len(rows) == len(benchmark):
         return benchmark
-    title = f"{benchmark.card.title} ({len(kept):,} of its {len(benchmark):,})"
-    return benchmark.part(kept, title)
+    title = f"{benchmark.card.title} ({len(rows):,} of its {len(benchmark):,})"
+    return benchmark.part(rows, title)
 
 
 def answered(given: GivenTable, benchmark: Benchmark) -> tuple[GivenTable, Benchmark]:
     """A matched table and its benchmark without the questions that the table holds no answer to."""
     if given.unanswered is None or not given.unanswered.any():
         return given, benchmark
-    kept = np.flatnonzero(~given.unanswered)
-    if not len(kept):
+    rows = np.flatnonzero(~given.unanswered)
+    if not len(rows):
         raise ScoreError("no question is answered", where=given.table.source)
     title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
-    return given.take(kept), benchmark.part(kept, title)
+    return given.take(rows), benchmark.part(rows, title)
 
 
 def _per_question(given: GivenTable, benchmark: Benchmark) -> GivenTable:
@@ -133,15 +133,15 @@ def _check_form(given: GivenTable, benchmark: Benchmark) -> None:
             allowed=questions.given_as,
         )
     if given.values is not None and given.kind != "drawn_scores":
-        asked = questions.shape[1:]
+        shape = questions.shape[1:]
         # Of questions with different numbers of candidates those at hand may be the ones with fewer.
-        fewer = questions.filled is not None and given.values.shape[1:] < asked
-        if given.values.shape[1:] != asked and not fewer:
+        fewer = questions.filled is not None and given.values.shape[1:] < shape
+        if given.values.shape[1:] != shape and not fewer:
             raise ScoreError(
                 f"the table has another number of candidates than {benchmark.name}",
                 where=given.table.source,
                 given=given.values.shape[1],
-                allowed=str(asked[0]),
+                allowed=str(shape[0]),
             )
 
 
@@ -149,23 +149,23 @@ def _of_candidates(
     given: GivenTable, benchmark: Benchmark, values: Float64[ndarray, "n given"], rows: Int64[ndarray, "n"]
 ) -> Float64[ndarray, "n k"]:
     """The scores of candidates, in the shape of the questions; raises `ScoreError` where some are missing."""
-    found = np.full(benchmark.listed.shape, NO_CANDIDATE)
-    found[:, : values.shape[1]] = values
+    scores = np.full(benchmark.listed.shape, NO_CANDIDATE)
+    scores[:, : values.shape[1]] = values
     filled = benchmark.listed.filled
-    asked = np.ones(found.shape, dtype=bool) if filled is None else filled
-    odd = ((found != NO_CANDIDATE) != asked).any(axis=1)
+    wanted = np.ones(scores.shape, dtype=bool) if filled is None else filled
+    odd = ((scores != NO_CANDIDATE) != wanted).any(axis=1)
     if odd.any():
         at = int(np.argmax(odd))
-        place = int(np.argmax((found[at] != NO_CANDIDATE) != asked[at]))
+        place = int(np.argmax((scores[at] != NO_CANDIDATE) != wanted[at]))
         apart = given.folded or place >= len(given.column)
         where = given.table.source if apart else given.table.where(int(rows[at]), given.column[place])
         raise ScoreError(
             "not a score for each candidate",
             where=f"{where}, question '{benchmark.questions.ids[at]}'",
-            given=f"{int((found[at] != NO_CANDIDATE).sum())} scores",
-            allowed=f"{int(asked[at].sum())}",
+            given=f"{int((scores[at] != NO_CANDIDATE).sum())} scores",
+            allowed=f"{int(wanted[at].sum())}",
         )
-    return found
+    return scores
 
 
 def _rated_rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"] | None:
@@ -186,9 +186,9 @@ def _rated_rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[nd
 def _rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray, "n"]:
     """For every question the entry of the table that answers it."""
     if benchmark.questions.row_per_question:
-        found = _rated_rows(given, benchmark, note)
-        if found is not None:
-            return found
+        rows_of_pairs = _rated_rows(given, benchmark, note)
+        if rows_of_pairs is not None:
+            return rows_of_pairs
     by_captions = can_match(given, benchmark)
     if given.ids is not None:
         names = _names(given.ids, given.subsets, benchmark)
@@ -213,13 +213,13 @@ def _rows(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[ndarray,
         if not by_captions:
             raise mismatch
         try:
-            found = rows_by_captions(given, benchmark, note)
+            rows_of_pairs = rows_by_captions(given, benchmark, note)
         except ScoreError:
             raise mismatch from None
         note(
             f"{given.table.source}: rows are not in the order of {benchmark.name}; matched by their captions"
         )
-        return found
+        return rows_of_pairs
     if by_captions:
         return rows_by_captions(given, benchmark, note)
     raise ScoreError(
@@ -236,40 +236,40 @@ def _names(ids: Sequence[str], subsets: Sequence[str] | None, benchmark: Benchma
     if subsets is None:
         return ids
     joined = [f"{subset}/{name}" for subset, name in zip(subsets, ids, strict=True)]
-    asked = set(benchmark.questions.ids)
-    return ids if asked.isdisjoint(joined) and not asked.isdisjoint(ids) else joined
+    question_ids = set(benchmark.questions.ids)
+    return ids if question_ids.isdisjoint(joined) and not question_ids.isdisjoint(ids) else joined
 
 
 def _rows_by_id(names: Sequence[str], benchmark: Benchmark, source: str, note: Note) -> Int64[ndarray, "n"]:
-    asked = benchmark.questions.ids
+    question_ids = benchmark.questions.ids
     row_of = {name: row for row, name in enumerate(names)}
     if len(row_of) < len(names):
         seen: set[str] = set()
         doubled = list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
         raise ScoreError("ids occur more than once", where=source, given=_few(doubled), hint="one row each")
-    missing = [name for name in asked if name not in row_of]
-    unknown = sorted(set(row_of) - set(asked), key=row_of.__getitem__)
+    missing = [name for name in question_ids if name not in row_of]
+    unknown = sorted(set(row_of) - set(question_ids), key=row_of.__getitem__)
     if missing:
         problems = [
-            f"{len(found)} of {total} {what}: {_few(found)}"
-            for found, total, what in (
-                (missing, len(asked), "questions are missing"),
+            f"{len(odd_ids)} of {total} {what}: {_few(odd_ids)}"
+            for odd_ids, total, what in (
+                (missing, len(question_ids), "questions are missing"),
                 (unknown, len(names), "ids are unknown"),
             )
-            if found
+            if odd_ids
         ]
         raise ScoreError(
             f"the ids are not those of {benchmark.name}",
             where=source,
             given="; ".join(problems),
-            allowed=f"every id once: {_few(asked)}",
+            allowed=f"every id once: {_few(question_ids)}",
         )
     if unknown:
         note(
             f"{source}: {len(unknown):,} of {len(names):,} ids belong to no question of {benchmark.name} and "
             f"are left out: {_few(unknown)}"
         )
-    return np.asarray([row_of[name] for name in asked], dtype=np.int64)
+    return np.asarray([row_of[name] for name in question_ids], dtype=np.int64)
 
 
 def _compare(given: GivenEmbeddings, benchmark: Benchmark) -> Scores:
@@ -320,14 +320,14 @@ def used_rows(
     names = [item.id for item in items]
     if ids is None:
         return item_rows(kind, names, None, rows, whose, where)
-    found = np.full(len(names), -1, dtype=np.int64)
-    found[used] = item_rows(kind, [names[position] for position in used], ids, rows, whose, where)
-    return found
+    row_of = np.full(len(names), -1, dtype=np.int64)
+    row_of[used] = item_rows(kind, [names[position] for position in used], ids, rows, whose, where)
+    return row_of
 
 
 def item_rows(
     kind: str,
-    asked: Sequence[str],
+    item_ids: Sequence[str],
     ids: Sequence[str] | None,
     rows: int,
     whose: str,
@@ -337,25 +337,25 @@ def item_rows(
 ) -> Int64[ndarray, "items"]:
     """For every image (or caption) of `whose`, by name, its row of embeddings, or of what else is `held`."""
     if ids is None:
-        if rows != len(asked):
+        if rows != len(item_ids):
             raise DataError(
                 f"the number of {kind} {held}s is not the number of {kind}s of {whose}",
                 where=where,
                 given=f"{rows} rows",
-                allowed=f"{len(asked)}, in their order",
+                allowed=f"{len(item_ids)}, in their order",
                 hint=f"or an array '{kind}_ids' beside them",
             )
         return np.arange(rows, dtype=np.int64)
     row_of = {name: row for row, name in enumerate(ids)}
-    missing = [name for name in asked if name not in row_of]
+    missing = [name for name in item_ids if name not in row_of]
     if missing:
         raise DataError(
             f"{kind}s of {whose} have no {held}",
             where=where,
-            given=f"{len(missing)} of {len(asked)} missing: {_few(missing)}",
+            given=f"{len(missing)} of {len(item_ids)} missing: {_few(missing)}",
             hint=f"ids in the file look like {_few(ids)}",
         )
-    return np.asarray([row_of[name] for name in asked], dtype=np.int64)
+    return np.asarray([row_of[name] for name in item_ids], dtype=np.int64)
 
 
 def _few(names: Sequence[str]) -> str:

@@ -149,8 +149,8 @@ class Cache:
         """The parts of the known ones among `keys`, by position; and the shards that cannot be read."""
         row = {key: position for position, key in enumerate(keys)}
         broken: list[Path] = []
-        found = {row[key]: parts for key, parts in self.stream_parts(kind, keys, broken)}
-        return found, tuple(broken)
+        parts_of = {row[key]: parts for key, parts in self.stream_parts(kind, keys, broken)}
+        return parts_of, tuple(broken)
 
     def stream_parts(
         self, kind: Kind, keys: Sequence[str], broken: list[Path]
@@ -175,8 +175,8 @@ class Cache:
         """Keep the parts of some items, in one shard; all have arrays of the same names."""
         arrays: dict[str, ndarray] = {}
         for name in parts[0]:
-            arrays[f"{name}.counts"] = np.asarray([len(each[name]) for each in parts], dtype=np.int64)
-            arrays[f"{name}.rows"] = np.concatenate([each[name] for each in parts])
+            arrays[f"{name}.counts"] = np.asarray([len(item[name]) for item in parts], dtype=np.int64)
+            arrays[f"{name}.rows"] = np.concatenate([item[name] for item in parts])
         self._put(kind, keys, arrays)
 
     def _put(self, kind: Kind, keys: Sequence[str], arrays: Mapping[str, ndarray]) -> None:
@@ -206,7 +206,7 @@ class Cache:
         if self.folder is None or not isinstance(folder := location(self.folder), Path):
             return
         root = folder / self._root
-        ours = (*(root.glob(each) for each in ("*/.*.part", ".*.part")), folder.glob(".files-*.part"))
+        ours = (*(root.glob(pattern) for pattern in ("*/.*.part", ".*.part")), folder.glob(".files-*.part"))
         ours = (*ours, (folder / LEASES).glob(".*.part"))
         for path in itertools.chain(*ours):
             try:
@@ -228,7 +228,9 @@ class Cache:
     def _entries(self, kind: Kind) -> list[PlaceEntry]:
         if self.folder is None:
             return []
-        return [each for each in self.place.entries(f"{self._root}/{kind}/") if each.name.endswith(_ENDING)]
+        return [
+            entry for entry in self.place.entries(f"{self._root}/{kind}/") if entry.name.endswith(_ENDING)
+        ]
 
     def _opened(
         self, kind: Kind, wanted: Mapping[bytes, int]
@@ -269,9 +271,9 @@ class Vectors:
         assert self._values is not None
         return self._values
 
-    def read(self, kept: Cache) -> tuple[Sequence[int], Sequence[Path]]:
+    def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
         """The rows that the shards hold, and the shards that cannot be read."""
-        known = kept.read(self.kind, self.keys)
+        known = cache.read(self.kind, self.keys)
         if known.values is not None:
             self._values = np.empty((len(self.keys), known.values.shape[1]), dtype=known.values.dtype)
             self._values[known.rows] = known.values
@@ -292,9 +294,9 @@ class Vectors:
         _check_finite(~np.isfinite(part).all(axis=1), where)
         self._values[rows] = part
 
-    def write(self, kept: Cache, rows: Sequence[int], parts: Sequence[ndarray]) -> None:
+    def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[ndarray]) -> None:
         """Keep the vectors of some batches as one shard."""
-        kept.write(self.kind, [self.keys[row] for row in rows], np.concatenate(parts))
+        cache.write(self.kind, [self.keys[row] for row in rows], np.concatenate(parts))
 
 
 class NamedRows:
@@ -314,12 +316,12 @@ class NamedRows:
         """The arrays of each item, complete once every batch is there."""
         return [self._found[row] for row in range(len(self.keys))]
 
-    def read(self, kept: Cache) -> tuple[Sequence[int], Sequence[Path]]:
+    def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Path]]:
         """The rows that the shards hold, and the shards that cannot be read."""
-        found, broken = kept.read_parts(self.kind, self.keys)
-        for row, parts in found.items():
-            self._take(row, parts, kept.identity.name)
-        return sorted(found), broken
+        parts_of, broken = cache.read_parts(self.kind, self.keys)
+        for row, parts in parts_of.items():
+            self._take(row, parts, cache.identity.name)
+        return sorted(parts_of), broken
 
     def put(self, rows: Sequence[int], part: Sequence[Parts], where: Where) -> None:
         """Take the arrays of a batch; raises `ScoreError` for an item of no rows too."""
@@ -333,14 +335,15 @@ class NamedRows:
         for at, parts in enumerate(part):
             if not len(parts["vectors"]):
                 raise ScoreError("an item without any part", where=where(at))
-        _check_finite(np.array([not _finite(parts) for parts in part]), where)
+        floats = [[array for array in parts.values() if array.dtype.kind == "f"] for parts in part]
+        _check_finite(np.array([not all(np.isfinite(a).all() for a in arrays) for arrays in floats]), where)
         for at, (row, parts) in enumerate(zip(rows, part, strict=True)):
             self._take(row, parts, where(at))
 
-    def write(self, kept: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
+    def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
         """Keep the arrays of some batches as one shard."""
-        kept.write_parts(
-            self.kind, [self.keys[row] for row in rows], [each for part in parts for each in part]
+        cache.write_parts(
+            self.kind, [self.keys[row] for row in rows], [item for part in parts for item in part]
         )
 
     def _take(self, row: int, parts: Parts, where: str) -> None:
@@ -363,10 +366,6 @@ def _check_finite(broken: ndarray, where: Where) -> None:
             given=f"{int(broken.sum())} of {len(broken)} rows of the batch",
             hint="a half-precision model may overflow: try --precision fp32",
         )
-
-
-def _finite(parts: Mapping[str, ndarray]) -> bool:
-    return all(np.isfinite(array).all() for array in parts.values() if array.dtype.kind == "f")
 
 
 def shard_name(keys: Sequence[str]) -> str:
@@ -438,7 +437,7 @@ def _read_parts(file: io.BufferedIOBase, wanted: Mapping[bytes, int], key_bytes:
         rows, seen = _wanted_keys(shard, wanted, key_bytes)
         if not seen:
             return {}
-        found: dict[bytes, dict[str, ndarray]] = {key: {} for key in seen}
+        parts_of: dict[bytes, dict[str, ndarray]] = {key: {} for key in seen}
         ending = ".counts.npy"
         for member in sorted(shard.namelist()):
             if not member.endswith(ending):
@@ -453,8 +452,8 @@ def _read_parts(file: io.BufferedIOBase, wanted: Mapping[bytes, int], key_bytes:
                 raise ValueError("values that are not finite")
             ends = np.cumsum(counts)
             for key, row in seen.items():
-                found[key][name] = values[ends[row] - counts[row] : ends[row]]
-        return dict(found)
+                parts_of[key][name] = values[ends[row] - counts[row] : ends[row]]
+        return dict(parts_of)
 
 
 def _wanted_keys(

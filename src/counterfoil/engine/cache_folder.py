@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from counterfoil.engine.cache import KEY_BYTES
-from counterfoil.engine.content import MEMO
+from counterfoil.engine.image_digests import MEMO
 from counterfoil.errors import CounterfoilError, StorageError, UnknownNameError
 from counterfoil.inputs.files import decoded, parse_json
 from counterfoil.places import Place, location, open_place
@@ -75,47 +75,47 @@ class Contents:
 
     def of(self, scorer: str) -> tuple[CachedScorer, ...]:
         """The shelves of a scorer, by its name or the beginning of its key; raises `UnknownNameError`."""
-        found = tuple(
+        shelves = tuple(
             shelf
             for shelf in self.shelves
             if shelf.scorer == scorer or (len(scorer) >= 4 and shelf.key.startswith(scorer))
         )
-        if not found:
+        if not shelves:
             raise UnknownNameError("scorer in the cache", scorer, {shelf.scorer for shelf in self.shelves})
-        return found
+        return shelves
 
 
 def contents(folder: Path) -> Contents:
     """What lies in `folder`; nothing where there is none. Raises `StorageError` where it cannot be listed."""
     place, now = open_place(folder), time.time()
-    found: dict[tuple[str, str], list[Shard]] = {}
+    shards_of: dict[tuple[str, str], list[Shard]] = {}
     notes: list[Shard] = []
     entries = [] if folder.is_symlink() else place.entries()
     for entry in entries:
         shard = Shard(entry.name, now - entry.age, entry.size)
         shelf = _SHELF.fullmatch(entry.name)
         if shelf is not None and shelf[3] is not None:
-            found.setdefault((shelf[1], shelf[3]), []).append(shard)
+            shards_of.setdefault((shelf[1], shelf[3]), []).append(shard)
         elif shelf is not None or _OTHER_NOTES.fullmatch(entry.name):
             notes.append(shard)
-    names = {root: _name(place, root) for root in sorted({root for root, _ in found})}
+    names = {root: _name(place, root) for root in sorted({root for root, _ in shards_of})}
     shelves = [
         CachedScorer(names[root], root.rpartition("/")[2], kind, tuple(shards))
-        for (root, kind), shards in found.items()
+        for (root, kind), shards in shards_of.items()
     ]
     shelves.sort(key=lambda shelf: (-shelf.used, shelf.scorer, shelf.kind))
     listed = len(entries)
     if isinstance(where := location(folder), Path):
         listed = sum(1 for path in where.rglob("*") if not path.is_dir())
-    others = listed - len(notes) - sum(map(len, found.values()))
+    others = listed - len(notes) - sum(map(len, shards_of.values()))
     return Contents(place, tuple(shelves), tuple(notes), others)
 
 
-def beyond(found: Contents, limit: int) -> tuple[Shard, ...]:
+def beyond(contents: Contents, limit: int) -> tuple[Shard, ...]:
     """The shards that must go for at most `limit` bytes to stay: no more than needed, oldest first."""
-    excess = found.size - limit
+    excess = contents.size - limit
     gone: list[Shard] = []
-    shards = [shard for shelf in found.shelves for shard in shelf.shards]
+    shards = [shard for shelf in contents.shelves for shard in shelf.shards]
     for shard in sorted(shards, key=lambda shard: (shard.used, shard.name)):
         if excess <= 0:
             break
@@ -124,19 +124,19 @@ def beyond(found: Contents, limit: int) -> tuple[Shard, ...]:
     return tuple(gone)
 
 
-def remove(found: Contents, shards: Sequence[Shard]) -> int:
+def remove(contents: Contents, shards: Sequence[Shard]) -> int:
     """Remove files of a cache, and folders that are empty then; how many bytes are free.
 
     What another process removed first is no error, and what may not be removed stays.
     """
     freed = 0
-    place = found.place
+    place = contents.place
     for shard in shards:
         with suppress(StorageError):
             freed += shard.size if place.remove(shard.name) else 0
-    for root in {shelf.shards[0].name.rpartition("/")[0].rpartition("/")[0] for shelf in found.shelves}:
+    for root in {shelf.shards[0].name.rpartition("/")[0].rpartition("/")[0] for shelf in contents.shelves}:
         left = (_SHELF.fullmatch(entry.name) for entry in place.entries(f"{root}/"))
-        if not any(each is not None and each[3] is not None for each in left):
+        if not any(match is not None and match[3] is not None for match in left):
             with suppress(StorageError):
                 place.remove(f"{root}/{_NOTE}")
         _remove_empty(place, *(f"{root}/{kind}" for kind in KEY_BYTES), root, root.rpartition("/")[0])

@@ -19,11 +19,11 @@ from numpy import ndarray
 from counterfoil.data.answers import Scores
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms.base import first_use
-from counterfoil.data.records import Caption, FileSource, Image
+from counterfoil.data.records import Caption, Image
 from counterfoil.data.references import References, check_references
 from counterfoil.data.videos import Video
 from counterfoil.engine.align import used_rows
-from counterfoil.engine.plan import Note, ScoringPlan, ability_for, items
+from counterfoil.engine.plan import Note, ScoringPlan, ability_for, at_hand, items
 from counterfoil.engine.session import Session, with_provenance
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers.captions.base import CaptionMetric, EmbeddingMetric, LocalMetric, TextMetric
@@ -141,7 +141,7 @@ class CaptionInputs:
 
     def _check_images(self, image: Int64[ndarray, "rows"]) -> None:
         shown = [self.images[position] for position in np.unique(image)]
-        gone = [image.id for image in shown if not _exists(image)]
+        gone = [image.id for image in shown if not at_hand(image.source)]
         if gone:
             raise DataError(
                 "images are not at hand",
@@ -150,11 +150,6 @@ class CaptionInputs:
                 hint="give their folder with --images, or measure only the questions whose images are there "
                 "with --available",
             )
-
-
-def _exists(image: Image) -> bool:
-    source = image.source
-    return source is not None and (not isinstance(source, FileSource) or source.exists())
 
 
 def _without_references(name: str) -> str:
@@ -172,10 +167,10 @@ _BLOCK = 1 << 23
 Answer = Callable[[CaptionInputs], ndarray]
 
 
-def _plan(asked: Sequence[CaptionInputs], session: Session) -> ScoringPlan:
+def _plan(question_sets: Sequence[CaptionInputs], session: Session) -> ScoringPlan:
     """The distinct items of all that is asked; all of it is about the same images and candidates."""
-    first = asked[0]
-    mentioned = [each.references.captions for each in asked if each.references is not None]
+    first = question_sets[0]
+    mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
     shown = np.empty(0, np.int64) if first.image is None else first_use(first.image)
     return items(
         first.images,
@@ -186,45 +181,49 @@ def _plan(asked: Sequence[CaptionInputs], session: Session) -> ScoringPlan:
     )
 
 
-def row_scorer(asked: Sequence[CaptionInputs], metric: CaptionMetric, session: Session) -> Answer:
+def row_scorer(question_sets: Sequence[CaptionInputs], metric: CaptionMetric, session: Session) -> Answer:
     """What answers for the rows, with everything behind it embedded."""
     if isinstance(metric, TextMetric):
-        return lambda each: metric.of_texts(*texts(each), **_documents(each))
+        return lambda inputs: metric.of_texts(*texts(inputs), **_documents(inputs))
     if isinstance(metric, LocalMetric):
-        return _by_parts(asked, metric, session)
+        return _by_parts(question_sets, metric, session)
     if isinstance(metric.embedder, GivenEmbeddings):
-        return _by_given(asked, metric, metric.embedder)
-    return _by_embeddings(asked, metric, session)
+        return _by_given(question_sets, metric, metric.embedder)
+    return _by_embeddings(question_sets, metric, session)
 
 
-def _documents(asked: CaptionInputs) -> dict[str, Any]:
+def _documents(inputs: CaptionInputs) -> dict[str, Any]:
     """The documents of the load for a metric that counts some; nothing where every row is one."""
-    return {} if asked.documents is None else {"documents": asked.documents}
+    return {} if inputs.documents is None else {"documents": inputs.documents}
 
 
-def texts(asked: CaptionInputs) -> tuple[list[str], list[list[str]]]:
+def texts(inputs: CaptionInputs) -> tuple[list[str], list[list[str]]]:
     """Candidates, and the references of each (none at all where there are none), as they are written."""
-    references = asked.references
+    references = inputs.references
     if references is None:
-        return asked.texts(asked.candidate), []
-    flat = asked.texts(references.captions)
+        return inputs.texts(inputs.candidate), []
+    flat = inputs.texts(references.captions)
     starts = references.starts.tolist()
-    return asked.texts(asked.candidate), [flat[start:stop] for start, stop in itertools.pairwise(starts)]
+    return inputs.texts(inputs.candidate), [flat[start:stop] for start, stop in itertools.pairwise(starts)]
 
 
-def _by_embeddings(asked: Sequence[CaptionInputs], metric: EmbeddingMetric, session: Session) -> Answer:
-    plan, embedder = _plan(asked, session), metric.embedder
-    kept = session.shards_of(embedder)
-    session.note_truncated(embedder, plan, kept, metric.identity.name)
-    images = session.embed_images(embedder, plan, kept) if plan.images else None
-    captions = session.embed_captions(embedder, plan, kept)
+def _by_embeddings(
+    question_sets: Sequence[CaptionInputs], metric: EmbeddingMetric, session: Session
+) -> Answer:
+    plan, embedder = _plan(question_sets, session), metric.embedder
+    cache = session.cache_for(embedder)
+    session.note_truncated(embedder, plan, cache, metric.identity.name)
+    images = session.embed_images(embedder, plan, cache) if plan.images else None
+    captions = session.embed_captions(embedder, plan, cache)
     return _rows_of(metric, captions, plan.caption_of, images, plan.image_of)
 
 
-def _by_given(asked: Sequence[CaptionInputs], metric: EmbeddingMetric, given: GivenEmbeddings) -> Answer:
-    first, where = asked[0], given.identity.name
+def _by_given(
+    question_sets: Sequence[CaptionInputs], metric: EmbeddingMetric, given: GivenEmbeddings
+) -> Answer:
+    first, where = question_sets[0], given.identity.name
     name = first.name
-    mentioned = [each.references.captions for each in asked if each.references is not None]
+    mentioned = [inputs.references.captions for inputs in question_sets if inputs.references is not None]
     used = np.unique(np.concatenate([first.candidate, *mentioned]))
     caption_of = used_rows(
         "caption", first.captions, used, given.caption_ids, len(given.captions), name, where
@@ -245,45 +244,47 @@ def _rows_of(
 ) -> Answer:
     """Rows gathered in blocks, so that never all references of a load lie in memory twice."""
 
-    def answer(asked: CaptionInputs) -> Float64[ndarray, "rows"]:
-        found = np.empty(len(asked), dtype=np.float64)
-        for start, stop in _blocks(asked, captions.shape[1]):
+    def answer(inputs: CaptionInputs) -> Float64[ndarray, "rows"]:
+        scores = np.empty(len(inputs), dtype=np.float64)
+        for start, stop in _blocks(inputs, captions.shape[1]):
             rows = np.arange(start, stop)
-            references = None if asked.references is None else asked.references.take(rows)
-            found[rows] = metric.of_embeddings(
-                captions[caption_of[asked.candidate[rows]]],
-                None if asked.image is None or images is None else images[image_of[asked.image[rows]]],
+            references = None if inputs.references is None else inputs.references.take(rows)
+            scores[rows] = metric.of_embeddings(
+                captions[caption_of[inputs.candidate[rows]]],
+                None if inputs.image is None or images is None else images[image_of[inputs.image[rows]]],
                 None if references is None else captions[caption_of[references.captions]],
                 None if references is None else references.starts,
             )
-        return found
+        return scores
 
     return answer
 
 
-def _blocks(asked: CaptionInputs, width: int) -> list[tuple[int, int]]:
+def _blocks(inputs: CaptionInputs, width: int) -> list[tuple[int, int]]:
     """Rows cut so that a block gathers about as many embeddings as there is room for."""
-    counts = np.full(len(asked), 2) if asked.references is None else 2 + asked.references.counts
+    counts = np.full(len(inputs), 2) if inputs.references is None else 2 + inputs.references.counts
     number = np.cumsum(counts) // max(1, _BLOCK // max(1, width))
-    cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(asked)]
+    cuts = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(inputs)]
     return [(start, stop) for start, stop in itertools.pairwise(cuts) if start < stop]
 
 
-def _by_parts(asked: Sequence[CaptionInputs], metric: LocalMetric, session: Session) -> Answer:
-    plan, kept = _plan(asked, session), session.shards_of(metric.local)
-    session.note_truncated(metric.local, plan, kept, metric.identity.name)
-    frames = session.frames(metric.local, plan, kept) if plan.images else None
-    tokens = session.tokens(metric.local, plan, kept)
+def _by_parts(question_sets: Sequence[CaptionInputs], metric: LocalMetric, session: Session) -> Answer:
+    plan, cache = _plan(question_sets, session), session.cache_for(metric.local)
+    session.note_truncated(metric.local, plan, cache, metric.identity.name)
+    frames = session.frames(metric.local, plan, cache) if plan.images else None
+    tokens = session.tokens(metric.local, plan, cache)
 
-    def answer(each: CaptionInputs) -> ndarray:
-        references = each.references
+    def answer(inputs: CaptionInputs) -> ndarray:
+        references = inputs.references
         return metric.of_parts(
-            [tokens[i] for i in plan.caption_of[each.candidate]],
-            None if each.image is None or frames is None else [frames[i] for i in plan.image_of[each.image]],
+            [tokens[i] for i in plan.caption_of[inputs.candidate]],
+            None
+            if inputs.image is None or frames is None
+            else [frames[i] for i in plan.image_of[inputs.image]],
             None
             if references is None
-            else [[tokens[i] for i in plan.caption_of[references.row(row)]] for row in range(len(each))],
-            **_documents(each),
+            else [[tokens[i] for i in plan.caption_of[references.row(row)]] for row in range(len(inputs))],
+            **_documents(inputs),
         )
 
     return answer
@@ -316,20 +317,20 @@ def score_benchmark(
     Raises `InputError` for galleries, and for a metric that reads references where there are none;
     `DataError` where captions or images are not at hand, `ScoreError` where a score is not finite.
     """
-    asked = _asked(benchmark, metric)
+    inputs = _inputs(benchmark, metric)
     questions = benchmark.listed
     _say_corpus(benchmark, metric, session.note)
     metric = metric_for(metric, benchmark.images, benchmark.corpus)
     draws = questions.drawn() if "references" in metric.needs else ()
-    inputs = [asked.beside(references) for references in draws] or [asked]
-    values = _answered(inputs, metric, session, loads=questions.loads)
+    question_sets = [inputs.beside(references) for references in draws] or [inputs]
+    values = _answered(question_sets, metric, session, loads=questions.loads)
     collected = questions.collect_draws(values) if draws else questions.collect(values[0])
     checked = Scores(collected).check(benchmark, where=f"scores of {metric.identity.name}")
     return with_provenance(checked, metric, session=session)
 
 
 def score_captions(
-    asked: CaptionInputs,
+    inputs: CaptionInputs,
     metric: CaptionMetric,
     *,
     session: Session = Session(),
@@ -339,16 +340,16 @@ def score_captions(
     Raises what `score_benchmark` raises. Captions longer than the model reads are cut off by its tokenizer,
     and the note of the `session` says how many.
     """
-    metric = metric_for(metric, asked.images)
-    return _answered([asked], metric, session)[0]
+    metric = metric_for(metric, inputs.images)
+    return _answered([inputs], metric, session)[0]
 
 
 def check(benchmark: Benchmark, metric: CaptionMetric) -> None:
     """Raise what `score_benchmark` raises before it computes: for missing items, and other forms."""
-    _asked(benchmark, metric).checked(metric_for(metric, benchmark.images, benchmark.corpus))
+    _inputs(benchmark, metric).checked(metric_for(metric, benchmark.images, benchmark.corpus))
 
 
-def _asked(benchmark: Benchmark, metric: CaptionMetric) -> CaptionInputs:
+def _inputs(benchmark: Benchmark, metric: CaptionMetric) -> CaptionInputs:
     ability_for(metric, benchmark)
     questions = benchmark.listed
     captions, images = questions.pairs()
@@ -394,25 +395,25 @@ def _say_corpus(benchmark: Benchmark, metric: CaptionMetric, note: Note) -> None
 
 
 def _answered(
-    asked: Sequence[CaptionInputs],
+    question_sets: Sequence[CaptionInputs],
     metric: CaptionMetric,
     session: Session,
     *,
     loads: Int64[ndarray, "rows"] | None = None,
 ) -> list[Float64[ndarray, "rows"]]:
-    """The scores of each of `asked`, which differ in their references only.
+    """The scores of each of `question_sets`, which differ in their references only.
 
     Rows of different `loads` do not know of each other, where a metric counts documents over its load.
     """
-    asked = [each.checked(metric) for each in asked]
-    answer = row_scorer(asked, metric, session)
-    found = []
-    for done, each in enumerate(asked):
-        session.progress("comparing captions", done, len(asked))
-        values = np.empty(len(each))
+    question_sets = [inputs.checked(metric) for inputs in question_sets]
+    answer = row_scorer(question_sets, metric, session)
+    scores = []
+    for done, inputs in enumerate(question_sets):
+        session.progress("comparing captions", done, len(question_sets))
+        values = np.empty(len(inputs))
         for load in (0,) if loads is None else np.unique(loads):
-            rows = np.flatnonzero(loads == load) if loads is not None else np.arange(len(each))
-            part = np.asarray(answer(each.take(rows)), dtype=np.float64)
+            rows = np.flatnonzero(loads == load) if loads is not None else np.arange(len(inputs))
+            part = np.asarray(answer(inputs.take(rows)), dtype=np.float64)
             if part.shape != (len(rows),):
                 raise ScoreError(
                     "the metric gave the wrong number of scores",
@@ -421,20 +422,14 @@ def _answered(
                     allowed=f"({len(rows)},)",
                 )
             values[rows] = part
-        found.append(_finite(values, each, metric))
-    session.progress("comparing captions", len(asked), len(asked))
-    return found
-
-
-def _finite(
-    values: Float64[ndarray, "rows"], asked: CaptionInputs, metric: CaptionMetric
-) -> Float64[ndarray, "rows"]:
-    broken = np.flatnonzero(~np.isfinite(values))
-    if len(broken):
-        raise ScoreError(
-            f"{metric.identity.name} gave a score that is not a finite number",
-            where=asked.row(int(broken[0])),
-            given=values[broken[0]],
-            hint=f"{len(broken)} of {len(values)} scores are NaN or infinite",
-        )
-    return values
+        broken = np.flatnonzero(~np.isfinite(values))
+        if len(broken):
+            raise ScoreError(
+                f"{metric.identity.name} gave a score that is not a finite number",
+                where=inputs.row(int(broken[0])),
+                given=values[broken[0]],
+                hint=f"{len(broken)} of {len(values)} scores are NaN or infinite",
+            )
+        scores.append(values)
+    session.progress("comparing captions", len(question_sets), len(question_sets))
+    return scores

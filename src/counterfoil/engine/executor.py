@@ -11,8 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
-from counterfoil.engine.pace import ShardPace
-from counterfoil.engine.shard_work import Advance, ShardWork
+from counterfoil.engine.shard_work import Advance, ShardPace, ShardWork
 from counterfoil.errors import InputError
 
 _RANKS = re.compile(r"rank:(\d{1,6})/(\d{1,6})")
@@ -81,11 +80,11 @@ class RankExecutor:
         with work.leases() as leases:
             while waiting:
                 began, at_once = time.monotonic(), pace.at_once(len(waiting), self.of)
-                done, found = work.run_free(waiting, leases, advance, at_once=at_once)
+                done, finished = work.run_free(waiting, leases, advance, at_once=at_once)
                 pace.timed(len(done), time.monotonic() - began)
                 computed += len(done)
-                waiting = [shard for shard in waiting if shard not in done and shard not in found]
-                if waiting and not done and not found:
+                waiting = [shard for shard in waiting if shard not in done and shard not in finished]
+                if waiting and not done and not finished:
                     time.sleep(_POLL)
             leases.sweep(work.names)
         return computed == len(work)

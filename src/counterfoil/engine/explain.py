@@ -57,8 +57,8 @@ class HeatMethod:
 OCCLUSION = HeatMethod("occlusion", "Occlusion", "how far the score drops where the cell is covered", True)
 PATCHES = HeatMethod("patches", "Patch similarity", "cosine of the patch with the text")
 METHODS: Mapping[str, HeatMethod] = {
-    each.name: each
-    for each in (
+    method.name: method
+    for method in (
         OCCLUSION,
         PATCHES,
         HeatMethod("rollout", "Attention rollout", "share of the attention that goes back to the patch"),
@@ -166,14 +166,14 @@ def explain(
     raise, and `DataError` where a picture cannot be read.
     """
     names = check_methods(scorer, methods)
-    found = _by_scores(scorer, pairs, occlusion if "occlusion" in names else None, mask, session)
+    scored = _by_scores(scorer, pairs, occlusion if "occlusion" in names else None, mask, session)
     inside = {name: _INSIDE[name](scorer) for name in names if name in _INSIDE}
     heats = {name: of(scorer, pairs, session) for name, of in inside.items() if of is not None}
     return [
         ExplainedPair(
             pair, score, drops, tuple(covered if name == "occlusion" else heats[name][at] for name in names)
         )
-        for at, (pair, (score, drops, covered)) in enumerate(zip(pairs, found, strict=True))
+        for at, (pair, (score, drops, covered)) in enumerate(zip(pairs, scored, strict=True))
     ]
 
 
@@ -235,7 +235,7 @@ class _Variants:
     def add(self, pair: PairToExplain, mask: str | None) -> tuple[ndarray, ndarray]:
         """Places of the caption and of it without each part, and of the picture and its covered ones."""
         texts = [pair.caption, *shortened(pair.caption, pair.spans, mask)]
-        return np.array([self._caption(each) for each in texts]), self._pictures(pair.image)
+        return np.array([self._caption(text) for text in texts]), self._pictures(pair.image)
 
     def _caption(self, caption: Caption) -> int:
         text = caption.text or ""
@@ -259,12 +259,12 @@ def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> l
     """The cosine of every patch with the caption and with each part of it as a text of its own."""
     images = list({pair.image.id: pair.image for pair in pairs}.values())
     batches = _cut(images, session.batch_size)
-    found: dict[str, Any] = {}
-    for batch, each in zip(
+    patches_of: dict[str, Any] = {}
+    for batch, embedded in zip(
         batches, scorer.patches.embed_patches(batches, workers=session.workers), strict=True
     ):
-        found |= {image.id: patches for image, patches in zip(batch, each, strict=True)}
-        session.progress("embedding patches", len(found), len(images))
+        patches_of |= {image.id: patches for image, patches in zip(batch, embedded, strict=True)}
+        session.progress("embedding patches", len(patches_of), len(images))
     texts = {text: number for number, text in enumerate(dict.fromkeys(t for p in pairs for t in _texts(p)))}
     captions = [Caption(str(number), text) for text, number in texts.items()]
     vectors = np.concatenate(
@@ -272,7 +272,7 @@ def _patches(scorer: Any, pairs: Sequence[PairToExplain], session: Session) -> l
     )
     heats = []
     for pair in pairs:
-        patches = found[pair.image.id]
+        patches = patches_of[pair.image.id]
         own = vectors[[texts[text] for text in _texts(pair)]]
         maps = np.einsum("rcw,tw->trc", patches.vectors.astype(np.float64), own)
         heats.append(Heat(PATCHES.name, maps[0], maps[1:], patches.box))

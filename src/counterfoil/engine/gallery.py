@@ -17,9 +17,9 @@ from numpy import ndarray
 from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import Gallery, Ids, Search
-from counterfoil.engine.blocks import Blocks
 from counterfoil.engine.plan import Progress, silent
-from counterfoil.engine.top_lists import better, map_ordered
+from counterfoil.engine.similarity import Blocks
+from counterfoil.engine.topk import better, map_ordered
 from counterfoil.errors import InputError
 from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.metrics.ranks import Positives, distinct_pairs, row_counts, tally
@@ -46,12 +46,12 @@ def rank(
     Raises `InputError` where the scores are not of the galleries' items.
     """
     galleries = [benchmark.gallery for benchmark in benchmarks]
-    for each in galleries:
-        if (each.n_images, each.n_captions) != (blocks.n_images, blocks.n_captions):
+    for gallery in galleries:
+        if (gallery.n_images, gallery.n_captions) != (blocks.n_images, blocks.n_captions):
             raise InputError(
                 "scores are not of the gallery's items",
                 given=f"{blocks.n_images} images x {blocks.n_captions} captions",
-                allowed=f"{each.n_images} x {each.n_captions}",
+                allowed=f"{gallery.n_images} x {gallery.n_captions}",
             )
     work = _Pass(galleries, blocks, top, block or max(1, _BLOCK // (blocks.n_captions * blocks.itemsize)))
     work.run(threads, progress)
@@ -103,36 +103,36 @@ class _Pass:
         self.query: dict[str, ndarray] = {}
         self.item: dict[str, ndarray] = {}
         self.places: dict[str, list[ndarray | None]] = {}
-        for side, gallery in (("i2t", self.n["t2i"]), ("t2i", self.n["i2t"])):
-            spread = [_spread(getattr(each, side), self.n[side]) for each in galleries]
+        for side, n_items in (("i2t", self.n["t2i"]), ("t2i", self.n["i2t"])):
+            spread = [_spread(getattr(gallery, side), self.n[side]) for gallery in galleries]
             listed = [p for p in spread if p is not None]
-            self.query[side], self.item[side], at = distinct_pairs(listed, gallery)
+            self.query[side], self.item[side], at = distinct_pairs(listed, n_items)
             rest = iter(at)
             self.places[side] = [None if p is None else next(rest) for p in spread]
         self.scopes: list[_Scope] = []
-        self.scope_of = [self._scope(i) for i in range(len(galleries))]
-        self._fill_scopes()
+        self.scope_of: list[int] = []
+        self._find_scopes()
         self.early = np.empty(0)
         self.exact = np.ones(len(self.query["t2i"]), dtype=bool)
         self.wanted = {side: self._queries(side) for side in self.n}
         self.best = {side: (np.empty((0, 0), np.int64), np.empty((0, 0), np.float32)) for side in self.n}
         self.shares: list[dict[int | str, tuple[ndarray, ndarray]] | None] = [
-            {} if self._rule(i) else None for i in range(len(galleries))
+            {} if isinstance(gallery.i2t.positives, Plausible) else None for gallery in galleries
         ]
 
     def run(self, threads: int | None, progress: Progress) -> None:
         """All blocks, then the captions whose scores were rounded in two ways, then what rules ask for."""
         self._scores_beforehand(threads)
-        found: list[tuple[ndarray, ndarray]] = []
+        first_items: list[tuple[ndarray, ndarray]] = []
         running: tuple[ndarray, ndarray] | None = None
         starts = range(0, self.n["i2t"], self.size)
         for start, (first, turned) in map_ordered(self._block, starts, threads):
-            found.append(first)
+            first_items.append(first)
             if turned is not None:
                 running = self._merge(turned, start, running)
             progress("ranking", min(start + self.size, self.n["i2t"]), self.n["i2t"])
         if self.top["i2t"] and len(self.wanted["i2t"]):
-            items, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            items, scores = (np.concatenate(parts) for parts in zip(*first_items, strict=True))
             self.best["i2t"] = items, scores
         if running is not None:
             self.best["t2i"] = running
@@ -145,20 +145,20 @@ class _Pass:
         """What the pass found for gallery i."""
         return Rankings(self._placed(i, "i2t"), self._placed(i, "t2i"))
 
-    def _scope(self, i: int) -> int:
-        gallery = self.galleries[i]
-        for number, scope in enumerate(self.scopes):
-            if _equal(scope.image_parts, gallery.image_parts) and _equal(
-                scope.caption_parts, gallery.caption_parts
-            ):
-                return number
-        none = np.empty(0, np.int64)
-        self.scopes.append(_Scope(gallery.image_parts, gallery.caption_parts, none, none))
-        return len(self.scopes) - 1
-
-    def _fill_scopes(self) -> None:
-        """Each scope with the pairs of its galleries."""
-        for number, scope in enumerate(self.scopes):
+    def _find_scopes(self) -> None:
+        """The ways in which galleries are seen, each with the pairs of its galleries."""
+        views: list[Gallery] = []
+        for gallery in self.galleries:
+            alike = (
+                number
+                for number, view in enumerate(views)
+                if _equal(view.image_parts, gallery.image_parts)
+                and _equal(view.caption_parts, gallery.caption_parts)
+            )
+            self.scope_of.append(next(alike, len(views)))
+            if self.scope_of[-1] == len(views):
+                views.append(gallery)
+        for number, view in enumerate(views):
             own = {}
             for side in ("i2t", "t2i"):
                 mark = np.zeros(len(self.query[side]), dtype=bool)
@@ -166,10 +166,7 @@ class _Pass:
                     if of == number and at is not None:
                         mark[at] = True
                 own[side] = np.flatnonzero(mark)
-            self.scopes[number] = _Scope(scope.image_parts, scope.caption_parts, own["i2t"], own["t2i"])
-
-    def _rule(self, i: int) -> bool:
-        return isinstance(self.galleries[i].i2t.positives, Plausible)
+            self.scopes.append(_Scope(view.image_parts, view.caption_parts, own["i2t"], own["t2i"]))
 
     def _queries(self, side: str) -> ndarray:
         """The queries whose first items are kept: those of galleries that are seen whole."""
@@ -193,10 +190,10 @@ class _Pass:
             columns, where = np.unique(caption[at], return_inverse=True)
             return at, self.blocks.part(slice(lo, hi), columns)[image[at] - lo, where]
 
-        for _, (at, found) in map_ordered(scores, range(0, self.n["i2t"], _BEFOREHAND), threads):
+        for _, (at, early) in map_ordered(scores, range(0, self.n["i2t"], _BEFOREHAND), threads):
             if not len(self.early):
-                self.early = np.empty(len(caption), found.dtype)
-            self.early[at] = found
+                self.early = np.empty(len(caption), early.dtype)
+            self.early[at] = early
 
     def _block(self, lo: int) -> tuple[tuple[ndarray, ndarray], ndarray | None]:
         """Ranks what a block ranks; returns its images' first items, and the block turned round if needed."""
@@ -237,8 +234,8 @@ class _Pass:
         own = place[image[here] - lo]
         at = np.flatnonzero(own >= 0) + here.start
         query = place[image[at] - lo]
-        asked = scores[image[at] - lo, caption[at]]
-        scope.above["i2t"][at], scope.level["i2t"][at] = row_counts(seen, query, asked)
+        right = scores[image[at] - lo, caption[at]]
+        scope.above["i2t"][at], scope.level["i2t"][at] = row_counts(seen, query, right)
 
     def _count_images(self, scope: _Scope, seen: ndarray, columns: ndarray | slice) -> None:
         """Text to image: adds what the images of a block contribute to the counts of captions."""
@@ -282,13 +279,13 @@ class _Pass:
                 at = np.flatnonzero(np.isin(caption[scope.t2i], chosen))
                 pairs = scope.t2i[at]
                 column = np.searchsorted(chosen, caption[pairs])
-                asked = scores[image[pairs], column]
+                right = scores[image[pairs], column]
                 if scope.image_parts is None or scope.caption_parts is None:
-                    scope.above["t2i"][at], scope.level["t2i"][at] = tally(scores, column, asked)
+                    scope.above["t2i"][at], scope.level["t2i"][at] = tally(scores, column, right)
                     continue
                 for part, rows in enumerate(scope.of_images):
                     own = np.flatnonzero(scope.caption_parts[caption[pairs]] == part)
-                    counts = tally(scores[rows], column[own], asked[own])
+                    counts = tally(scores[rows], column[own], right[own])
                     scope.above["t2i"][at[own]], scope.level["t2i"][at[own]] = counts
 
     def _shares_of_images(self, i: int, scores: ndarray, lo: int, hi: int) -> tuple[ndarray, ndarray]:
@@ -296,17 +293,17 @@ class _Pass:
         gallery, scope = self.galleries[i], self.scopes[self.scope_of[i]]
         search = gallery.i2t
         rule: Plausible = search.positives  # type: ignore[assignment]
-        found, values = [], []
+        rows_found, values = [], []
         for rows, columns in scope.views(lo, hi):
             images = np.arange(lo, hi)[rows]
             own = np.flatnonzero(np.isin(search.queries, images))
             near = rule.distances(own, columns)
             seen = scores[search.queries[own] - lo][:, columns]
-            found.append(own)
+            rows_found.append(own)
             values.append(
                 np.stack([precision_at_r(seen, near <= limit, cap=rule.cap) for limit in rule.thresholds])
             )
-        return np.concatenate(found), np.concatenate(values, axis=2)
+        return np.concatenate(rows_found), np.concatenate(values, axis=2)
 
     def _shares_of_captions(self, i: int) -> tuple[ndarray, ndarray]:
         """The same of captions: whole columns are needed, so they are multiplied again, some at a time."""
@@ -346,7 +343,7 @@ class _Pass:
             parts = [shares["t2i"]] if side == "t2i" else [v for k, v in shares.items() if k != "t2i"]
             order = np.concatenate([rows for rows, _ in parts])
             values = np.empty((parts[0][1].shape[0], 3, len(search)))
-            values[:, :, order] = np.concatenate([found for _, found in parts], axis=2)
+            values[:, :, order] = np.concatenate([shares_found for _, shares_found in parts], axis=2)
             return DirectionRanks(none, none, depth, top, top_scores, values)
         above, level = np.full(len(positives.items), -1), np.zeros(len(positives.items), np.int64)
         pairs = _pairs_by_query(search)

@@ -45,13 +45,13 @@ def rank_given(
     where lists end too early: in a gallery of parts for all that do not name the whole part (how many of its
     items the first fifty hold is chance), and where a rule says what is right for those that end before R.
     """
-    asked = benchmark.gallery
+    gallery = benchmark.gallery
     images, captions = ([item.id for item in items] for items in (benchmark.images, benchmark.captions))
-    of_images, of_captions = (images, asked.image_parts), (captions, asked.caption_parts)
+    of_images, of_captions = (images, gallery.image_parts), (captions, gallery.caption_parts)
     placed, cut = [], []
     for name, search, lists, sizes, queries, items in (
-        ("i2t", asked.i2t, given.i2t, asked.sizes[0], of_images, of_captions),
-        ("t2i", asked.t2i, given.t2i, asked.sizes[1], of_captions, of_images),
+        ("i2t", gallery.i2t, given.i2t, gallery.sizes[0], of_images, of_captions),
+        ("t2i", gallery.t2i, given.t2i, gallery.sizes[1], of_captions, of_images),
     ):
         where = f"{given.identity.name}, {name}"
         direction = _Direction(benchmark.name, where, search, sizes, *queries, *items, lists)
@@ -93,14 +93,14 @@ class _Direction:
                 given=f"{self.lengths[at]} of the {self.sizes[at]} items of its part",
                 hint=f"so for {int(short.sum())} of {len(short)} queries; {_HINT}",
             )
-        found, none = self.search.positives, np.empty(0, dtype=np.int64)
+        positives, none = self.search.positives, np.empty(0, dtype=np.int64)
         depth = self.sizes if truncated_as_miss else self.lengths
         best = np.full((len(self.search), min(top, len(self.item_ids))), -1, dtype=np.int32)
         unscored = np.full(best.shape, np.nan, dtype=np.float32)
-        if isinstance(found, Plausible):
-            shares = self._shares(found, best, truncated_as_miss)
+        if isinstance(positives, Plausible):
+            shares = self._shares(positives, best, truncated_as_miss)
             return DirectionRanks(none, none, depth, best, unscored, shares)
-        above = self._places(found, best)
+        above = self._places(positives, best)
         return DirectionRanks(above, (above >= 0).astype(np.int64), depth, best, unscored)
 
     @cached_property
@@ -156,17 +156,17 @@ class _Direction:
             items = items[self.item_parts[items] == self.query_parts[self.search.queries[at]]]
         return items
 
-    def _places(self, found: Positives, best: Int32[ndarray, "queries top"]) -> Int64[ndarray, "pairs"]:
+    def _places(self, positives: Positives, best: Int32[ndarray, "queries top"]) -> Int64[ndarray, "pairs"]:
         """How many items stand before each right answer, -1 where it is not listed; fills in the best."""
-        above = np.full(len(found.items), -1, dtype=np.int64)
+        above = np.full(len(positives.items), -1, dtype=np.int64)
         # The place of every item in the list at hand; the last is for right answers outside the gallery.
         stands = np.full(len(self.item_ids) + 1, -1, dtype=np.int64)
         for at in range(len(best)):
             items = self._items(at)
             best[at, : len(items)] = items[: best.shape[1]]
-            pairs = slice(found.starts[at], found.starts[at + 1])
+            pairs = slice(positives.starts[at], positives.starts[at + 1])
             stands[items] = np.arange(len(items))
-            above[pairs] = stands[found.items[pairs]]
+            above[pairs] = stands[positives.items[pairs]]
             stands[items] = -1
         return above
 

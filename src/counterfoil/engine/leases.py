@@ -76,11 +76,11 @@ class Leases:
                 return False
             if not self.place.replace(lease, data, held.tag):
                 return False
-        found = self.place.read(lease)
-        if found is None or found.data != data:
+        current = self.place.read(lease)
+        if current is None or current.data != data:
             return False
         with self._lock:
-            self._held[name] = found
+            self._held[name] = current
         return True
 
     def release(self, name: str) -> None:
@@ -134,11 +134,11 @@ class Leases:
                         continue
                     lease, data = self._lease(name), self._data(renewals)
                     self.place.replace(lease, data, held.tag)
-                    found = self.place.read(lease)
-                    if found is None or found.data != data:
+                    current = self.place.read(lease)
+                    if current is None or current.data != data:
                         del self._held[name]
                     else:
-                        self._held[name] = found
+                        self._held[name] = current
 
 
 def alive(process: int) -> bool:

@@ -48,14 +48,14 @@ class MadeBytes:
         """Of other items: what is made goes to the cache alone."""
         return MadeBytes(self.kind, keys)
 
-    def read(self, kept: Cache) -> tuple[Sequence[int], Sequence[Any]]:
+    def read(self, cache: Cache) -> tuple[Sequence[int], Sequence[Any]]:
         """The rows that are taken, those that the cache knows among them; and shards that cannot be read."""
         rows: dict[str, list[int]] = {}
         for row, key in enumerate(self.keys):
             if row not in self._taken:
                 rows.setdefault(key, []).append(row)
         broken: list[Any] = []
-        for key, parts in kept.stream_parts(self.kind, list(rows), broken):
+        for key, parts in cache.stream_parts(self.kind, list(rows), broken):
             for row in rows[key]:
                 self._give(row, parts)
         return sorted(self._taken), broken
@@ -72,11 +72,11 @@ class MadeBytes:
         for row, parts in zip(rows, part, strict=True):
             self._give(row, parts)
 
-    def write(self, kept: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
+    def write(self, cache: Cache, rows: Sequence[int], parts: Sequence[Sequence[Parts]]) -> None:
         """Keep what was made for some batches as one shard, where other processes look for it."""
         if self._keeps:
-            kept.write_parts(
-                self.kind, [self.keys[row] for row in rows], [each for part in parts for each in part]
+            cache.write_parts(
+                self.kind, [self.keys[row] for row in rows], [item for part in parts for item in part]
             )
 
     def _give(self, row: int, parts: Parts) -> None:
@@ -90,13 +90,7 @@ def made_parts(
 ) -> Iterator[list[dict[str, np.ndarray]]]:
     """What a maker makes, as named arrays."""
     for batch in maker.make(batches):
-        yield [{"bytes": np.frombuffer(each, dtype=np.uint8)} for each in batch]
-
-
-def made_words(item: Any) -> str:
-    """An item in words, for an error."""
-    row = getattr(item, "row", None)
-    return "an item" if row is None else f"row '{row}'"
+        yield [{"bytes": np.frombuffer(data, dtype=np.uint8)} for data in batch]
 
 
 def batch_keys(content: Sequence[Any], size: int) -> list[str]:

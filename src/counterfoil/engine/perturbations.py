@@ -44,7 +44,7 @@ def words_of(text: str) -> tuple[Span, ...]:
     >>> [text[word.start : word.end] for word in words_of(text)]
     ['A', "dog's", 'well-known', 'ball', 'red']
     """
-    return tuple(Span(*found.span()) for found in _WORD.finditer(text))
+    return tuple(Span(*match.span()) for match in _WORD.finditer(text))
 
 
 def without(text: str, span: Span, mask: str | None = None) -> str:
@@ -118,9 +118,9 @@ class Covered:
         whole, cover = _painted(self.image, self.fill)
         sides = (whole.width, whole.height) * 2
         left, top, right, bottom = (round(part * side) for part, side in zip(self.box, sides, strict=True))
-        found = whole.copy()
-        found.paste(cover.crop((left, top, right, bottom)), (left, top))
-        return found
+        covered = whole.copy()
+        covered.paste(cover.crop((left, top, right, bottom)), (left, top))
+        return covered
 
     def __str__(self) -> str:
         return f"{self.image.source} with a part covered"

@@ -1,7 +1,8 @@
 """The plan of an evaluation: which ability of a scorer answers, and the distinct items and pairs it needs.
 
 No file is read here. Two captions are one where their texts are equal, two images where their keys are (the
-digest of their encoded bytes, and the crop). What made answers is written on them (`signed`).
+digest of their encoded bytes, and the crop). What made answers is written on
+them (`session.with_provenance`).
 """
 
 import warnings
@@ -78,13 +79,13 @@ def ability_for(scorer: Any, benchmark: Benchmark) -> Ability:
             return ability
     if not able:
         raise TypeError(f"{type(scorer).__name__} is no scorer: it declares no ability in `does`")
-    answering = [each.kind for each in ANSWERS.values() if each.answers(form)]
+    kinds = [answering.kind for answering in ANSWERS.values() if answering.answers(form)]
     raise InputError(
         f"{ANSWERS[able[0]].kind} cannot answer questions of form '{form}'",
         where=scorer.identity.name,
         given=benchmark.name,
-        allowed=[each for each in FORMS if ANSWERS[able[0]].answers(each)],
-        hint=f"this form is answered by {', '.join(answering)}",
+        allowed=[name for name in FORMS if ANSWERS[able[0]].answers(name)],
+        hint=f"this form is answered by {', '.join(kinds)}",
     )
 
 
@@ -134,7 +135,7 @@ def check_at_hand(benchmark: Benchmark, *, images: bool = True, captions: bool =
             hint="give the benchmark's own files with --data, or measure given scores (given:PATH)",
         )
     pictures = [benchmark.images[i] for i in used_images(benchmark)]
-    gone = [image for image in pictures if images and not _exists(image.source)]
+    gone = [image for image in pictures if images and not at_hand(image.source)]
     if gone:
         first = _few([image.id for image in gone]) + (f" ({gone[0].sought})" if gone[0].sought else "")
         raise DataError(
@@ -169,27 +170,27 @@ def plan(
     (1, 3, 3, [[0, 1], [0, 2]])
     """
     captions, images = pairs or benchmark.questions.pairs()
-    found = items(
+    distinct = items(
         benchmark.images,
         benchmark.captions,
         used_images=used_images(benchmark),
         image_keys=image_keys,
         used_captions=used_captions(benchmark),
     )
-    return with_pairs(found, captions, images)
+    return with_pairs(distinct, captions, images)
 
 
 def with_pairs(
-    found: ScoringPlan, captions: Int64[ndarray, "*asked"], images: Int64[ndarray, "*asked"]
+    plan: ScoringPlan, captions: Int64[ndarray, "*asked"], images: Int64[ndarray, "*asked"]
 ) -> ScoringPlan:
-    """`found` with the scores of these (caption, image) positions to be asked for, both of one shape."""
-    asked_c, asked_i = found.caption_of[captions].ravel(), found.image_of[images].ravel()
+    """`plan` with the scores of these (caption, image) positions to be asked for, both of one shape."""
+    asked_c, asked_i = plan.caption_of[captions].ravel(), plan.image_of[images].ravel()
     # One number per pair, so that the pairs of an image lie together: a scorer of pairs decodes it once.
-    number = asked_i * len(found.captions) + asked_c
+    number = asked_i * len(plan.captions) + asked_c
     distinct, inverse = np.unique(number, return_inverse=True)
-    asked = np.stack([distinct % len(found.captions), distinct // len(found.captions)], axis=1)
+    distinct_pairs = np.stack([distinct % len(plan.captions), distinct // len(plan.captions)], axis=1)
     return replace(
-        found, pairs=asked.astype(np.int64), row_of=inverse.reshape(captions.shape).astype(np.int64)
+        plan, pairs=distinct_pairs.astype(np.int64), row_of=inverse.reshape(captions.shape).astype(np.int64)
     )
 
 
@@ -218,7 +219,7 @@ def items(
         images=tuple(images[used_images[row]] for row in first_i),
         captions=tuple(captions[used_captions[row]] for row in first_c),
         image_keys=tuple(image_keys[row] for row in first_i),
-        caption_keys=tuple(_caption_key(captions[used_captions[row]]) for row in first_c),
+        caption_keys=tuple(caption_key(captions[used_captions[row]]) for row in first_c),
         image_of=image_of,
         caption_of=caption_of,
         pairs=none.reshape(0, 2),
@@ -263,13 +264,15 @@ def id_key(image: Image) -> str:
     return digest(f"\0id\0{image.id}\0{image.crop}".encode("utf-8", "surrogatepass"))
 
 
-def _caption_key(caption: Caption) -> str:
+def caption_key(caption: Caption) -> str:
+    """A name for a caption: by its text, or by its id where that is not at hand."""
     # The two kinds of name must never meet: a text cannot start with NUL and "id".
     data = f"\0id\0{caption.id}" if caption.text is None else caption.text
     return digest(data.encode("utf-8", "surrogatepass"))
 
 
-def _exists(source: Source | FrameFeatures | None) -> bool:
+def at_hand(source: Source | FrameFeatures | None) -> bool:
+    """Whether there is something to read of an image or a video."""
     if isinstance(source, FileSource):
         return source.exists()
     if isinstance(source, FrameFolder | FrameFeatures):

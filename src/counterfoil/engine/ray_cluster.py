@@ -1,4 +1,7 @@
-"""The Ray cluster that a driver joins, or starts on its own machine and leaves nothing of behind."""
+"""The Ray cluster that a driver joins or starts, and its workers as the driver sees them.
+
+One that it starts is of this machine alone, and nothing is left of it behind.
+"""
 
 import logging
 import os
@@ -7,12 +10,18 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable
+import uuid
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from counterfoil.engine.leases import alive
-from counterfoil.errors import InputError, MissingExtraError
+from counterfoil.engine.leases import LEASES, alive
+from counterfoil.engine.ray_worker import Handshake, ShardWorker, versions
+from counterfoil.errors import InputError, MissingExtraError, StorageError
+from counterfoil.places import Place, open_place
 
 #: Seconds that a cluster's machine has to answer.
 _ANSWERS_WITHIN = 5.0
@@ -72,17 +81,17 @@ def count_workers(cpus: float | None) -> tuple[int, dict[str, float]]:
     gpus = sum(int(node.get("GPU", 0)) for node in nodes)
     if gpus:
         return gpus, {"num_gpus": 1, "num_cpus": cpus or 0}
-    each = cpus or 1
-    count = sum(int(node.get("CPU", 0) / each + 1e-9) for node in nodes)
+    cpus_each = cpus or 1
+    count = sum(int(node.get("CPU", 0) / cpus_each + 1e-9) for node in nodes)
     if not count:
         most = max((node.get("CPU", 0) for node in nodes), default=0)
         raise InputError(
             "the Ray cluster has no machine with a GPU or with so many processors",
-            given=f"{each:g}",
+            given=f"{cpus_each:g}",
             allowed=f"at most {most:g}" if most else None,
             hint=None if most else "give its nodes processors: ray start --num-cpus N",
         )
-    return count, {"num_cpus": each}
+    return count, {"num_cpus": cpus_each}
 
 
 def _start(ray: Any) -> Callable[[], None]:
@@ -146,3 +155,105 @@ def _remove(folder: Path) -> None:
         if not folder.exists():
             return
         time.sleep(0.1)
+
+
+@dataclass(eq=False)
+class Worker:
+    """One worker, as the driver sees it."""
+
+    actor: Any
+    #: The cache that it was found to see; what it was last asked by, and the answer that is awaited.
+    sees: Path | None = None
+    handshake: Handshake | None = None
+    meeting: Any = None
+    #: The scorer that it has.
+    has: str = ""
+    #: What it was sent and has not answered, oldest first: shards by reference.
+    chunks: dict[Any, tuple[int, ...]] = field(default_factory=dict)
+
+
+class WorkerPool:
+    """The workers of a cluster, from one stage of a session to the next."""
+
+    def __init__(self, address: str, cpus: float | None) -> None:
+        disconnect = connect(address)
+        self.workers: list[Worker] = []
+        self._probes: list[tuple[Place, str]] = []
+        # Also where the executor is not closed, and at the end of the process.
+        self.leave = weakref.finalize(self, _leave, disconnect, self.workers, self._probes)
+        self.most, self._resources = count_workers(cpus)
+        self._handshake: Handshake | None = None
+
+    def name_cache(self, folder: Path) -> None:
+        """Name a file in a cache that workers must see before they get work.
+
+        It stays from stage to stage: a worker that was started in one may come in the next.
+        """
+        if self._handshake is None or self._handshake.cache != folder:
+            token = uuid.uuid4().hex
+            probe = f"{LEASES}/.probe-{token}.part"
+            _remove_probes(self._probes)
+            self._probes.append((open_place(folder), probe))
+            self._handshake = Handshake(versions(), folder, probe, token)
+
+    def start(self) -> None:
+        """Start a further worker."""
+        import ray
+
+        actor = ray.remote(ShardWorker).options(
+            max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD", **self._resources
+        )
+        self.workers.append(Worker(actor.remote()))
+
+    def end(self, worker: Worker) -> None:
+        """End a worker."""
+        import ray
+
+        self.workers.remove(worker)
+        with suppress(Exception):
+            ray.kill(worker.actor)
+
+    def sees_cache(self, worker: Worker) -> bool:
+        """Whether a worker sees the cache; one that was not asked yet is asked now."""
+        assert self._handshake is not None
+        if worker.sees == self._handshake.cache:
+            return True
+        if worker.meeting is None:
+            for place, probe in self._probes:
+                place.write(probe, self._handshake.token.encode())
+            worker.handshake, worker.meeting = self._handshake, worker.actor.meet.remote(self._handshake)
+        return False
+
+    def take_answer(self, worker: Worker, problem: Any) -> None:
+        """Take the answer of a worker; raises what is in the way of its work.
+
+        One that looked in a cache of a stage before, or after an hour, when others have swept the file away,
+        is asked again.
+        """
+        assert worker.handshake is not None
+        worker.meeting = None
+        if problem is None:
+            worker.sees = worker.handshake.cache
+        elif worker.handshake is self._handshake and all(place.read(probe) for place, probe in self._probes):
+            raise problem.error()
+
+
+def _remove_probes(probes: list[tuple[Place, str]]) -> None:
+    while probes:
+        place, probe = probes.pop()
+        with suppress(StorageError):
+            place.remove(probe)
+
+
+def _leave(
+    disconnect: Callable[[], None], workers: Sequence[Worker], probes: list[tuple[Place, str]]
+) -> None:
+    """End the workers and leave the cluster."""
+    import ray
+
+    _remove_probes(probes)
+    for worker in workers:
+        with suppress(Exception):
+            ray.kill(worker.actor)
+    with suppress(Exception):
+        disconnect()

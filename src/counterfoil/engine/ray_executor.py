@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from counterfoil.engine.cache import Cache
-from counterfoil.engine.pace import AT_ONCE, ShardPace
-from counterfoil.engine.ray_crew import RayCrew, RayHand
+from counterfoil.engine.ray_cluster import Worker, WorkerPool
 from counterfoil.engine.ray_worker import ChunkOutcome
-from counterfoil.engine.shard_work import Advance, ShardWork
+from counterfoil.engine.shard_work import AT_ONCE, Advance, ShardPace, ShardWork
 from counterfoil.errors import InputError, StorageError
 from counterfoil.places import location
 from counterfoil.scorers.base import source_of
@@ -53,7 +52,7 @@ class RayExecutor:
 
     address: str = ""
     cpus: float | None = None
-    _crew: RayCrew | None = field(default=None, init=False, repr=False)
+    _pool: WorkerPool | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.cpus is not None and (self.cpus <= 0 or (self.cpus > 1 and self.cpus % 1)):
@@ -63,18 +62,18 @@ class RayExecutor:
 
     def run(self, work: ShardWork, advance: Advance) -> bool:
         """Have all shards computed by workers; their values are in the cache then."""
-        if self._crew is None:
-            self._crew = RayCrew(self.address, self.cpus)
-        self._crew.greet(_everywhere(work))
-        _Stage(self._crew, work, advance).run()
+        if self._pool is None:
+            self._pool = WorkerPool(self.address, self.cpus)
+        self._pool.name_cache(_everywhere(work))
+        _Stage(self._pool, work, advance).run()
         work.leases().sweep(work.names)
         return False
 
     def close(self) -> None:
         """Let the workers go, and end the cluster where it was started here; a further `run` starts anew."""
-        if self._crew is not None:
-            self._crew.leave()
-            self._crew = None
+        if self._pool is not None:
+            self._pool.leave()
+            self._pool = None
 
     def __enter__(self) -> "RayExecutor":
         return self
@@ -86,10 +85,10 @@ class RayExecutor:
 class _Stage:
     """One stage of a session, until all of its shards are in the cache."""
 
-    def __init__(self, crew: RayCrew, work: ShardWork, advance: Advance) -> None:
+    def __init__(self, pool: WorkerPool, work: ShardWork, advance: Advance) -> None:
         self._work = work
-        self._crew, self._advance = crew, advance
-        self._name = f"{work.kept.identity.key} {type(work.scorer).__qualname__}"
+        self._pool, self._advance = pool, advance
+        self._name = f"{work.cache.identity.key} {type(work.scorer).__qualname__}"
         self._scorer: Any = None
         self._open = set(range(len(work)))
         self._left = deque(range(len(work)))
@@ -107,23 +106,25 @@ class _Stage:
 
         try:
             while self._look():
-                self._hire()
-                for hand in self._crew.hands:
-                    self._send(hand)
-                awaited = [ref for hand in self._crew.hands for ref in (*hand.chunks, hand.meeting) if ref]
+                self._start_workers()
+                for worker in self._pool.workers:
+                    self._send(worker)
+                awaited = [
+                    ref for worker in self._pool.workers for ref in (*worker.chunks, worker.meeting) if ref
+                ]
                 if not awaited:  # other processes compute what is left
                     time.sleep(_POLL)
                 for ref in ray.wait(awaited, timeout=_POLL)[0] if awaited else ():
                     self._take(ref)
             # Chunks that were offered twice come back as soon as their workers look into the cache.
-            for hand in self._crew.hands:
-                if hand.chunks:
-                    back, _ = ray.wait(list(hand.chunks), num_returns=len(hand.chunks), timeout=_END)
-                    hand.chunks = {ref: hand.chunks[ref] for ref in hand.chunks if ref not in back}
+            for worker in self._pool.workers:
+                if worker.chunks:
+                    back, _ = ray.wait(list(worker.chunks), num_returns=len(worker.chunks), timeout=_END)
+                    worker.chunks = {ref: worker.chunks[ref] for ref in worker.chunks if ref not in back}
         finally:
-            for hand in list(self._crew.hands):
-                if hand.chunks:
-                    self._crew.dismiss(hand)
+            for worker in list(self._pool.workers):
+                if worker.chunks:
+                    self._pool.end(worker)
 
     def _look(self) -> set[int]:
         """The shards that are not in the cache; those that are new there are counted."""
@@ -141,51 +142,54 @@ class _Stage:
             self._progress, self._failures = time.monotonic(), 0
             self._open -= shards
 
-    def _hire(self) -> None:
+    def _start_workers(self) -> None:
         """Have as many workers as there is work for."""
-        while len(self._crew.hands) < min(self._crew.most, len(self._open)):
-            self._crew.hire()
-        if all(hand.sees is None for hand in self._crew.hands) and time.monotonic() - self._progress > _START:
+        while len(self._pool.workers) < min(self._pool.most, len(self._open)):
+            self._pool.start()
+        if (
+            all(worker.sees is None for worker in self._pool.workers)
+            and time.monotonic() - self._progress > _START
+        ):
             raise StorageError(
                 f"no worker of the Ray cluster has started within {_START:.0f} s",
                 hint="is it busy with other work, or has it lost its machines? 'ray status' tells",
             )
 
-    def _send(self, hand: RayHand) -> None:
+    def _send(self, worker: Worker) -> None:
         """Give a worker chunks, as many as it may have."""
-        if not self._crew.meet(hand):
+        if not self._pool.sees_cache(worker):
             return
-        while len(hand.chunks) < _IN_FLIGHT and (shards := self._next(hand)):
+        while len(worker.chunks) < _IN_FLIGHT and (shards := self._next(worker)):
             chunk = self._packed(shards)
-            scorer = None if hand.has == self._name else self._sent_scorer()
-            ref = hand.actor.compute.remote(chunk[1], self._name, scorer)
-            hand.has = self._name
-            hand.chunks[ref] = chunk[0]
+            scorer = None if worker.has == self._name else self._sent_scorer()
+            ref = worker.actor.compute.remote(chunk[1], self._name, scorer)
+            worker.has = self._name
+            worker.chunks[ref] = chunk[0]
 
-    def _next(self, hand: RayHand) -> tuple[int, ...]:
+    def _next(self, worker: Worker) -> tuple[int, ...]:
         """The next shards for a worker.
 
         Where none are left, those that others have and may not have begun: a lease tells, and of a machine
         that was lost they are free. That is tried again and again, but not without pause.
         """
-        many = self._pace.at_once(len(self._left), len(self._crew.hands))
-        found: list[int] = []
-        while self._left and len(found) < many:
+        many = self._pace.at_once(len(self._left), len(self._pool.workers))
+        shards: list[int] = []
+        while self._left and len(shards) < many:
             if (shard := self._left.popleft()) in self._open:
-                found.append(shard)
-        if not found and not hand.chunks and time.monotonic() - self._offered >= _POLL:
+                shards.append(shard)
+        if not shards and not worker.chunks and time.monotonic() - self._offered >= _POLL:
             self._offered = time.monotonic()
-            found = sorted(self._open, key=lambda shard: (self._tried[shard], -shard))[:AT_ONCE]
-            self._tried.update(found)
-        return tuple(found)
+            shards = sorted(self._open, key=lambda shard: (self._tried[shard], -shard))[:AT_ONCE]
+            self._tried.update(shards)
+        return tuple(shards)
 
     def _packed(self, shards: tuple[int, ...]) -> tuple[tuple[int, ...], bytes]:
         """The items of shards as bytes; where those are many, of the first ones, and the others wait."""
         from ray import cloudpickle
 
         # The cache as a name alone: what is open here stays here.
-        kept = Cache(_everywhere(self._work), self._work.kept.identity)
-        data = cloudpickle.dumps(replace(self._work.part(shards), kept=kept))
+        cache = Cache(_everywhere(self._work), self._work.cache.identity)
+        data = cloudpickle.dumps(replace(self._work.part(shards), cache=cache))
         if len(data) <= _CHUNK or len(shards) == 1:
             return shards, data
         self._left.extendleft(reversed(shards[len(shards) // 2 :]))
@@ -203,7 +207,7 @@ class _Stage:
             except Exception as error:
                 raise InputError(
                     "this scorer cannot be sent to other processes",
-                    where=self._work.kept.identity.name,
+                    where=self._work.cache.identity.name,
                     given=str(error) or type(error).__name__,
                     hint="name it, or give it attributes that pickle takes",
                 ) from error
@@ -213,16 +217,20 @@ class _Stage:
         """Take an answer: of a worker that it meets, of a chunk, or that a worker is lost."""
         import ray
 
-        hand = next(each for each in self._crew.hands if ref == each.meeting or ref in each.chunks)
+        worker = next(
+            candidate
+            for candidate in self._pool.workers
+            if ref == candidate.meeting or ref in candidate.chunks
+        )
         try:
             answer = ray.get(ref)
         except ray.exceptions.RayError as error:
-            self._lose(hand, error)
+            self._lose(worker, error)
             return
-        if ref == hand.meeting:
-            self._crew.met(hand, answer[1])
+        if ref == worker.meeting:
+            self._pool.take_answer(worker, answer[1])
             return
-        shards, outcome = hand.chunks.pop(ref), answer
+        shards, outcome = worker.chunks.pop(ref), answer
         assert isinstance(outcome, ChunkOutcome)
         if outcome.error is not None:
             raise outcome.error.error()
@@ -230,16 +238,13 @@ class _Stage:
         # What other processes are at stays open, and is looked for in the cache.
         self._finish({shards[place] for place in outcome.finished})
 
-    def _under_way(self, shard: int) -> bool:
-        return any(shard in shards for hand in self._crew.hands for shards in hand.chunks.values())
-
-    def _lose(self, hand: RayHand, error: Exception) -> None:
+    def _lose(self, worker: Worker, error: Exception) -> None:
         """Let a worker go that has ended, and do again what it had not finished."""
         self._looked = 0.0
         self._look()
         self._failures += 1
-        begun = [[shard for shard in shards if shard in self._open] for shards in hand.chunks.values()]
-        self._crew.dismiss(hand)
+        begun = [[shard for shard in shards if shard in self._open] for shards in worker.chunks.values()]
+        self._pool.end(worker)
         if begun and begun[0]:
             self._losses[begun[0][0]] += 1
         worst = max(self._losses.values(), default=0)
@@ -253,13 +258,16 @@ class _Stage:
                 hint="it goes on where it was when run again; a smaller --batch-size needs less memory",
             ) from None
         again = dict.fromkeys(shard for shards in begun for shard in shards)
-        self._left.extendleft(reversed([shard for shard in again if not self._under_way(shard)]))
+        chunks = [shards for other in self._pool.workers for shards in other.chunks.values()]
+        self._left.extendleft(reversed([shard for shard in again if not any(shard in c for c in chunks)]))
 
 
 def _everywhere(work: ShardWork) -> Path:
     """The cache's folder or URL as a worker may call it, which may be in another folder than this process."""
-    assert work.kept.folder is not None
-    return work.kept.folder.absolute() if isinstance(location(work.kept.folder), Path) else work.kept.folder
+    assert work.cache.folder is not None
+    return (
+        work.cache.folder.absolute() if isinstance(location(work.cache.folder), Path) else work.cache.folder
+    )
 
 
 def _cause(error: Exception) -> str:

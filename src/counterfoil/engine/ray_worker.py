@@ -29,17 +29,17 @@ _SEEN_WITHIN = 5.0
 
 def versions() -> dict[str, str]:
     """The versions that driver and workers must share; "" of a library that is not installed."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    version_of = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in _LIBRARIES:
         try:
-            found[name] = metadata.version(name)
+            version_of[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name] = ""
-    return found
+            version_of[name] = ""
+    return version_of
 
 
 @dataclass(frozen=True)
-class Greeting:
+class Handshake:
     """What a worker must agree with before it gets work: versions, and `token` under a name in the cache."""
 
     versions: Mapping[str, str]
@@ -99,14 +99,14 @@ class ShardWorker:
         self._name = ""
         self._scorer: Any = None
 
-    def meet(self, greeting: Greeting) -> tuple[str, "WorkerFailure | None"]:
+    def meet(self, handshake: Handshake) -> tuple[str, "WorkerFailure | None"]:
         """The name of this worker's machine, and what is in the way of its work."""
         node = f"{socket.gethostname()} (process {os.getpid()})"
         with suppress(OSError):  # a folder of the driver alone: paths in it are not found later
-            os.chdir(greeting.folder)
-        sys.path.extend(path for path in greeting.modules if path not in sys.path)
+            os.chdir(handshake.folder)
+        sys.path.extend(path for path in handshake.modules if path not in sys.path)
         try:
-            _agree(greeting, node)
+            _agree(handshake, node)
         except CounterfoilError as error:
             return node, WorkerFailure.of(error)
         return node, None
@@ -119,13 +119,15 @@ class ShardWorker:
             work: ShardWork = cloudpickle.loads(chunk)
             if scorer is not None:
                 self._scorer = None  # two models need twice the memory
-                self._scorer, self._name = _loaded(cloudpickle.loads(scorer), work.kept.identity), name
+                self._scorer, self._name = _loaded(cloudpickle.loads(scorer), work.cache.identity), name
             assert self._name == name
             began = time.monotonic()
             work = replace(work, scorer=self._scorer)
             with work.leases() as leases:
-                done, found = work.run_free(range(len(work)), leases, lambda rows: None, at_once=len(work))
-            return ChunkOutcome(frozenset(done | found), computed=len(done), seconds=time.monotonic() - began)
+                done, finished = work.run_free(range(len(work)), leases, lambda rows: None, at_once=len(work))
+            return ChunkOutcome(
+                frozenset(done | finished), computed=len(done), seconds=time.monotonic() - began
+            )
         except Exception as error:
             return ChunkOutcome(error=WorkerFailure.of(error))
 
@@ -133,11 +135,11 @@ class ShardWorker:
 def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:
     """The scorer; raises `InputError` where it is not the driver's, which the cache would take it for."""
     scorer = load()
-    found = identity_of(scorer)
-    if found.key != wanted.key:
-        ours, theirs = wanted.to_json(), found.to_json()
+    identity = identity_of(scorer)
+    if identity.key != wanted.key:
+        ours, theirs = wanted.to_json(), identity.to_json()
         differ = [
-            f"{each} {theirs[each]!r} for {ours[each]!r}" for each in ours if ours[each] != theirs[each]
+            f"{fact} {theirs[fact]!r} for {ours[fact]!r}" for fact in ours if ours[fact] != theirs[fact]
         ]
         raise InputError(
             f"the worker on {socket.gethostname()} loads another scorer than the driver",
@@ -148,9 +150,9 @@ def _loaded(load: Callable[[], Any], wanted: Identity) -> Any:
     return scorer
 
 
-def _agree(greeting: Greeting, node: str) -> None:
+def _agree(handshake: Handshake, node: str) -> None:
     """Raises `InputError` where versions differ from the driver's, or its cache is not seen."""
-    differ = {name: (have, greeting.versions.get(name, "")) for name, have in versions().items()}
+    differ = {name: (have, handshake.versions.get(name, "")) for name, have in versions().items()}
     differ = {name: (have, wanted) for name, (have, wanted) in differ.items() if have != wanted}
     if differ:
         raise InputError(
@@ -160,20 +162,20 @@ def _agree(greeting: Greeting, node: str) -> None:
             allowed=[f"{name} {wanted or '(none)'}" for name, (_, wanted) in differ.items()],
         )
     until = time.monotonic() + _SEEN_WITHIN
-    while not _holds(greeting):
+    while not _holds(handshake):
         if time.monotonic() > until:
             raise InputError(
                 "does not see the cache",
                 where=f"worker on {node}",
-                given=greeting.cache,
+                given=handshake.cache,
                 hint="give a folder that all machines share with --cache",
             )
         time.sleep(0.2)
 
 
-def _holds(greeting: Greeting) -> bool:
+def _holds(handshake: Handshake) -> bool:
     try:
-        found = open_place(greeting.cache).read(greeting.probe)
+        probe = open_place(handshake.cache).read(handshake.probe)
     except CounterfoilError:
         return False
-    return found is not None and found.data == greeting.token.encode()
+    return probe is not None and probe.data == handshake.token.encode()

@@ -1,64 +1,36 @@
-"""Rankings of galleries by any kind of scorer."""
+"""Rankings of galleries by any kind of scorer.
 
-from collections.abc import Callable, Mapping, Sequence
+A scorer of pairs looks at one image and one caption at a time, which for all of a large gallery would take
+days. It is asked about the first `depth` items of each query alone, by a cheaper scorer. These come first in
+the order it gives them, its ties kept; all others keep the order and the ties of the first stage, below them.
+Both directions ask about pairs of their own, and each distinct pair is scored once.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float64, Int, Int64
 from numpy import ndarray
 
 from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
-from counterfoil.data.forms import Gallery
-from counterfoil.engine import rerank
+from counterfoil.data.forms import Gallery, Ids, Search
 from counterfoil.engine.align import item_rows
-from counterfoil.engine.blocks import Blocks, Matrix, Positions, Products, first_equal, unit
 from counterfoil.engine.gallery import rank
 from counterfoil.engine.given_rankings import rank_given
 from counterfoil.engine.plan import ability_for
 from counterfoil.engine.session import Session, with_provenance
+from counterfoil.engine.similarity import Blocks, CustomSimilarity, Matrix, Products, unit
+from counterfoil.engine.topk import top_k_in_blocks
 from counterfoil.errors import InputError, ScoreError
+from counterfoil.metrics.class_rules import Plausible, precision_at_r
 from counterfoil.scorers.base import Ability, Classifier, Embedder, PairScorer, Scorer, abilities
 from counterfoil.scorers.captions.base import CaptionMetric
 from counterfoil.scorers.given import GivenTable
 from counterfoil.scorers.given_galleries import GivenEmbeddings, GivenRankings, GivenSimilarity
 from counterfoil.scorers.learned import LearnedScorer
-from counterfoil.scorers.matching_probability import RowSimilarity
-
-
-class CustomSimilarity:
-    """Blocks of a comparison of rows: several points per item, or distributions.
-
-    Equal captions get equal scores to the last bit, as in `Products`.
-    """
-
-    def __init__(
-        self,
-        comparison: RowSimilarity,
-        images: Float[ndarray, "images width"],
-        captions: Float[ndarray, "captions width"],
-    ) -> None:
-        self._comparison, self._images, self._captions = comparison, images, captions
-        self.n_images, self.n_captions = len(images), len(captions)
-        self.itemsize = int(np.result_type(images, captions).itemsize)
-        distinct, self._column = np.unique(first_equal(captions), return_inverse=True)
-        # A score here costs many times what a copy of it does: each distinct caption is compared once.
-        self._distinct = captions if len(distinct) == len(captions) else captions[distinct]
-
-    def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
-        """The scores of some images with all captions."""
-        return self._spread(self._comparison.block(self._images[images], self._distinct), self._column)
-
-    def part(self, images: Positions, captions: Positions) -> Float[ndarray, "rows columns"]:
-        """The scores of some images with some captions."""
-        columns, back = np.unique(self._column[captions], return_inverse=True)
-        return self._spread(self._comparison.block(self._images[images], self._distinct[columns]), back)
-
-    def _spread(self, scores: ndarray, column: ndarray) -> ndarray:
-        if len(column) == scores.shape[1] and bool((column == np.arange(len(column))).all()):
-            return scores
-        return np.ascontiguousarray(scores[:, column])
-
 
 Given = GivenTable | GivenEmbeddings | GivenSimilarity | GivenRankings
 
@@ -83,35 +55,36 @@ def rank_galleries(
       their ids. Galleries of the same items are ranked in one pass, in blocks.
     * Given rankings are read as far as they go; `truncated_as_miss` takes what they do not list as wrong.
     * A `Scorer` of pairs scores all pairs of a gallery of up to a million; with a `first_stage` only what
-      that one puts first, `depth` items of each query, which then come first (`rerank.name` says so).
+      that one puts first, `depth` items of each query, which then come first (`name` says so).
 
     Raises `InputError` for a scorer of pairs on a larger gallery without a first stage, and otherwise what
     `counterfoil.engine.run` raises.
     """
-    able = {ability_for(scorer, each) for each in benchmarks}
+    able = {ability_for(scorer, benchmark) for benchmark in benchmarks}
     if able == {"given_rankings"}:
         lists = cast(GivenRankings, scorer)
         ranked = [
-            rank_given(each, lists, top=top, truncated_as_miss=truncated_as_miss, note=session.note)
-            for each in benchmarks
+            rank_given(benchmark, lists, top=top, truncated_as_miss=truncated_as_miss, note=session.note)
+            for benchmark in benchmarks
         ]
-        return [with_provenance(each, scorer, session=session) for each in ranked]
+        return [with_provenance(rankings, scorer, session=session) for rankings in ranked]
     if first_stage is not None and able != {"scores_pairs"}:
         raise InputError(
             "a first stage is for scorers of pairs",
             given=scorer.identity.name,
             hint="leave --first-stage out: this scorer ranks the whole gallery",
         )
-    found: dict[int, Rankings] = {}
+    rankings_of: dict[int, Rankings] = {}
     for group in _same_items(benchmarks):
         chosen = [benchmarks[i] for i in group]
         if first_stage is not None:
             part = _again(chosen, scorer, first_stage, depth, top, session)  # type: ignore[arg-type]
         else:
             part = rank(chosen, _blocks(chosen[0], scorer, session), top=top, progress=session.progress)
-        found |= dict(zip(group, part, strict=True))
+        rankings_of |= dict(zip(group, part, strict=True))
     return [
-        with_provenance(found[i], scorer, first=first_stage, session=session) for i in range(len(benchmarks))
+        with_provenance(rankings_of[i], scorer, first=first_stage, session=session)
+        for i in range(len(benchmarks))
     ]
 
 
@@ -121,9 +94,9 @@ def _blocks(benchmark: Benchmark, scorer: Any, session: Session) -> Blocks:
 
 
 def _embedded(benchmark: Benchmark, scorer: Embedder, session: Session) -> Blocks:
-    work, kept = session.prepare(benchmark, scorer)
-    found = session.embed(scorer, work, kept)
-    images, captions = found[1][work.image_of], found[0][work.caption_of]
+    work, cache = session.prepare(benchmark, scorer)
+    embeddings = session.embed(scorer, work, cache)
+    images, captions = embeddings[1][work.image_of], embeddings[0][work.caption_of]
     comparison = getattr(scorer, "comparison", None)
     return (
         Products(images, captions) if comparison is None else CustomSimilarity(comparison, images, captions)
@@ -157,9 +130,9 @@ def _scores(
     session: Session,
 ) -> Float[ndarray, "pairs"]:
     """The scores of some pairs, each distinct one computed once."""
-    work, kept = session.prepare(benchmark, scorer, pairs=(captions, images))
-    scores = work.spread(session.score_pairs(scorer, work, kept))
-    session.note_truncated(scorer, work, kept, scorer.identity.name)
+    work, cache = session.prepare(benchmark, scorer, pairs=(captions, images))
+    scores = work.spread(session.score_pairs(scorer, work, cache))
+    session.note_truncated(scorer, work, cache, scorer.identity.name)
     return scores
 
 
@@ -183,35 +156,37 @@ def _again(
     blocks = _blocks(benchmarks[0], first_stage, session)
     first = rank(benchmarks, blocks, top=top, progress=session.progress)
     chosen = [
-        rerank.candidates(each.gallery, side, blocks, depth) for each in benchmarks for side in ("i2t", "t2i")
+        candidates(benchmark.gallery, side, blocks, depth)
+        for benchmark in benchmarks
+        for side in ("i2t", "t2i")
     ]
     captions, images = (np.concatenate(some) for some in zip(*(c.pairs() for c in chosen), strict=True))
     scores = _scores(benchmarks[0], scorer, captions, images, session)
-    ends = np.cumsum([len(each.pairs()[0]) for each in chosen])
+    ends = np.cumsum([len(some.pairs()[0]) for some in chosen])
     parts = iter(np.split(scores, ends)[:-1])
     again = iter(chosen)
 
     def side(gallery: Gallery, placed: DirectionRanks) -> DirectionRanks:
         own = next(again)
-        return rerank.reordered(gallery, placed, own, own.scored(next(parts)), blocks)
+        return reordered(gallery, placed, own, own.scored(next(parts)), blocks)
 
     return [
-        Rankings(side(each.gallery, found.i2t), side(each.gallery, found.t2i))
-        for each, found in zip(benchmarks, first, strict=True)
+        Rankings(side(benchmark.gallery, rankings.i2t), side(benchmark.gallery, rankings.t2i))
+        for benchmark, rankings in zip(benchmarks, first, strict=True)
     ]
 
 
 def _given_matrix(benchmark: Benchmark, given: GivenSimilarity, session: Session) -> Blocks:
     rows, columns = given.values.shape
-    asked = len(benchmark.images), len(benchmark.captions)
+    shape = len(benchmark.images), len(benchmark.captions)
     named = given.image_ids is not None or given.caption_ids is not None
-    if not named and (rows, columns) != asked:
-        turned = (columns, rows) == asked
+    if not named and (rows, columns) != shape:
+        turned = (columns, rows) == shape
         raise ScoreError(
             f"the similarity has another shape than {benchmark.name}",
             where=given.identity.name,
             given=f"{rows} x {columns}",
-            allowed=f"{asked[0]} images x {asked[1]} captions",
+            allowed=f"{shape[0]} images x {shape[1]} captions",
             hint="rows are images, columns captions: transpose it"
             if turned
             else "say with --ids which rows and columns are whose",
@@ -252,8 +227,166 @@ _WHOLE = {"embeds", "given_embeddings", "given_similarity"}
 def _same_items(benchmarks: Sequence[Benchmark]) -> list[list[int]]:
     """Benchmarks by number, those of the same items in the same order together."""
     groups: dict[tuple[object, ...], list[int]] = {}
-    for i, each in enumerate(benchmarks):
-        images = tuple((image.id, image.crop) for image in each.images)
-        captions = tuple((caption.id, caption.text) for caption in each.captions)
+    for i, benchmark in enumerate(benchmarks):
+        images = tuple((image.id, image.crop) for image in benchmark.images)
+        captions = tuple((caption.id, caption.text) for caption in benchmark.captions)
         groups.setdefault((images, captions), []).append(i)
     return list(groups.values())
+
+
+# Scores that are put in order at once where a rule says what is right.
+_AT_ONCE = 1 << 22
+
+
+def name(scorer: str, first_stage: str, depth: int) -> str:
+    """What a scorer that ranks the first items of another is called, so that no result hides it.
+
+    >>> name("blip", "open-clip:ViT-B-32", 32)
+    'blip over the first 32 of open-clip:ViT-B-32'
+    """
+    return f"{scorer} over the first {depth} of {first_stage}"
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The first items of each query of one direction by the first stage, best first; -1 behind their end.
+
+    A query of a gallery in parts has those of its own part.
+    """
+
+    side: str
+    search: Search
+    items: Int64[ndarray, "queries depth"]
+
+    def pairs(self) -> tuple[Int64[ndarray, "pairs"], Int64[ndarray, "pairs"]]:
+        """Captions and images of all of them, query by query."""
+        row, column = np.nonzero(self.items >= 0)
+        query, item = self.search.queries[row], self.items[row, column]
+        return (item, query) if self.side == "i2t" else (query, item)
+
+    def scored(self, scores: Float64[ndarray, "pairs"]) -> Float64[ndarray, "queries depth"]:
+        """The scores of `pairs` at their places; what is behind the end scores below everything."""
+        spread = np.full(self.items.shape, -np.inf)
+        spread[self.items >= 0] = scores
+        return spread
+
+
+def candidates(gallery: Gallery, side: str, blocks: Blocks, depth: int) -> Candidates:
+    """The first `depth` items of each query of `side`, of equal scores the lower position first."""
+    search: Search = getattr(gallery, side)
+    items_of = np.full((len(search), min(depth, _items(gallery, side))), -1, dtype=np.int64)
+    for rows, items in _views(gallery, side):
+        k = min(depth, len(items))
+        if not len(rows) or not k:
+            continue
+        queries = search.queries[rows]
+
+        def block(some: slice, part: slice, queries: Ids = queries, items: Ids = items) -> ndarray:
+            if side == "i2t":
+                return blocks.part(queries[some], items[part])
+            return blocks.part(items[part], queries[some]).T
+
+        best, _ = top_k_in_blocks(block, len(rows), len(items), k)
+        items_of[rows, :k] = items[best]
+    return Candidates(side, search, items_of)
+
+
+def reordered(
+    gallery: Gallery,
+    first: DirectionRanks,
+    chosen: Candidates,
+    scores: Float64[ndarray, "queries depth"],
+    blocks: Blocks,
+) -> DirectionRanks:
+    """Where right answers stand once the candidates are put in the order of `scores` (higher is better).
+
+    `first` is where the first stage, whose scores `blocks` are, puts them. A right answer that is a candidate
+    is counted among the candidates; any other has at least all of these above it.
+    """
+    top, top_scores = _first_items(first, chosen, scores)
+    placed = replace(first, top=top, top_scores=top_scores)
+    positives = chosen.search.positives
+    if isinstance(positives, Plausible):
+        return replace(placed, shares=_shares(gallery, positives, chosen, scores, blocks))
+    above, level = first.above.copy(), first.level.copy()
+    number = np.count_nonzero(chosen.items >= 0, axis=1)
+    present = np.flatnonzero(positives.items >= 0)
+    step = max(1, _AT_ONCE // max(1, chosen.items.shape[1]))
+    for lo in range(0, len(present), step):
+        at = present[lo : lo + step]
+        query = positives.queries[at]
+        here = chosen.items[query] == positives.items[at][:, None]
+        among = here.any(axis=1)
+        # Of the candidates as high as the last one some may be left out: these stand above now.
+        more = np.maximum(0, number[query] - above[at])
+        above[at], level[at] = above[at] + more, np.maximum(1, level[at] - more)
+        place, own, line = at[among], here[among], scores[query[among]]
+        value = line[own][:, None]
+        above[place], level[place] = (line > value).sum(axis=1), (line == value).sum(axis=1)
+    return replace(placed, above=above, level=level)
+
+
+def _first_items(
+    first: DirectionRanks, chosen: Candidates, scores: Float64[ndarray, "queries depth"]
+) -> tuple[ndarray, ndarray]:
+    """The first items in the new order; behind the candidates the first stage's, whose scores say nothing."""
+    top, top_scores = np.full_like(first.top, -1), np.full_like(first.top_scores, np.nan)
+    width = top.shape[1]
+    if not width:
+        return top, top_scores
+    # Of equal scores the lower position first; what is behind the end of the candidates stays there.
+    order = np.lexsort((chosen.items, -scores, chosen.items < 0), axis=1)
+    items, values = np.take_along_axis(chosen.items, order, 1), np.take_along_axis(scores, order, 1)
+    for at in range(len(top)):
+        own = items[at][items[at] >= 0][:width]
+        others = first.top[at][~np.isin(first.top[at], items[at])][: width - len(own)]
+        top[at, : len(own)], top[at, len(own) : len(own) + len(others)] = own, others
+        top_scores[at, : len(own)] = values[at, : len(own)]
+    return top, top_scores
+
+
+def _shares(
+    gallery: Gallery,
+    rule: Plausible,
+    chosen: Candidates,
+    scores: Float64[ndarray, "queries depth"],
+    blocks: Blocks,
+) -> Float[ndarray, "thresholds 3 queries"]:
+    """R-Precision by rule in the new order, from whole lines of scores put in order."""
+    search = chosen.search
+    values = np.full((len(rule.thresholds), 3, len(search)), np.nan)
+    place = np.empty(_items(gallery, chosen.side), dtype=np.int64)
+    for rows, items in _views(gallery, chosen.side):
+        place[items] = np.arange(len(items))
+        step = max(1, _AT_ONCE // max(1, len(items)))
+        for lo in range(0, len(rows), step):
+            own = rows[lo : lo + step]
+            queries = search.queries[own]
+            lines = blocks.part(queries, items) if chosen.side == "i2t" else blocks.part(items, queries).T
+            # Numbers of levels in place of scores: whatever these are, candidates can stand above them all.
+            levels = np.stack([np.unique(line, return_inverse=True)[1].reshape(-1) for line in lines])
+            for row, query in enumerate(own):
+                there = chosen.items[query] >= 0
+                mine = np.unique(scores[query, there], return_inverse=True)[1].reshape(-1)
+                levels[row, place[chosen.items[query, there]]] = len(items) + mine
+            near = rule.distances(own, items)
+            for nth, limit in enumerate(rule.thresholds):
+                values[nth][:, own] = precision_at_r(levels, near <= limit, cap=rule.cap)
+    return values
+
+
+def _items(gallery: Gallery, side: str) -> int:
+    return gallery.n_captions if side == "i2t" else gallery.n_images
+
+
+def _views(gallery: Gallery, side: str) -> Iterator[tuple[Ids, Ids]]:
+    """Rows of a search and the items that they see."""
+    search: Search = getattr(gallery, side)
+    if gallery.image_parts is None or gallery.caption_parts is None:
+        yield np.arange(len(search)), np.arange(_items(gallery, side))
+        return
+    of_query, of_item = gallery.image_parts, gallery.caption_parts
+    if side == "t2i":
+        of_query, of_item = of_item, of_query
+    for part in np.unique(of_query[search.queries]):
+        yield np.flatnonzero(of_query[search.queries] == part), np.flatnonzero(of_item == part)

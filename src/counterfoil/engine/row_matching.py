@@ -14,6 +14,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
+from operator import contains
 from pathlib import PurePath, PurePosixPath
 
 import numpy as np
@@ -153,14 +154,14 @@ def rows_by_captions(given: GivenTable, benchmark: Benchmark, note: Note) -> Int
             f"{given.table.source}: {alike} questions of {benchmark.name} have the captions of another; "
             "they are matched in order"
         )
-    found = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
-    left = sorted(set(range(len(theirs))) - set(found.tolist()))
+    rows = np.asarray([rows_of[key].popleft() for key in ours], dtype=np.int64)
+    left = sorted(set(range(len(theirs))) - set(rows.tolist()))
     if left:
         note(
             f"{given.table.where(left[0])}: {len(left)} of {len(theirs)} rows belong to no question of "
             f"{benchmark.name} and are left out; the first has {' | '.join(repr(p) for p in theirs[left[0]])}"
         )
-    return found
+    return rows
 
 
 def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
@@ -168,21 +169,21 @@ def _captions(given: GivenTable, benchmark: Benchmark) -> tuple[dict[int, list[s
     questions = benchmark.listed
     if given.folded or not questions.single:
         return {}, {}
-    asked, _ = questions.slots()
+    caption_slots, _ = questions.slots()
     names: Sequence[Sequence[str]]
-    if asked.shape[1] <= 2:
-        names = _TWO[: asked.shape[1]]
-    elif asked.shape[1] == 3 and questions.true_captions == 2:
+    if caption_slots.shape[1] <= 2:
+        names = _TWO[: caption_slots.shape[1]]
+    elif caption_slots.shape[1] == 3 and questions.true_captions == 2:
         names = _THREE
     else:
-        names = [(f"caption_{slot}",) for slot in range(asked.shape[1])]
+        names = [(f"caption_{slot}",) for slot in range(caption_slots.shape[1])]
     theirs: dict[int, list[str]] = {}
     ours: dict[int, list[str]] = {}
     for slot, candidates in enumerate(names):
         column = _column(given, candidates)
         if column is not None:
             theirs[slot] = [_plain(cell) for cell in column]
-        texts = [benchmark.captions[at].text if at >= 0 else "" for at in asked[:, slot].tolist()]
+        texts = [benchmark.captions[at].text if at >= 0 else "" for at in caption_slots[:, slot].tolist()]
         if all(text is not None for text in texts):
             ours[slot] = [_plain(text) for text in texts]
     return theirs, ours
@@ -245,8 +246,8 @@ def _subset_columns(benchmark: Benchmark) -> list[list[str]]:
 
 def _column(given: GivenTable, names: Sequence[str]) -> Sequence[object] | None:
     lower = {name.lower(): name for name in given.table.columns}
-    found = next((lower[name] for name in names if name in lower), None)
-    return None if found is None else given.table.columns[found]
+    column = next((lower[name] for name in names if name in lower), None)
+    return None if column is None else given.table.columns[column]
 
 
 def _plain(text: object) -> str:
@@ -261,8 +262,8 @@ def _path(name: str) -> PurePosixPath:
 
 
 def _number(name: str) -> Hashable:
-    found = _NUMBER.fullmatch(name)
-    return name if found is None else int(found[1])
+    number = _NUMBER.fullmatch(name)
+    return name if number is None else int(number[1])
 
 
 def _words(text: str) -> str:
@@ -302,8 +303,9 @@ def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[
     captions = _one_of(caption_columns, given, benchmark, _caption_names(benchmark), _texts(benchmark))
     used = [column for column in (images, captions) if column is not None]
     named = " and ".join(f"'{column.name}'" for column in used)
-    if len(used) == 1 and not _distinct(used[0]):
-        if captions is not None and _in_order(captions):
+    if len(used) == 1 and len({names[0] for names in used[0].ours}) < len(used[0].ours):
+        in_order = captions is not None and len(captions.theirs) == len(captions.ours)
+        if captions is not None and in_order and all(map(contains, captions.ours, captions.theirs)):
             note(f"{given.table.source}: no column names images; rows are taken in the benchmark's order")
             return np.arange(len(benchmark), dtype=np.int64)
         raise ScoreError(
@@ -314,11 +316,11 @@ def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[
     theirs = list(zip(*(column.theirs for column in used), strict=True))
     row_of: dict[tuple[Hashable, ...], int] = {}
     firsts = [row_of.setdefault(key, row) for row, key in enumerate(theirs)]
-    found = np.full(len(benchmark), -1, dtype=np.int64)
+    rows = np.full(len(benchmark), -1, dtype=np.int64)
     for question in range(len(benchmark)):
         keys = product(*(column.ours[question] for column in used))
-        found[question] = next((row_of[key] for key in keys if key in row_of), -1)
-    missing = np.flatnonzero(found < 0)
+        rows[question] = next((row_of[key] for key in keys if key in row_of), -1)
+    missing = np.flatnonzero(rows < 0)
     if len(missing):
         names = [benchmark.questions.ids[question] for question in missing[:3]]
         raise ScoreError(
@@ -327,9 +329,9 @@ def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[
             given=f"{len(missing):,} of {len(benchmark):,} missing: " + ", ".join(f"'{n}'" for n in names),
             hint="is it the table of another benchmark, or of another part of it?",
         )
-    asked = set(found.tolist())
+    answering = set(rows.tolist())
     for row, first in enumerate(firsts):
-        if first != row and first in asked:
+        if first != row and first in answering:
             assert given.values is not None
             if given.values[row] != given.values[first]:
                 raise ScoreError(
@@ -337,13 +339,13 @@ def rows_by_pairs(given: GivenTable, benchmark: Benchmark, note: Note) -> Int64[
                     where=f"{given.table.where(first)} and {given.table.where(row)}",
                     given=f"{given.values[first]:g} and {given.values[row]:g}",
                 )
-    left = sum(first not in asked for first in firsts)
+    left = sum(first not in answering for first in firsts)
     if left:
         note(
             f"{given.table.source}: {left:,} of {len(given):,} rows are of pairs that {benchmark.name} does "
             "not ask about, and are left out"
         )
-    return found
+    return rows
 
 
 def pairs_disagree(given: GivenTable, benchmark: Benchmark, rows: Int64[ndarray, "n"]) -> ScoreError | None:
@@ -385,8 +387,8 @@ def _one_of(
     if not names:
         return None
     cells = {_cell(cell) for cell in given.table[names[0]]}
-    wanted = list(dict.fromkeys(each[0] for each in ours[0] or ()))
-    missing = [each for each in wanted if each not in cells]
+    wanted = list(dict.fromkeys(own_names[0] for own_names in ours[0] or ()))
+    missing = [own_names for own_names in wanted if own_names not in cells]
     example = (missing or wanted)[0]
     raise ScoreError(
         f"the column does not hold the items of {benchmark.name}",
@@ -409,7 +411,7 @@ def _read(given: GivenTable, name: str, *ours: Sequence[tuple[str, ...]] | None)
         if (
             len(held) == len(distinct)
             and len({read[text] for text in own}) == len(own)
-            and all(any(read[each] in held for each in mine) for mine in set(names))
+            and all(any(read[name] in held for name in own_names) for own_names in set(names))
         ):
             return _Column(
                 name, [read[cell] for cell in cells], [tuple(read[e] for e in mine) for mine in names]
@@ -435,26 +437,15 @@ def _image_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
 
 def _caption_names(benchmark: Benchmark) -> list[tuple[str, ...]]:
     """What each question's caption is called: in ids "IMAGE/CAPTION" by its own name, which goes first."""
-    found: list[tuple[str, ...]] = []
+    caption_names: list[tuple[str, ...]] = []
     for name, caption, image in zip(benchmark.questions.ids, *benchmark.listed.pairs(), strict=True):
         id, prefix = benchmark.captions[caption].id, f"{benchmark.images[image].id}/"
         own = name.removeprefix(prefix)
-        found.append((own, id) if name.startswith(prefix) and own != id else (id,))
-    return found
+        caption_names.append((own, id) if name.startswith(prefix) and own != id else (id,))
+    return caption_names
 
 
 def _texts(benchmark: Benchmark) -> list[tuple[str, ...]] | None:
     """The text of each question's caption; None where they are not at hand."""
     texts = [benchmark.captions[at].text for at in benchmark.listed.pairs()[0]]
     return [(_words(text),) for text in texts if text is not None] if None not in texts else None
-
-
-def _distinct(column: _Column) -> bool:
-    first = [names[0] for names in column.ours]
-    return len(set(first)) == len(first)
-
-
-def _in_order(column: _Column) -> bool:
-    return len(column.theirs) == len(column.ours) and all(
-        theirs in ours for theirs, ours in zip(column.theirs, column.ours, strict=True)
-    )

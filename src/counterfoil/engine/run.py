@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 from numpy import ndarray
 
 from counterfoil.data.answers import Answers, Outcomes, Scores
@@ -19,9 +19,13 @@ from counterfoil.scorers.base import (
     Classifier,
     Embedder,
     PairScorer,
+    Picks,
+    QuestionItems,
+    QuestionScorer,
     Scorer,
     TextEmbedder,
     abilities,
+    stream_pairs,
 )
 
 _TIES = "equal probabilities are wrong, and one half is natural"
@@ -40,35 +44,134 @@ def detect(benchmark: Benchmark, scorer: Classifier, *, session: Session = Sessi
 
     Source: BiVLC, section 5.3.
     """
-    from counterfoil.metrics.detection import two_steps
+    from counterfoil.metrics.detection import likelier, two_steps
 
     ability_for(scorer, benchmark)
     captions, images = benchmark.paired.slots()
     candidates = {
         kind: slots for kind, slots in (("images", images), ("captions", captions)) if slots.shape[1] > 1
     }
-    work, kept = session.prepare(benchmark, scorer, reads=tuple(candidates))
-    found = session.classify(scorer, work, kept, kinds=tuple(candidates))
+    work, cache = session.prepare(benchmark, scorer, reads=tuple(candidates))
+    probabilities_of = session.classify(scorer, work, cache, kinds=tuple(candidates))
     of = {"images": work.image_of, "captions": work.caption_of}
     synthetic = {
         # Behind the last candidate is none that could be chosen.
-        kind: np.where(slots < 0, np.inf, found[kind][of[kind]][slots])
+        kind: np.where(slots < 0, np.inf, probabilities_of[kind][of[kind]][slots])
         for kind, slots in candidates.items()
     }
     if len(synthetic) == 2:
         right = two_steps(synthetic["captions"], synthetic["images"])
     else:
-        (of_candidates,) = synthetic.values()
-        right = {"accuracy": _least(of_candidates, benchmark.paired.correct)}
+        (probabilities,) = synthetic.values()
+        correct = benchmark.paired.correct
+        pair = [probabilities[:, :correct].max(axis=1), probabilities[:, correct:].min(axis=1)]
+        right = {"accuracy": likelier(np.stack(pair, axis=1)) == 1}
     return with_provenance(Outcomes(right, _TIES), scorer, session=session)
 
 
-def _least(probability: Float[ndarray, "n k"], correct: int) -> Bool[ndarray, "n"]:
-    """Whether the first `correct` of each row are all less likely synthetic than all others."""
-    from counterfoil.metrics.detection import likelier
+#: What a model that guesses gets where each direction of a quad is a question of its own, and where the
+#: answer is one of two matchings.
+_FOUR = {"i2t": 1 / 4, "t2i": 1 / 4, "group": 1 / 16}
+_ONE = {"i2t": 1 / 2, "t2i": 1 / 2, "group": 1 / 2}
+_PICKED = "options were picked, so nothing ties; "
 
-    pair = np.stack([probability[:, :correct].max(axis=1), probability[:, correct:].min(axis=1)], axis=1)
-    return likelier(pair) == 1
+
+def pick(benchmark: Benchmark, scorer: QuestionScorer, *, session: Session = Session()) -> Outcomes:
+    """Right and wrong of a scorer that picked options of whole questions, quads or choices.
+
+    `ipos2t` is whether image 0 picked caption 0, `tneg2i` whether caption 1 picked image 1, and so on; of a
+    choice `accuracy` is whether the right candidate was picked. Chance is that of picking: a quad's group is
+    right with 1/16 where four things are picked, and 1/2 where one of two matchings is. Raises `InputError`
+    for choices with several right candidates, `ScoreError` for questions without an answer where the scorer
+    refuses those, and what the scorer raises.
+    """
+    if benchmark.paired.correct > 1:
+        raise InputError(
+            "one pick does not answer a question with several right candidates",
+            where=scorer.identity.name,
+            given=f"{benchmark.name}, {benchmark.paired.correct} right candidates",
+            hint="score its pairs: --set protocol=yes-no",
+        )
+    check_at_hand(benchmark)
+    questions = question_items(benchmark)
+    total, picked = len(questions), list[Picks]()
+    session.progress("asking questions", 0, total)
+    for answer in scorer.pick(questions):
+        picked.append(answer)
+        session.progress("asking questions", len(picked), total)
+    missing = np.array([not answer.answered for answer in picked])
+    check_answered(missing, scorer)
+    captions = np.array([answer.captions for answer in picked]).reshape(total, -1)
+    images = np.array([answer.images for answer in picked]).reshape(total, -1)
+    quads = captions.shape[1] == images.shape[1] == 2
+    if not quads:
+        right = {"accuracy": (captions if captions.shape[1] else images)[:, 0] == 0}
+        note = "options were picked, so nothing ties"
+        return with_provenance(Outcomes(right, note, unanswered=missing), scorer, session=session)
+    right = {
+        **{name: captions[:, place] == place for place, name in enumerate(("ipos2t", "ineg2t"))},
+        **{name: images[:, place] == place for place, name in enumerate(("tpos2i", "tneg2i"))},
+    }
+    # One answer names the whole matching where the scorer says so.
+    matched = bool(getattr(scorer, "picks_matchings", False))
+    note = _PICKED + (
+        "one matching answers all directions of a quad"
+        if matched
+        else "each direction of a quad is a question of its own"
+    )
+    chance = _ONE if matched else _FOUR
+    return with_provenance(Outcomes(right, note, unanswered=missing, chance=chance), scorer, session=session)
+
+
+def question_items(benchmark: Benchmark) -> list[QuestionItems]:
+    """The items of each quad or choice, in the order of the benchmark: the right candidate stands first."""
+    captions, images = benchmark.paired.slots()
+    return [
+        QuestionItems(
+            tuple(benchmark.images[place] for place in of_images if place >= 0),
+            tuple(benchmark.captions[place] for place in of_captions if place >= 0),
+        )
+        for of_captions, of_images in zip(captions.tolist(), images.tolist(), strict=True)
+    ]
+
+
+def score_or_refuse(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
+    """One score per distinct pair of a scorer that may refuse, NaN for pairs without an answer.
+
+    Nothing is kept here: such a scorer keeps its own answers, refusals among them. `unanswered` marks the
+    questions of which some pair has no answer. Raises `ScoreError` for those where the scorer refuses them,
+    and for infinite scores.
+    """
+    work, _ = session.prepare(benchmark, scorer)
+    size, total = session.batch_size, len(work.pairs)
+    pairs = [(work.images[image], work.captions[caption]) for caption, image in work.pairs]
+    batches = [pairs[start : start + size] for start in range(0, total, size)]
+    session.progress("scoring pairs", 0, total)
+    parts: list[ndarray] = []
+    done = 0
+    for part in stream_pairs(scorer, batches, workers=session.workers):
+        parts.append(np.asarray(part, dtype=np.float64))
+        done += len(part)
+        session.progress("scoring pairs", done, total)
+    values = np.concatenate(parts)
+    if np.isinf(values).any():
+        raise ScoreError("the scorer gave numbers that are not finite", where=scorer.identity.name)
+    scores = np.asarray(benchmark.listed.collect(work.spread(values)))
+    missing = np.isnan(scores).reshape(len(benchmark), -1).any(axis=1)
+    check_answered(missing, scorer)
+    return with_provenance(Scores(scores, unanswered=missing), scorer, session=session)
+
+
+def check_answered(missing: Bool[ndarray, "n"], scorer: Any) -> None:
+    """Raise `ScoreError` where questions have no answer and the scorer refuses to go on without them."""
+    if missing.any() and scorer.unanswered == "refuse":
+        raise ScoreError(
+            "questions without an answer: refused, or not readable",
+            where=scorer.identity.name,
+            given=f"{int(missing.sum()):,} of {len(missing):,}",
+            hint="say what becomes of them with --unanswered wrong or --unanswered leave-out; the answers "
+            "are kept, nothing is sent again",
+        )
 
 
 #: Numbers in one block of embeddings while pairs are compared: 64 MB of float32 for each of the two sides.
@@ -87,7 +190,7 @@ def run(
     * A `TextEmbedder` embeds each distinct caption once, where captions are compared with captions.
     * A `PairScorer` or `Scorer` scores each distinct pair once.
     * A `QuestionScorer` picks among the items of each question, and pairs of a scorer that may refuse (it has
-      `unanswered`) may have no score (`counterfoil.engine.picks`).
+      `unanswered`) may have no score (`pick`, `score_or_refuse`).
     * A `Classifier` tells natural items from synthetic ones, and the rule of two steps answers by that
       (`counterfoil.engine.detect`).
     * A caption metric reads candidates beside their references, or looks at their images
@@ -114,10 +217,10 @@ def run(
 
         return rank_galleries([benchmark], scorer, session=session)[0]
     answer = _QUESTIONS[ability]
-    found: Answers = (resolve(answer) if isinstance(answer, str) else answer)(
+    answers: Answers = (resolve(answer) if isinstance(answer, str) else answer)(
         benchmark, scorer, session=session
     )
-    return found
+    return answers
 
 
 def score_items(
@@ -135,7 +238,7 @@ def score_items(
     each distinct pair scored, once; the cache of the `session` is that of evaluations. Raises `InputError`
     for a scorer that gives no scores of new pairs, `ScoreError` for numbers that are not finite.
     """
-    able = [each for each in abilities(scorer) if each in _OF_PAIRS]
+    able = [ability for ability in abilities(scorer) if ability in _OF_PAIRS]
     if not able:
         raise InputError(
             "gives no scores of new images and captions",
@@ -143,19 +246,19 @@ def score_items(
             allowed="dual encoders and scorers of pairs",
         )
     everything = np.arange(len(images)), np.arange(len(captions))
-    found = items(
+    distinct = items(
         images, captions, used_images=everything[0], image_keys=image_keys, used_captions=everything[1]
     )
-    work = with_pairs(found, *pairs)
+    work = with_pairs(distinct, *pairs)
     reads = "images" in getattr(scorer, "needs", ("images", "captions"))
-    kept = session.shards_of(scorer) if reads else session.blind_shards_of(scorer)
+    cache = session.cache_for(scorer) if reads else session.caption_only_cache(scorer)
     if able[0] == "embeds":
         assert isinstance(scorer, Embedder)
-        values = _compare(scorer, work.pairs, *session.embed(scorer, work, kept))
+        values = _compare(scorer, work.pairs, *session.embed(scorer, work, cache))
     else:
         assert not isinstance(scorer, Embedder)
-        values = session.score_pairs(scorer, work, kept)
-        session.note_truncated(scorer, work, kept, scorer.identity.name)
+        values = session.score_pairs(scorer, work, cache)
+        session.note_truncated(scorer, work, cache, scorer.identity.name)
     if not np.isfinite(values).all():
         raise ScoreError("a score is not finite", where=f"scores of {scorer.identity.name}")
     return work.spread(values)
@@ -169,31 +272,29 @@ def _embedded(benchmark: Benchmark, scorer: Embedder, *, session: Session) -> Sc
     """Every distinct pair compared, each distinct item embedded once."""
     if benchmark.questions.text_pairs() is not None:
         return _texts(benchmark, scorer, session=session)
-    work, kept = session.prepare(benchmark, scorer)
-    values = _compare(scorer, work.pairs, *session.embed(scorer, work, kept))
+    work, cache = session.prepare(benchmark, scorer)
+    values = _compare(scorer, work.pairs, *session.embed(scorer, work, cache))
     return _signed(benchmark, scorer, work.spread(values), session)
 
 
 def _texts(benchmark: Benchmark, scorer: TextEmbedder, *, session: Session) -> Scores:
     """Captions compared with captions, each distinct one embedded once; no image is looked at."""
-    asked = benchmark.questions.text_pairs()
-    assert asked is not None
-    work, kept = session.prepare(benchmark, scorer)
-    captions = session.embed_captions(scorer, work, kept)
-    session.note_truncated(scorer, work, kept, scorer.identity.name)
-    pairs = np.stack([work.caption_of[side].ravel() for side in asked], axis=1)
+    text_pairs = benchmark.questions.text_pairs()
+    assert text_pairs is not None
+    work, cache = session.prepare(benchmark, scorer)
+    captions = session.embed_captions(scorer, work, cache)
+    session.note_truncated(scorer, work, cache, scorer.identity.name)
+    pairs = np.stack([work.caption_of[side].ravel() for side in text_pairs], axis=1)
     return _signed(benchmark, scorer, _compare(scorer, pairs, captions, captions), session)
 
 
 def _paired(benchmark: Benchmark, scorer: PairScorer | Scorer, *, session: Session) -> Scores:
     """Every distinct pair scored once."""
     if hasattr(scorer, "unanswered"):
-        from counterfoil.engine.picks import score_or_refuse
-
         return score_or_refuse(benchmark, scorer, session=session)
-    work, kept = session.prepare(benchmark, scorer)
-    scores = work.spread(session.score_pairs(scorer, work, kept))
-    session.note_truncated(scorer, work, kept, scorer.identity.name)
+    work, cache = session.prepare(benchmark, scorer)
+    scores = work.spread(session.score_pairs(scorer, work, cache))
+    session.note_truncated(scorer, work, cache, scorer.identity.name)
     return _signed(benchmark, scorer, scores, session)
 
 
@@ -203,9 +304,9 @@ def _learned(benchmark: Benchmark, scorer: Any, *, session: Session) -> Scores:
     from counterfoil.data.contrasts import Contrasts
 
     contrasts = Contrasts.of(benchmark)
-    found = benchmark.questions.caption_candidates()
-    assert found is not None
-    return _signed(benchmark, scorer, scorer.answer(contrasts)[found.row_of], session)
+    candidates = benchmark.questions.caption_candidates()
+    assert candidates is not None
+    return _signed(benchmark, scorer, scorer.answer(contrasts)[candidates.row_of], session)
 
 
 def _aligned(benchmark: Benchmark, given: Any, *, session: Session) -> Answers:
@@ -220,7 +321,7 @@ _QUESTIONS: Mapping[Ability, Callable[..., Answers] | str] = {
     "embeds": _embedded,
     "embeds_texts": _texts,
     "scores_pairs": _paired,
-    "picks": "counterfoil.engine.picks:pick",
+    "picks": pick,
     "classifies": detect,
     "reads_references": "counterfoil.engine.caption_scoring:score_benchmark",
     "learns": _learned,

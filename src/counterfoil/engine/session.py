@@ -19,9 +19,9 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
 from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
-from counterfoil.engine.content import image_keys
 from counterfoil.engine.executor import LOCAL, Executor
-from counterfoil.engine.made import MadeBytes, Maker, Take, made_parts, made_words
+from counterfoil.engine.image_digests import image_keys
+from counterfoil.engine.made import MadeBytes, Maker, Take, made_parts
 from counterfoil.engine.plan import (
     Note,
     Progress,
@@ -39,14 +39,10 @@ from counterfoil.engine.shard_work import (
     ShardWork,
     caption_probabilities,
     caption_vectors,
-    caption_words,
     frame_parts,
     image_probabilities,
     image_vectors,
-    image_words,
-    item_words,
     pair_scores,
-    pair_words,
     token_parts,
 )
 from counterfoil.errors import InputError, ScoreError, StorageError
@@ -103,7 +99,7 @@ class Session:
         if self.cache is None and self.executor is not LOCAL:
             raise InputError("an executor of several processes needs a cache", hint="give one with --cache")
 
-    def shards_of(self, scorer: Any) -> Cache:
+    def cache_for(self, scorer: Any) -> Cache:
         """The finished shards of a scorer; raises `InputError` where they could be another scorer's."""
         return Cache.of(self.folder, scorer)
 
@@ -113,7 +109,7 @@ class Session:
         return None if self.cache is None else Path(self.cache)
 
     def keys(self, images: Sequence[Image]) -> list[str]:
-        """A name for the content of each image (`counterfoil.engine.content.image_keys`)."""
+        """A name for the content of each image (`counterfoil.engine.image_digests.image_keys`)."""
         return image_keys(images, cache=self.folder, progress=self.progress)
 
     def prepare(
@@ -133,25 +129,27 @@ class Session:
         check_at_hand(benchmark, images="images" in reads, captions="captions" in reads)
         images = [benchmark.images[position] for position in used_images(benchmark)]
         if "images" in reads or not images:
-            return plan(benchmark, self.keys(images), pairs=pairs), self.shards_of(scorer)
-        return plan(benchmark, [id_key(image) for image in images], pairs=pairs), self.blind_shards_of(scorer)
+            return plan(benchmark, self.keys(images), pairs=pairs), self.cache_for(scorer)
+        return plan(benchmark, [id_key(image) for image in images], pairs=pairs), self.caption_only_cache(
+            scorer
+        )
 
-    def blind_shards_of(self, scorer: Any) -> Cache:
+    def caption_only_cache(self, scorer: Any) -> Cache:
         """The finished shards of a scorer that opens no images.
 
         Ids tell images apart then. An id means something in its own benchmark only, so scores of such pairs
         are not kept; those of captions alone are, where a model computes them.
         """
         alone = "classifies" in abilities(scorer) or (_of_captions(scorer) and scorer.identity.weights)
-        return self.shards_of(scorer) if alone else Cache(None, scorer.identity)
+        return self.cache_for(scorer) if alone else Cache(None, scorer.identity)
 
     def embed(
-        self, embedder: Embedder, work: ScoringPlan, kept: Cache
+        self, embedder: Embedder, work: ScoringPlan, cache: Cache
     ) -> tuple[Float32[ndarray, "captions width"], Float32[ndarray, "images width"]]:
         """The embeddings of all distinct captions and images; raises `ScoreError` for unequal widths."""
-        images = self.embed_images(embedder, work, kept)
-        captions = self.embed_captions(embedder, work, kept)
-        self.note_truncated(embedder, work, kept, embedder.identity.name)
+        images = self.embed_images(embedder, work, cache)
+        captions = self.embed_captions(embedder, work, cache)
+        self.note_truncated(embedder, work, cache, embedder.identity.name)
         if captions.shape[1] != images.shape[1]:
             raise ScoreError(
                 "captions and images have embeddings of different widths",
@@ -161,30 +159,30 @@ class Session:
         return captions, images
 
     def embed_images(
-        self, embedder: Embedder, work: ScoringPlan, kept: Cache
+        self, embedder: Embedder, work: ScoringPlan, cache: Cache
     ) -> Float32[ndarray, "images width"]:
         """The embeddings of the distinct images."""
-        return self._images(embedder, image_vectors, work, kept)
+        return self._images(embedder, image_vectors, work, cache)
 
     def embed_captions(
-        self, embedder: TextEmbedder, work: ScoringPlan, kept: Cache
+        self, embedder: TextEmbedder, work: ScoringPlan, cache: Cache
     ) -> Float32[ndarray, "captions width"]:
         """The embeddings of the distinct captions."""
-        return self._captions(embedder, caption_vectors, work, kept)
+        return self._captions(embedder, caption_vectors, work, cache)
 
     def classify(
-        self, classifier: Classifier, work: ScoringPlan, kept: Cache, *, kinds: Collection[str]
+        self, classifier: Classifier, work: ScoringPlan, cache: Cache, *, kinds: Collection[str]
     ) -> dict[str, Float[ndarray, "items"]]:
         """The probability in [0, 1] of being synthetic of each distinct item, by kind.
 
         `kinds` are "images", "captions" or both. Raises `ScoreError` for numbers outside [0, 1].
         """
-        found: dict[str, ndarray] = {}
+        probabilities: dict[str, ndarray] = {}
         if "images" in kinds:
-            found["images"] = self._images(classifier, image_probabilities, work, kept)[:, 0]
+            probabilities["images"] = self._images(classifier, image_probabilities, work, cache)[:, 0]
         if "captions" in kinds:
-            found["captions"] = self._captions(classifier, caption_probabilities, work, kept)[:, 0]
-        for values in found.values():
+            probabilities["captions"] = self._captions(classifier, caption_probabilities, work, cache)[:, 0]
+        for values in probabilities.values():
             if len(values) and not 0 <= values.min() <= values.max() <= 1:
                 raise ScoreError(
                     "the detector gave numbers that are no probabilities",
@@ -192,10 +190,10 @@ class Session:
                     given=f"{values.min()} to {values.max()}",
                     allowed="0 to 1",
                 )
-        return found
+        return probabilities
 
     def score_pairs(
-        self, scorer: PairScorer | Scorer, work: ScoringPlan, kept: Cache
+        self, scorer: PairScorer | Scorer, work: ScoringPlan, cache: Cache
     ) -> Float64[ndarray, "pairs"]:
         """One score per distinct pair; of a scorer that reads captions alone each is scored once."""
         rows, alone = np.arange(len(work.pairs)), _of_captions(scorer)
@@ -210,19 +208,18 @@ class Session:
             if alone
             else Vectors("pairs", keys),
             [(work.images[image], work.captions[caption]) for caption, image in pairs],
-            name=pair_words,
             order=_longest_text_last if alone else None,
-            kept=kept,
+            cache=cache,
         ).values
         if values.shape[1] != 1:
             raise ScoreError(
                 "a scorer of pairs gave more than one number for a pair", where=scorer.identity.name
             )
-        found: ndarray = values[:, 0]
-        return found[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if alone else found
+        scores: ndarray = values[:, 0]
+        return scores[np.searchsorted(pairs[:, 0], work.pairs[:, 0])] if alone else scores
 
     def frames(
-        self, local: LocalEmbedder, work: ScoringPlan, kept: Cache
+        self, local: LocalEmbedder, work: ScoringPlan, cache: Cache
     ) -> list[Float[ndarray, "frames width"]]:
         """The frames of the distinct videos or images. A video is kept as soon as it is done.
 
@@ -232,12 +229,12 @@ class Session:
         given = [row for row, item in enumerate(items) if isinstance(item.source, FrameFeatures)]
         moving = [row for row, item in enumerate(items) if isinstance(item, Video) and row not in set(given)]
         still = [row for row, item in enumerate(items) if not isinstance(item, Video)]
-        found: dict[int, ndarray] = {}
+        frames_of: dict[int, ndarray] = {}
         # A video may take minutes, so one is a shard; of pictures many go through the model together.
-        for rows, size, shard, cache in (
-            (given, 1, 1, Cache(None, kept.identity)),
-            (moving, 1, 1, kept),
-            (still, self.batch_size, _SHARD, kept),
+        for rows, size, shard, row_cache in (
+            (given, 1, 1, Cache(None, cache.identity)),
+            (moving, 1, 1, cache),
+            (still, self.batch_size, _SHARD, cache),
         ):
             if rows:
                 parts = self._finish(
@@ -245,26 +242,24 @@ class Session:
                     frame_parts,
                     NamedRows("frames", [work.image_keys[row] for row in rows]),
                     [items[row] for row in rows],
-                    name=item_words,
-                    kept=cache,
+                    cache=row_cache,
                     batch_size=size,
                     shard_rows=shard,
                 ).values
-                found |= {row: each["vectors"] for row, each in zip(rows, parts, strict=True)}
-        return [found[row] for row in range(len(items))]
+                frames_of |= {row: item_parts["vectors"] for row, item_parts in zip(rows, parts, strict=True)}
+        return [frames_of[row] for row in range(len(items))]
 
-    def tokens(self, local: LocalEmbedder, work: ScoringPlan, kept: Cache) -> list[CaptionTokens]:
+    def tokens(self, local: LocalEmbedder, work: ScoringPlan, cache: Cache) -> list[CaptionTokens]:
         """The tokens of the distinct captions."""
         parts = self._finish(
             local,
             token_parts,
             NamedRows("tokens", work.caption_keys),
             work.captions,
-            name=caption_words,
             order=_by_length(lambda captions: [len((caption.text or "").split()) for caption in captions]),
-            kept=kept,
+            cache=cache,
         ).values
-        return [CaptionTokens(**each) for each in parts]
+        return [CaptionTokens(**item_parts) for item_parts in parts]
 
     def make(
         self,
@@ -291,14 +286,13 @@ class Session:
             made_parts,
             values,
             items,
-            name=made_words,
-            kept=self.shards_of(maker),
+            cache=self.cache_for(maker),
             batch_size=size,
             shard_rows=size,
             stage=stage,
         )
 
-    def note_truncated(self, embedder: object, work: ScoringPlan, kept: Cache, name: str) -> None:
+    def note_truncated(self, embedder: object, work: ScoringPlan, cache: Cache, name: str) -> None:
         """Note how many captions are longer than the model reads, where it can tell.
 
         That is kept as well: a run that finds all embeddings in the cache says the same and loads no model.
@@ -306,7 +300,7 @@ class Session:
         over_limit = getattr(embedder, "over_limit", None)
         if over_limit is None:
             return
-        known = kept.read("limits", work.caption_keys)
+        known = cache.read("limits", work.caption_keys)
         over = 0 if known.values is None else int(known.values.sum())
         missing = np.setdiff1d(np.arange(len(work.captions)), known.rows)
         for start in range(0, len(missing), _COUNTED):
@@ -315,7 +309,7 @@ class Session:
             # Most captions are short, so that one count of many saves counting each.
             if over_limit([work.captions[row] for row in rows]):
                 longer[:, 0] = [over_limit([work.captions[row]]) for row in rows]
-            kept.write("limits", [work.caption_keys[row] for row in rows], longer)
+            cache.write("limits", [work.caption_keys[row] for row in rows], longer)
             over += int(longer.sum())
         if over:
             verb = "is" if over == 1 else "are"
@@ -325,18 +319,16 @@ class Session:
             )
 
     def _images(
-        self, scorer: Any, compute: Compute, work: ScoringPlan, kept: Cache
+        self, scorer: Any, compute: Compute, work: ScoringPlan, cache: Cache
     ) -> Float32[ndarray, "images width"]:
         values = Vectors("images", work.image_keys)
-        return self._finish(scorer, compute, values, work.images, name=image_words, kept=kept).values
+        return self._finish(scorer, compute, values, work.images, cache=cache).values
 
     def _captions(
-        self, scorer: Any, compute: Compute, work: ScoringPlan, kept: Cache
+        self, scorer: Any, compute: Compute, work: ScoringPlan, cache: Cache
     ) -> Float32[ndarray, "captions width"]:
         values, order = Vectors("captions", work.caption_keys), _by_length(scorer.lengths)
-        return self._finish(
-            scorer, compute, values, work.captions, name=caption_words, kept=kept, order=order
-        ).values
+        return self._finish(scorer, compute, values, work.captions, cache=cache, order=order).values
 
     def _finish(
         self,
@@ -345,8 +337,7 @@ class Session:
         values: _Values,
         items: Sequence[Any],
         *,
-        name: Callable[[Any], str],
-        kept: Cache,
+        cache: Cache,
         order: Callable[[Sequence[Any]], Sequence[int]] | None = None,
         batch_size: int | None = None,
         shard_rows: int = _SHARD,
@@ -359,14 +350,14 @@ class Session:
         """
         scores = bool(items) and isinstance(items[0], tuple)
         stage = stage or f"{'scoring' if scores else 'embedding'} {values.kind}"
-        executor = LOCAL if kept.folder is None else self.executor
+        executor = LOCAL if cache.folder is None else self.executor
         for _ in range(_ATTEMPTS):
-            known, broken = values.read(kept)
+            known, broken = values.read(cache)
             for path in broken:
                 self.note(f"{located(path)}: damaged cache file passed over; what it held is computed again")
                 if executor is not LOCAL:
                     # Its name would say to all processes that it is finished.
-                    kept.drop(values.kind, path)
+                    cache.drop(values.kind, path)
             done = len(known)
             self.progress(stage, done, len(items))
             missing = np.setdiff1d(np.arange(len(items)), known).tolist()
@@ -375,7 +366,7 @@ class Session:
             if order is not None:
                 missing = [missing[i] for i in order([items[row] for row in missing])]
             cut = shards(missing, batch_size or self.batch_size, shard_rows=shard_rows)
-            work = ShardWork(stage, scorer, compute, name, values, kept, items, cut, self.workers)
+            work = ShardWork(stage, scorer, compute, values, cache, items, cut, self.workers)
 
             def advance(rows: int) -> None:
                 nonlocal done
@@ -386,7 +377,7 @@ class Session:
                 return values
         raise StorageError(
             "the cache does not keep what was computed for it",
-            where=kept.folder,
+            where=cache.folder,
             hint="is it one folder for all processes, and does another one empty it meanwhile?",
         )
 
@@ -430,7 +421,7 @@ def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, sessio
     identity = identity_of(scorer)
     made_with = dict(getattr(scorer, "provenance", None) or {})
     device = getattr(scorer, "device", None) or made_with.get("device") or identity.options.get("device")
-    made = {
+    provenance = {
         "scorer": {
             **identity.to_json(),
             "key": identity.key,
@@ -448,4 +439,4 @@ def with_provenance(answers: _Answers, scorer: Any, *, first: Any = None, sessio
         },
         "versions": versions(),
     }
-    return replace(answers, made=made)
+    return replace(answers, made=provenance)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy import ndarray
 
 from counterfoil.data.records import Caption, Image
+from counterfoil.data.videos import Video
 from counterfoil.engine.cache import Cache, NamedRows, Parts, Vectors, shard_name
 from counterfoil.engine.leases import Leases
 from counterfoil.engine.made import MadeBytes
@@ -34,16 +35,15 @@ Compute = Callable[[Any, Sequence[Sequence[Any]], int], Iterator[Any]]
 class ShardWork:
     """Items whose values `compute` gets from a scorer; `cut` holds their rows, by shard and batch.
 
-    `values` takes what is computed, `kept` is the scorer's cache. All of it but the scorer travels to another
-    process by pickle: `compute` and `name`, which puts an item into words, are functions of a module.
+    `values` takes what is computed, `cache` is the scorer's. All of it but the scorer travels to another
+    process by pickle: `compute` is a function of a module.
     """
 
     stage: str
     scorer: Any
     compute: Compute
-    name: Callable[[Any], str]
     values: Vectors | NamedRows | MadeBytes
-    kept: Cache
+    cache: Cache
     items: Sequence[Any]
     cut: Sequence[Sequence[Sequence[int]]]
     workers: int = 0
@@ -66,13 +66,13 @@ class ShardWork:
 
     def finished(self) -> set[str]:
         """The names of all shards that are in the cache now, whatever process computed them."""
-        return self.kept.shards(self.values.kind)
+        return self.cache.shards(self.values.kind)
 
     def leases(self) -> Leases:
         """The leases of this process on the shards."""
-        assert self.kept.folder is not None
-        place = open_place(self.kept.folder)
-        return Leases(place, f"{self.kept.identity.key} {self.values.kind}")
+        assert self.cache.folder is not None
+        place = open_place(self.cache.folder)
+        return Leases(place, f"{self.cache.identity.key} {self.values.kind}")
 
     def part(self, shards: Sequence[int]) -> "ShardWork":
         """These shards alone, with their own items and nothing of the others, and without the scorer."""
@@ -99,13 +99,13 @@ class ShardWork:
                 parts = []
                 for batch in self.cut[shard]:
                     where = partial(self._place, batch)
-                    found = next(stream, None)
-                    if found is None:
+                    values = next(stream, None)
+                    if values is None:
                         raise ScoreError("the scorer stopped before all batches were done", where=where(0))
-                    self.values.put(batch, found, where)
-                    parts.append(found)
+                    self.values.put(batch, values, where)
+                    parts.append(values)
                     advance(len(batch))
-                self.values.write(self.kept, self.rows(shard), parts)
+                self.values.write(self.cache, self.rows(shard), parts)
                 yield shard
 
     def run_free(
@@ -118,20 +118,20 @@ class ShardWork:
         taken = list(islice((shard for shard in shards if leases.take(self.names[shard])), at_once))
         # Only now, since another process may have finished a shard until its lease was taken.
         finished = self.finished()
-        found = {shard for shard in shards if self.names[shard] in finished}
-        for shard in sorted(found):
+        done_already = {shard for shard in shards if self.names[shard] in finished}
+        for shard in sorted(done_already):
             advance(self.size(shard))
-        free = [shard for shard in taken if shard not in found]
+        free = [shard for shard in taken if shard not in done_already]
         for _ in self.run(free, advance) if free else ():
             pass
         # At the end: between files that are flushed to the disk each further change takes longer.
         for shard in taken:
             leases.release(self.names[shard])
-        return set(free), found
+        return set(free), done_already
 
     def _place(self, batch: Sequence[int], at: int) -> str:
         """An item of a batch in words, for an error."""
-        return f"{self.stage}, {self.name(self.items[batch[at]])}"
+        return f"{self.stage}, {in_words(self.items[batch[at]])}"
 
 
 def image_vectors(scorer: Embedder, batches: Sequence[Sequence[Image]], workers: int) -> Iterator[ndarray]:
@@ -185,24 +185,17 @@ def token_parts(
         yield [{"ids": t.ids, "used": t.used, "vectors": t.vectors, "whole": t.whole} for t in batch]
 
 
-def caption_words(caption: Caption) -> str:
-    """A caption in words, for an error."""
-    return f"caption {caption.text!r}"
-
-
-def image_words(image: Image) -> str:
-    """An image in words, for an error."""
-    return f"image '{image.id}'"
-
-
-def pair_words(pair: tuple[Image, Caption]) -> str:
-    """A pair in words, for an error."""
-    return f"image '{pair[0].id}' with caption {pair[1].text!r}"
-
-
-def item_words(item: Image) -> str:
-    """A video or an image in words, for an error."""
-    return f"'{item.id}'"
+def in_words(item: Any) -> str:
+    """An item in words, for an error."""
+    match item:
+        case (Image() as image, Caption() as caption):
+            return f"image '{image.id}' with caption {caption.text!r}"
+        case Caption():
+            return f"caption {item.text!r}"
+        case Image():
+            return f"'{item.id}'" if isinstance(item, Video) else f"image '{item.id}'"
+    row = getattr(item, "row", None)
+    return "an item" if row is None else f"row '{row}'"
 
 
 def _column(values: Any) -> ndarray:
@@ -212,3 +205,42 @@ def _column(values: Any) -> ndarray:
 def _closable(stream: Iterator[Any]) -> Generator[Any]:
     """The stream as a generator: closing it stops the scorer's workers at once where something fails."""
     yield from stream
+
+
+#: Shards that a process takes at once, however long they are: enough to keep its decoding ahead.
+AT_ONCE = 8
+#: Seconds that shards take together, where they are so tiny that more than `AT_ONCE` are taken.
+_TOGETHER = 0.4
+#: How many times as many the next ones may be, since a few shards tell little of the others.
+_GROWTH = 4
+
+
+@dataclass
+class ShardPace:
+    """The number of shards to take next, from how long those before took.
+
+    Leases, messages and looks into the cache cost milliseconds for each time that shards are taken; that is
+    much for shards of a millisecond. Of long ones few are taken, since they wait where their process is lost.
+
+    >>> pace = ShardPace()
+    >>> pace.at_once(1000, processes=2)
+    8
+    >>> pace.timed(8, seconds=0.02)
+    >>> pace.at_once(1000, processes=2), pace.at_once(100, processes=2), pace.at_once(3, processes=2)
+    (32, 25, 1)
+    >>> pace.timed(32, seconds=60.0)
+    >>> pace.at_once(1000, processes=2)
+    8
+    """
+
+    _most: int = AT_ONCE
+
+    def timed(self, shards: int, seconds: float) -> None:
+        """Note that so many shards took so long, all around them included."""
+        if shards:
+            wanted = int(_TOGETHER * shards / max(seconds, 1e-6))
+            self._most = max(AT_ONCE, min(wanted, _GROWTH * self._most))
+
+    def at_once(self, left: int, processes: int) -> int:
+        """How many of the shards that are left, at least 1, so that all processes have some to the end."""
+        return max(1, min(self._most, left // (2 * processes)))

@@ -1,14 +1,13 @@
 """Input from outside the program, checked before use.
 
-    files     regular files, their bytes and their text
-    parsed    JSON and TOML within bounds of depth and length
-    models    the JSON files that counterfoil writes, as pydantic models
-    columns   the Parquet tables that counterfoil writes, as schemas; Parquet of any origin
+    files     regular files, their text, JSON and TOML within bounds, and the JSON that counterfoil writes
+    columns   Parquet tables: those that counterfoil writes, as schemas, and those of any origin
     arrays    npy and npz files, never objects
-    xml       XML without document types
     pickled   pickles of texts, numbers and arrays, never through NumPy's own unpickling
-    memory    whether what a file holds has room here
-    amounts   numbers of the user that decide how large something gets
+    pictures  the formats of images that are opened
+    fields    fields of dataclasses from files and command lines
+    limits    numbers that decide how large something gets, and memory that is free
+    secrets   keys and tokens
 
 Everything here raises `DataError` or `InputError` with the file and the field or row.
 """

@@ -62,8 +62,8 @@ def read_npy(path: str | Path, *, mapped: bool = False, hint: str = "check the p
                 order: Any = "F" if fortran else "C"
                 return np.memmap(path, dtype=kind, mode="r", offset=begin, shape=shape, order=order)
             check_room(claimed, where=path, what=_words(shape, kind))
-            found = np.fromfile(file, dtype=kind, count=prod(shape))
-            return found.reshape(shape, order="F" if fortran else "C")
+            array = np.fromfile(file, dtype=kind, count=prod(shape))
+            return array.reshape(shape, order="F" if fortran else "C")
     except OSError as error:
         raise unreadable(path, error) from None
 
@@ -118,8 +118,8 @@ def member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, where: object) -> nd
         data = archive.read(info)
     if not claimed:
         return np.empty(shape, kind)
-    found = np.frombuffer(data, dtype=kind, count=prod(shape), offset=begin)
-    return found.reshape(shape, order="F" if fortran else "C")
+    array = np.frombuffer(data, dtype=kind, count=prod(shape), offset=begin)
+    return array.reshape(shape, order="F" if fortran else "C")
 
 
 def _members(archive: zipfile.ZipFile, path: str | Path) -> dict[str, ndarray]:
@@ -129,17 +129,17 @@ def _members(archive: zipfile.ZipFile, path: str | Path) -> dict[str, ndarray]:
     if claimed > held:
         raise DataError("its members are larger than the file", where=path, hint=_CUT)
     check_room(sum(info.file_size for info in infos), where=path, what="what the file unpacks to")
-    found: dict[str, ndarray] = {}
+    arrays: dict[str, ndarray] = {}
     for info in infos:
         name = info.filename.removesuffix(".npy")
-        if name in found:
+        if name in arrays:
             raise DataError("two arrays of one name", where=path, given=name)
         if name == info.filename:
             raise DataError(
                 "holds a member that is no array", where=path, given=name[:60], allowed="members NAME.npy"
             )
-        found[name] = member(archive, info, f"{path}, array '{name}'")
-    return found
+        arrays[name] = member(archive, info, f"{path}, array '{name}'")
+    return arrays
 
 
 def _header(file: Any, where: object) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -167,7 +167,7 @@ def _header(file: Any, where: object) -> tuple[tuple[int, ...], bool, np.dtype[A
         raise DataError(f"not a readable npy file: {text}", where=where, hint=_CUT) from None
     if kind.kind not in PLAIN or kind.hasobject or kind.subdtype is not None or kind.itemsize == 0:
         raise DataError("not plain data", where=where, given=str(kind)[:60], allowed=_PLAIN_WORDS)
-    if any(not isinstance(each, int) or isinstance(each, bool) or each < 0 for each in shape):
+    if any(not isinstance(side, int) or isinstance(side, bool) or side < 0 for side in shape):
         raise DataError("not a shape", where=where, given=str(shape)[:60])
     if len(shape) > 32 or prod(shape) >= 1 << 62:
         raise DataError("the header claims more than any file holds", where=where, given=str(shape)[:60])

@@ -73,7 +73,7 @@ class Schema:
         """What the schema says of a column, None where it says nothing."""
         if name in self.columns:
             return self.columns[name]
-        return next((found for prefix, found in self.prefixes.items() if name.startswith(prefix)), None)
+        return next((schema for prefix, schema in self.prefixes.items() if name.startswith(prefix)), None)
 
 
 def read_columns(path: Path, schema: Schema) -> pa.Table:
@@ -98,9 +98,10 @@ def check_columns(table: pa.Table, schema: Schema, *, where: object) -> pa.Table
         name for name, column in schema.columns.items() if column.required and name not in table.column_names
     ]
     if lacking:
-        raise DataError(
-            f"no column '{lacking[0]}'", where=where, given=_few(table.column_names), hint="was it edited?"
-        )
+        names = ", ".join(table.column_names[:8])
+        if table.num_columns > 8:
+            names += f", ... ({table.num_columns:,} columns)"
+        raise DataError(f"no column '{lacking[0]}'", where=where, given=names, hint="was it edited?")
     if len(set(table.column_names)) < len(table.column_names):
         raise DataError("two columns of one name", where=where, hint="was it edited?")
     for at, name in enumerate(table.column_names):
@@ -153,9 +154,9 @@ def read_group(path: Path, column: str, number: int) -> pa.ChunkedArray:
     """
     try:
         with pq.ParquetFile(path, memory_map=True) as opened:
-            found = opened.read_row_group(number, columns=[column], use_threads=False).column(column)
-            found.validate(full=True)
-            return found
+            cells = opened.read_row_group(number, columns=[column], use_threads=False).column(column)
+            cells.validate(full=True)
+            return cells
     except (pa.ArrowException, OSError, KeyError, IndexError) as error:
         raise broken(path, error) from None
 
@@ -187,24 +188,21 @@ def values(table: pa.Table, name: str, *, where: object) -> list[Any]:
     """
     column = table.column(name)
     try:
-        found: list[Any] = column.to_pylist()
+        cells: list[Any] = column.to_pylist()
     except (ValueError, OverflowError, pa.ArrowException, KeyError) as error:
         words = " ".join(str(error).split())[:120]
         raise DataError(
             f"a cell of type {column.type} cannot be read: {words}", where=f"{where}, column '{name}'"
         ) from None
-    return found
+    return cells
 
 
 def notes(table: pa.Table) -> dict[str, str]:
     """What a table's metadata say, by name; bytes that are no UTF-8 are replaced."""
-    found = table.schema.metadata or {}
-    return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in found.items()}
-
-
-def _few(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:8])
-    return shown if len(names) <= 8 else f"{shown}, ... ({len(names):,} columns)"
+    metadata = table.schema.metadata or {}
+    return {
+        key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in metadata.items()
+    }
 
 
 def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.ChunkedArray:
@@ -220,8 +218,12 @@ def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.Ch
             raise _off("empty", place, _first(inner.is_null()))
     if kind in ("whole", "real"):
         _check_range(inner, wanted, place)
-    if wanted.unique:
-        _check_unique(column, where)
+    if wanted.unique and len(column.unique()) < len(column):
+        seen: set[object] = set()
+        for row, value in enumerate(column.to_pylist()):
+            if value in seen:
+                raise _off("occurs twice", where, row, given=str(value)[:60])
+            seen.add(value)
     return column
 
 
@@ -257,24 +259,12 @@ def _check_range(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> N
             where,
             _row(column, out),
             given=numbers[int(np.argmax(out))],
-            allowed=_range(wanted.low, wanted.high),
+            allowed=f"{low:g} to {high:g}"
+            if None not in (wanted.low, wanted.high)
+            else f"{low:g} or more"
+            if wanted.high is None
+            else f"at most {high:g}",
         )
-
-
-def _range(low: float | None, high: float | None) -> str:
-    if high is None:
-        return f"{low:g} or more"
-    return f"at most {high:g}" if low is None else f"{low:g} to {high:g}"
-
-
-def _check_unique(column: pa.ChunkedArray, where: str) -> None:
-    if len(column.unique()) == len(column):
-        return
-    seen: set[object] = set()
-    for row, value in enumerate(column.to_pylist()):
-        if value in seen:
-            raise _off("occurs twice", where, row, given=str(value)[:60])
-        seen.add(value)
 
 
 def _row(column: pa.ChunkedArray, odd: Any) -> int:
@@ -305,10 +295,6 @@ def _text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
-def _binary(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-
-
 def _real(kind: pa.DataType) -> bool:
     return pa.types.is_floating(kind) or pa.types.is_integer(kind)
 
@@ -318,7 +304,7 @@ _TYPES: dict[str, tuple[pa.DataType, Callable[[pa.DataType], bool]]] = {
     "whole": (pa.int64(), pa.types.is_integer),
     "real": (pa.float64(), _real),
     "truth": (pa.bool_(), pa.types.is_boolean),
-    "bytes": (pa.binary(), _binary),
+    "bytes": (pa.binary(), lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind)),
     "wholes": (pa.list_(pa.int64()), _list_of(pa.types.is_integer)),
     "texts": (pa.list_(pa.string()), _list_of(_text)),
     "reals": (pa.list_(pa.float64()), _list_of(_real)),
@@ -355,7 +341,7 @@ def groups(path: Path) -> tuple[Group, ...]:
                 raise ValueError("no footer at its end")
             file.seek(size - 8 - length)
             facts = _Compact(file.read(length)).struct()
-        return tuple(_group(each) for each in facts[4])
+        return tuple(_group(group) for group in facts[4])
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         words = str(error) if isinstance(error, ValueError) else "its footer lacks what it must have"
         raise broken(path, ValueError(words)) from None
@@ -383,12 +369,12 @@ class _Compact:
         """The struct that begins here. Raises `ValueError` or `IndexError` where there is none."""
         if depth > _DEEPEST:
             raise ValueError("a footer that nests too deep")
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         field = 0
         while head := self._byte():
             field = field + (head >> 4) if head >> 4 else self._signed()
-            found[field] = self._value(head & 15, depth + 1)
-        return found
+            fields[field] = self._value(head & 15, depth + 1)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in (1, 2):
@@ -403,7 +389,10 @@ class _Compact:
         size = self._unsigned() if kind == 8 else {3: 1, 7: 8, 13: 16}.get(kind)
         if size is None:
             raise ValueError(f"a footer with a value of kind {kind}")
-        return self._bytes(size)
+        if size > len(self._data) - self._at:
+            raise ValueError("a footer with bytes beyond its end")
+        self._at += size
+        return self._data[self._at - size : self._at]
 
     def _items(self, depth: int) -> Iterator[Any]:
         if depth > _DEEPEST:
@@ -420,21 +409,15 @@ class _Compact:
         self._at += 1
         return self._data[self._at - 1]
 
-    def _bytes(self, size: int) -> bytes:
-        if size > len(self._data) - self._at:
-            raise ValueError("a footer with bytes beyond its end")
-        self._at += size
-        return self._data[self._at - size : self._at]
-
     def _unsigned(self) -> int:
-        found = 0
+        number = 0
         for shift in range(0, 70, 7):
             byte = self._byte()
-            found |= (byte & 127) << shift
+            number |= (byte & 127) << shift
             if byte < 128:
-                return found
+                return number
         raise ValueError("a footer with a number that does not end")
 
     def _signed(self) -> int:
-        found = self._unsigned()
-        return (found >> 1) ^ -(found & 1)
+        number = self._unsigned()
+        return (number >> 1) ^ -(number & 1)

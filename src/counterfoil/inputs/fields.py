@@ -26,7 +26,7 @@ def field_types(kind: type) -> dict[str, Any]:
     {'k': <class 'int'>}
     """
     types = get_type_hints(kind)
-    return {each.name: types[each.name] for each in fields(kind)}
+    return {field.name: types[field.name] for field in fields(kind)}
 
 
 def type_of(kind: type, key: str, *, where: object) -> Any:
@@ -49,7 +49,12 @@ def field_value(kind: type, key: str, value: Any, *, where: object) -> Any:
 
     Raises `InputError` for a key that the dataclass does not have, and a value of another type.
     """
-    return _typed(type_of(kind, key, where=where), value, f"{where}, key '{key}'")
+    words, convert = _kind(type_of(kind, key, where=where))
+    converted = convert(value)
+    if converted is _WRONG:
+        given = f"'{value}'" if isinstance(value, str) else value
+        raise InputError("wrong value", where=f"{where}, key '{key}'", given=given, allowed=words)
+    return converted
 
 
 def from_text(kind: type, key: str, text: str) -> Any:
@@ -101,7 +106,7 @@ def made_of(kind: type[Made], settings: Mapping[str, Any], *, where: object) -> 
 def _without_none(hint: Any) -> Any:
     arguments = get_args(hint)
     if NoneType in arguments:
-        return next(each for each in arguments if each is not NoneType)
+        return next(argument for argument in arguments if argument is not NoneType)
     return hint
 
 
@@ -112,15 +117,6 @@ def _number(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _typed(hint: Any, value: Any, where: str) -> Any:
-    words, convert = _kind(hint)
-    found = convert(value)
-    if found is _WRONG:
-        given = f"'{value}'" if isinstance(value, str) else value
-        raise InputError("wrong value", where=where, given=given, allowed=words)
-    return found
 
 
 #: What a conversion answers where there is none; None is a value.
@@ -160,13 +156,13 @@ def _real(value: Any) -> Any:
 def _pair(value: Any) -> Any:
     if not isinstance(value, list | tuple) or len(value) != 2:
         return _WRONG
-    pair = tuple(_real(each) for each in value)
+    pair = tuple(_real(number) for number in value)
     return _WRONG if _WRONG in pair else pair
 
 
 def _texts(value: Any) -> Any:
     if isinstance(value, str):
         return (value,)
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each for each in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(text, str) and text for text in value):
         return _WRONG
     return tuple(value)

@@ -52,7 +52,7 @@ def regular(
     counterfoil.errors.DataError: /dev/null: is a device; name a file
     """
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         hint = "it is read from a disk: mount it, or copy it" if URL.fullmatch(str(path)) else hint
         raise DataError(missing, where=path, hint=hint) from None
@@ -61,9 +61,9 @@ def regular(
     except ValueError:
         raise DataError("no name of a file can hold a NUL character", where=repr(str(path))) from None
     for kind, what, instead in _KINDS:
-        if kind(found.st_mode):
+        if kind(status.st_mode):
             raise DataError(what, where=path, hint=instead)
-    return found
+    return status
 
 
 def unreadable(path: object, error: OSError) -> DataError:
@@ -170,7 +170,7 @@ def parse_json(text: str, *, where: object, without: Collection[str] = (), finit
     except ValueError:
         # Python converts no text of more than 4,300 digits into a whole number.
         raise DataError("a number in the JSON has thousands of digits", where=where) from None
-    half = next((found for found in _HALVES.finditer(text) if found[1]), None) if "\\u" in text else None
+    half = next((escape for escape in _HALVES.finditer(text) if escape[1]), None) if "\\u" in text else None
     if half is not None:
         line = text.count("\n", 0, half.start()) + 1
         raise DataError(
@@ -195,7 +195,7 @@ def parse_toml(text: str, *, where: object) -> dict[str, Any]:
     counterfoil.errors.DataError: mine.toml: not valid TOML: Invalid value (at end of document)
     """
     try:
-        found = tomllib.loads(text)
+        table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"not valid TOML: {error}", where=where) from None
     except RecursionError:
@@ -203,19 +203,19 @@ def parse_toml(text: str, *, where: object) -> dict[str, Any]:
     except (ValueError, OverflowError) as error:
         # A date of a thirteenth month, an offset of 30 hours, a number of thousands of digits.
         raise DataError(f"not valid TOML: {error}", where=where) from None
-    _check_depth(found, "TOML", where)
-    return found
+    _check_depth(table, "TOML", where)
+    return table
 
 
 def _once(where: object, without: Collection[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         seen: set[str] = set()
         double = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise DataError("key occurs twice in a JSON object", where=where, given=f"'{double[:60]}'")
     for name in without:
-        found.pop(name, None)
-    return found
+        fields.pop(name, None)
+    return fields
 
 
 def _refuse(where: object, constant: str) -> Any:
@@ -226,8 +226,10 @@ def _check_depth(value: Any, kind: str, where: object) -> None:
     """Raise `DataError` where lists and objects are nested deeper than `MAX_DEPTH`; level by level."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH):
-        inner = chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)
-        level = [each for each in inner if isinstance(each, dict | list)]
+        inner = chain.from_iterable(
+            container.values() if isinstance(container, dict) else container for container in level
+        )
+        level = [container for container in inner if isinstance(container, dict | list)]
         if not level:
             return
     raise _too_deep(kind, where)

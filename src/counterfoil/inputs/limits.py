@@ -89,8 +89,8 @@ def check_network(card: Any, *, where: object) -> None:
     counterfoil.errors.InputError: config.json, key 'num_hidden_layers': out of range; given: 1000000; ...
     """
     if isinstance(card, list):
-        for each in card:
-            check_network(each, where=where)
+        for part in card:
+            check_network(part, where=where)
     if not isinstance(card, Mapping):
         return
     for key, value in card.items():
@@ -123,8 +123,10 @@ def available() -> int | None:
 
     The least of what the machine has left, what a container (cgroup) leaves and what `ulimit -v` leaves.
     """
-    found = [each for each in (_of_machine(), *map(_of_group, _LIMITS), _of_process()) if each is not None]
-    return min(found) if found else None
+    limits = [
+        limit for limit in (_of_machine(), *map(_of_group, _LIMITS), _of_process()) if limit is not None
+    ]
+    return min(limits) if limits else None
 
 
 def check_room(needed: int, *, where: object, what: str, hint: str | None = None) -> None:

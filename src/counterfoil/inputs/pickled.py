@@ -46,10 +46,10 @@ class Type:
             raise ValueError("no type of numbers or texts")
         if self.code[:1] == "O":
             return None
-        found: np.dtype[Any] = np.dtype(self.code)
-        if found.kind not in _PLAIN or found.itemsize > 1 << 20:
-            raise ValueError(f"a type of kind '{found.kind}'")
-        return found.newbyteorder(">") if self.order == ">" else found
+        dtype: np.dtype[Any] = np.dtype(self.code)
+        if dtype.kind not in _PLAIN or dtype.itemsize > 1 << 20:
+            raise ValueError(f"a type of kind '{dtype.kind}'")
+        return dtype.newbyteorder(">") if self.order == ">" else dtype
 
 
 class Array:
@@ -77,19 +77,19 @@ def made(kind: object, data: object, shape: object, order: object = "C") -> Any:
     """
     if not isinstance(kind, Type):
         raise ValueError("an array without a type")
-    if not isinstance(shape, tuple) or not all(type(each) is int and each >= 0 for each in shape):
+    if not isinstance(shape, tuple) or not all(type(side) is int and side >= 0 for side in shape):
         raise ValueError("an array without a shape")
-    found, count = kind.made(), prod(shape)
-    if found is None:
+    dtype, count = kind.made(), prod(shape)
+    if dtype is None:
         if not isinstance(data, list) or len(data) != count:
             raise ValueError("an array of other than its objects")
         return data
     if isinstance(data, str):
         # Bytes as Python 2 wrote them.
         data = data.encode("latin1")
-    if not isinstance(data, bytes | bytearray) or len(data) != count * found.itemsize:
+    if not isinstance(data, bytes | bytearray) or len(data) != count * dtype.itemsize:
         raise ValueError("an array of other than its bytes")
-    array = np.frombuffer(bytes(data), dtype=found, count=count) if count else np.empty(0, found)
+    array = np.frombuffer(bytes(data), dtype=dtype, count=count) if count else np.empty(0, dtype)
     return array.reshape(shape, order="F" if order == "F" else "C")
 
 
@@ -151,8 +151,8 @@ def plain_pickle(path: Path) -> Any:
         ) from None
     # A broken pickle can raise any exception in the unpickler.
     except Exception as error:
-        said = " ".join(str(error).split())[:120] or type(error).__name__
-        raise DataError(f"not a readable pickle: {said}", where=path, hint="is the file cut off?") from None
+        words = " ".join(str(error).split())[:120] or type(error).__name__
+        raise DataError(f"not a readable pickle: {words}", where=path, hint="is the file cut off?") from None
 
 
 class _RefusedError(Exception):
@@ -212,15 +212,15 @@ def _plain(value: Any, depth: int, known: dict[int, Any]) -> Any:
         raise ValueError("nested too deeply")
     if id(value) in known:
         return known[id(value)]
-    found: Any
+    plain: Any
     if isinstance(value, Array):
-        found = made(value.kind, value.data, value.shape, value.order)
-        found = _plain(found, depth - 1, known) if isinstance(found, list) else found
+        plain = made(value.kind, value.data, value.shape, value.order)
+        plain = _plain(plain, depth - 1, known) if isinstance(plain, list) else plain
     elif isinstance(value, list | tuple | set | frozenset):
-        found = type(value)(_plain(each, depth - 1, known) for each in value)
+        plain = type(value)(_plain(item, depth - 1, known) for item in value)
     elif isinstance(value, dict):
-        found = {key: _plain(each, depth - 1, known) for key, each in value.items()}
+        plain = {key: _plain(item, depth - 1, known) for key, item in value.items()}
     else:
         raise ValueError(f"a {type(value).__name__} by itself")
-    known[id(value)] = found
-    return found
+    known[id(value)] = plain
+    return plain

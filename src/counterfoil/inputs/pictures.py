@@ -37,9 +37,9 @@ def in_rgb(picture: PIL.Image.Image) -> PIL.Image.Image:
     if not picture.mode.startswith("I;16") and (picture.mode, picture.format) != ("I", "PPM"):
         return picture.convert("RGB")
     levels = (np.asarray(picture, dtype=np.uint32) >> 8).astype(np.uint8)
-    found = PIL.Image.fromarray(levels).convert("RGB")
-    found.info = picture.info
-    return found
+    rgb = PIL.Image.fromarray(levels).convert("RGB")
+    rgb.info = picture.info
+    return rgb
 
 
 @cache

@@ -25,12 +25,12 @@ def secret(text: str, *, where: str) -> Secret:
     Traceback (most recent call last):
     counterfoil.errors.InputError: COUNTERFOIL_API_KEY: not a key: it holds blanks, line breaks or ...
     """
-    found = text.strip()
-    if not all("!" <= each <= "~" for each in found):
+    key = text.strip()
+    if not all("!" <= character <= "~" for character in key):
         raise InputError(
             "not a key: it holds blanks, line breaks or characters beyond ASCII",
             where=where,
-            given=f"{len(found):,} characters",
+            given=f"{len(key):,} characters",
             hint="is it one key, and nothing else?",
         )
-    return Secret(found)
+    return Secret(key)

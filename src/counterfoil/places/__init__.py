@@ -4,7 +4,7 @@ A cache, and the leases of those who share its work, need the same few things of
 prefix in a bucket: `Place` says which. `open_place` gives the one that a path or URL names.
 """
 
-from counterfoil.places.base import Place, PlaceEntry, Tagged
+from counterfoil.places.base import Place, PlaceEntry, Tagged, open_place
 from counterfoil.places.location import (
     Location,
     as_path,
@@ -14,7 +14,6 @@ from counterfoil.places.location import (
     location,
     user_cache,
 )
-from counterfoil.places.opening import open_place
 
 __all__ = [
     "Location",

@@ -7,8 +7,8 @@ from io import SEEK_CUR, SEEK_END, SEEK_SET, BufferedReader, RawIOBase
 from typing import Any
 
 from counterfoil.errors import DataError
+from counterfoil.places.buckets import filesystem, reaching
 from counterfoil.places.location import SCHEMES, Location
-from counterfoil.places.remote import filesystem, reaching
 from counterfoil.store import digest
 
 
@@ -23,8 +23,8 @@ def read_part(where: Location, start: int, length: int) -> bytes:
     if length < 1:
         return b""
     with reaching(where, where.scheme, DataError):
-        found: bytes = _filesystem(where).cat_file(str(where), start=start, end=start + length)
-        return found
+        data: bytes = _filesystem(where).cat_file(str(where), start=start, end=start + length)
+        return data
 
 
 def open_file(where: Location) -> BufferedReader:
@@ -47,13 +47,13 @@ def listing(folder: Location) -> Mapping[str, bool]:
     """
     with reaching(folder, folder.scheme, DataError):
         try:
-            found = _filesystem(folder).ls(str(folder), detail=True)
+            listed = _filesystem(folder).ls(str(folder), detail=True)
         except FileNotFoundError as error:
             # A bucket that is not there is no empty folder.
             if "NoSuchBucket" in repr(error.__cause__):
                 raise
             return {}
-    entries = {str(each["name"]).rstrip("/").rpartition("/")[2]: each["type"] for each in found}
+    entries = {str(entry["name"]).rstrip("/").rpartition("/")[2]: entry["type"] for entry in listed}
     return {name: kind == "directory" for name, kind in entries.items()}
 
 
@@ -115,9 +115,11 @@ class _Blocks(RawIOBase):
 
     def _block(self, number: int) -> bytes:
         ahead = range(number, number + 1 + (_AHEAD if number - self._last in (0, 1) else 0))
-        for each in ahead:
-            if each not in self._blocks and each * _BLOCK < self._size:
-                self._blocks[each] = self._pool.submit(read_part, self._where, each * _BLOCK, _BLOCK)
+        for following in ahead:
+            if following not in self._blocks and following * _BLOCK < self._size:
+                self._blocks[following] = self._pool.submit(
+                    read_part, self._where, following * _BLOCK, _BLOCK
+                )
         self._last = number
         self._blocks.move_to_end(number)
         while len(self._blocks) > _KEPT:

@@ -153,15 +153,15 @@ class FolderPlace:
             raise storage_error(self.folder / below, error, "read") from error
         now = time.time()
         with listed:
-            for each in listed:
-                name = f"{below}/{each.name}" if below else each.name
-                if each.name.startswith("."):
+            for entry in listed:
+                name = f"{below}/{entry.name}" if below else entry.name
+                if entry.name.startswith("."):
                     continue
-                if each.is_dir(follow_symlinks=False):
+                if entry.is_dir(follow_symlinks=False):
                     yield from self._files(name)
-                elif each.is_file(follow_symlinks=False):
+                elif entry.is_file(follow_symlinks=False):
                     with suppress(OSError):  # another process removed it
-                        about = each.stat(follow_symlinks=False)
+                        about = entry.stat(follow_symlinks=False)
                         yield PlaceEntry(name, about.st_size, now - about.st_mtime)
 
     @contextmanager

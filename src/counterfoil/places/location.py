@@ -36,14 +36,14 @@ def location(text: str | Path) -> Location | Path:
     Traceback (most recent call last):
     counterfoil.errors.InputError: a file: URL of another machine; given: file://etc/passwd; allowed: ...
     """
-    found = URL.fullmatch(str(text))
-    if found is None:
+    url = URL.fullmatch(str(text))
+    if url is None:
         return Path(text)
-    scheme, rest = found[1].lower(), found[3]
+    scheme, rest = url[1].lower(), url[3]
     if scheme in ("file", "local"):
         host, slash, below = rest.partition("/")
         # Of two slashes a path of pathlib has kept one, which names no host.
-        if found[2] == "//" and host and isinstance(text, str):
+        if url[2] == "//" and host and isinstance(text, str):
             if host.lower() != "localhost":
                 raise InputError(
                     "a file: URL of another machine", given=text, allowed="file:///PATH on this machine"

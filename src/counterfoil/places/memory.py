@@ -93,12 +93,12 @@ class MemoryPlace:
         """By fsspec's listing."""
         root, now = self._path(""), time.time()
         with _LOCK:
-            found = self._files().find(self._path(prefix).rstrip("/"), detail=True)
+            files = self._files().find(self._path(prefix).rstrip("/"), detail=True)
             return sorted(
                 PlaceEntry(
                     name.removeprefix(root), about["size"], now - self._files().modified(name).timestamp()
                 )
-                for name, about in found.items()
+                for name, about in files.items()
             )
 
     def _path(self, name: str) -> str:

@@ -13,7 +13,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import Judgements, JudgementTable, read_judgements
 from counterfoil.data.tables import DataTable
 from counterfoil.engine.plan import Progress
-from counterfoil.engine.top_lists import ModelLists, top_lists
+from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.annotators import MOST, AnnotatorBias, study
 from counterfoil.evaluation.annotators import to_json as study_to_json
@@ -222,7 +222,7 @@ def _verified(
             hint="are the judgements of this gallery?",
         )
     for m in models:
-        answered = set(m.asked[way])
+        answered = set(m.query_ids[way])
         lacking = [name for name in one.queries if name not in answered]
         if lacking:
             raise DataError(

@@ -326,7 +326,7 @@ def _called(scorer: Any, options: EvaluateOptions) -> str:
         return options.name
     first = options.first_stage
     if first is not None:
-        from counterfoil.engine.rerank import name as reranked
+        from counterfoil.engine.retrieve import name as reranked
 
         return reranked(_name(scorer), _name(first), options.depth)
     return f"{_name(scorer)} {options.scorer.backbone if isinstance(scorer, str) else ''}".strip()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from counterfoil.data.judgements import ROLES, Direction
 from counterfoil.data.tables import EXTENSIONS, first_double, labels, read_table
-from counterfoil.engine.top_lists import (
+from counterfoil.engine.topk import (
     ModelLists,
     common,
     of_embeddings,
@@ -25,15 +25,12 @@ from counterfoil.scorers.given_galleries import (
     load_embeddings,
     load_similarity,
 )
-from counterfoil.scorers.runtime import device_of
 
 
 def load(
-    sources: Sequence[Run | str | Path], *, ids: Path | None, widest: bool = False, device: str = "cpu"
+    sources: Sequence[Run | str | Path], *, ids: Path | None, widest: bool = False
 ) -> tuple[ModelLists, ...]:
     """The lists of runs, then of embeddings (npz) and similarities (npy), numbered as in the first.
-
-    Embeddings are compared on `device`: "cpu", "auto" for a GPU where there is one, or its name.
 
     Where a model has runs of several galleries one must be named, or the `widest` is taken, which answers
     most queries.
@@ -45,10 +42,8 @@ def load(
         raise DataError("no such file", where=ids, hint="check --ids")
     runs = gallery_runs(sources, widest=widest)
     found = [of_rankings(run.name, run.benchmark, run.answers.rankings) for run in runs]
-    if device != "cpu":
-        device = str(device_of(Options(device=device), where="--device"))
     paths = [Path(each) for each in sources if not isinstance(each, Run)]
-    found += [_file(path, ids, device) for path in paths if not path.is_dir()]
+    found += [_file(path, ids) for path in paths if not path.is_dir()]
     names = [lists.name for lists in found]
     double = first_double(names)
     if double is not None:
@@ -93,7 +88,7 @@ def gallery_runs(sources: Sequence[Run | str | Path], *, widest: bool = False) -
     return chosen
 
 
-def _file(path: Path, ids: Path | None, device: str) -> ModelLists:
+def _file(path: Path, ids: Path | None) -> ModelLists:
     if not path.is_file():
         raise DataError(
             "no such file or folder",
@@ -101,7 +96,7 @@ def _file(path: Path, ids: Path | None, device: str) -> ModelLists:
             allowed="a run folder, embeddings (.npz) or a similarity (.npy)",
         )
     if path.suffix.lower() == ".npz":
-        return _embeddings(path, ids, device)
+        return _embeddings(path, ids)
     if path.suffix.lower() == ".npy":
         return _similarity(path, ids)
     raise DataError(
@@ -111,12 +106,12 @@ def _file(path: Path, ids: Path | None, device: str) -> ModelLists:
     )
 
 
-def _embeddings(path: Path, ids: Path | None, device: str) -> ModelLists:
+def _embeddings(path: Path, ids: Path | None) -> ModelLists:
     found = load_embeddings(str(path))
     image_ids, caption_ids = found.image_ids, found.caption_ids
     if image_ids is None or caption_ids is None:
         image_ids, caption_ids = _ids_beside(ids, path, len(found.images), len(found.captions))
-    return of_embeddings(path.stem, found, image_ids, caption_ids, device=device)
+    return of_embeddings(path.stem, found, image_ids, caption_ids)
 
 
 def _similarity(path: Path, ids: Path | None) -> ModelLists:
@@ -203,7 +198,7 @@ def _named(
         )
     for m in models:
         for way, names in found.items():
-            answered = set(m.asked[way])
+            answered = set(m.query_ids[way])
             lacking = [name for name in names if name not in answered]
             if lacking:
                 raise DataError(

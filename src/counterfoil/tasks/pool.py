@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.data.judgements import Direction, pool_kind, pool_table, write_pool
-from counterfoil.engine.top_lists import ModelLists, top_lists
+from counterfoil.engine.topk import ModelLists, top_lists
 from counterfoil.errors import InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import Summary, Tasks, summary, without
@@ -112,7 +112,6 @@ def pool(
     ids: str | Path | None = None,
     exclude_known: bool = False,
     tasks: Tasks | None = None,
-    device: str = "cpu",
     feedback: Feedback = SILENT,
 ) -> CandidatePool:
     """The pairs that models propose with their first `k` items per query, for people to verify.
@@ -120,16 +119,13 @@ def pool(
     `scores` are runs, run folders, embeddings (.npz) and similarities (.npy), of the same items; `ids` names
     an npz file with `image_ids` and `caption_ids` for files without. `queries` are those in a file or a list,
     by default all that every model answers. `exclude_known` leaves out pairs that are right in the runs'
-    benchmark already. Embeddings are compared on `device`, "cpu", "auto" or a GPU's name. Raises `DataError`
-    where galleries differ, `InputError` for models of one name and `ModelError` for a device that is not
-    there.
+    benchmark already. Raises `DataError` where galleries differ and `InputError` for models of one name.
     """
     with feedback.busy("reading lists"):
         models = load(
             scores,
             ids=None if ids is None else Path(ids),
             widest=queries is not None and not exclude_known,
-            device=device,
         )
     chosen = chosen_queries(models, queries, ("i2t", "t2i") if direction == "both" else (direction,))
     pools: dict[Direction, Pool] = {}

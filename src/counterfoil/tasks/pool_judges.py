@@ -15,7 +15,7 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import Direction, gain_of
 from counterfoil.engine.run import score_items
 from counterfoil.engine.session import Session
-from counterfoil.engine.top_lists import ModelLists
+from counterfoil.engine.topk import ModelLists
 from counterfoil.errors import DataError, InputError
 from counterfoil.evaluation.judged_pairs import right_pairs
 from counterfoil.evaluation.pooling import Tasks

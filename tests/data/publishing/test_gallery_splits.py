@@ -12,8 +12,8 @@ from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.folder import load
 from counterfoil.data.forms import Gallery, Search
 from counterfoil.data.publishing.splits import divided
-from counterfoil.engine.blocks import Matrix
 from counterfoil.engine.gallery import rank
+from counterfoil.engine.similarity import Matrix
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives

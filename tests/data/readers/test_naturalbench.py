@@ -13,7 +13,7 @@ import pytest
 from counterfoil.data.answers import Outcomes, Scores
 from counterfoil.data.benchmark import card
 from counterfoil.data.readers.caption_choices import read_naturalbench
-from counterfoil.engine.picks import question_items
+from counterfoil.engine.run import question_items
 from counterfoil.errors import DataError
 from counterfoil.evaluation.evaluate import evaluate
 from counterfoil.scorers.chat.protocols import Prompts, picked, turns

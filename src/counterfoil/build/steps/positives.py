@@ -16,7 +16,7 @@ from counterfoil.build.steps.assemble import pair_gallery
 from counterfoil.data.benchmark import Benchmark, Card
 from counterfoil.data.judgements import Direction
 from counterfoil.engine.run import run
-from counterfoil.engine.top_lists import of_rankings
+from counterfoil.engine.topk import of_rankings
 from counterfoil.errors import DataError
 from counterfoil.evaluation.pooling import PoolRound, Tasks
 from counterfoil.world.people import Annotator, annotate

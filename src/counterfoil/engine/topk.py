@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_limits
 from counterfoil.data.answers import DirectionRanks, Rankings
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.judgements import ROLES, Direction
-from counterfoil.engine.blocks import Matrix, unit
 from counterfoil.engine.plan import Progress, silent
+from counterfoil.engine.similarity import Matrix, unit
 from counterfoil.errors import DataError, InputError, ScoreError
 from counterfoil.scorers.given_galleries import GivenEmbeddings
 
@@ -56,14 +56,14 @@ def map_ordered(
             for part in parts:
                 running.append((part, pool.submit(work, part)))
                 if len(running) > threads:
-                    first, found = running.pop(0)
-                    yield first, found.result()
+                    first, future = running.pop(0)
+                    yield first, future.result()
             while running:
-                first, found = running.pop(0)
-                yield first, found.result()
+                first, future = running.pop(0)
+                yield first, future.result()
         finally:
-            for _, found in running:
-                found.cancel()
+            for _, future in running:
+                future.cancel()
 
 
 #: The scores of some queries with some items, higher being better; asked for by several threads at once.
@@ -158,10 +158,10 @@ def top_k_in_blocks(
         return best
 
     items, values = np.empty((n_queries, k), np.int64), np.empty((n_queries, k), np.float64)
-    for done, (rows, (found, their)) in enumerate(map_ordered(of_part, parts, threads)):
+    for done, (rows, (best_items, their)) in enumerate(map_ordered(of_part, parts, threads)):
         if not done:
             values = np.empty(values.shape, their.dtype)
-        items[rows], values[rows] = found, their
+        items[rows], values[rows] = best_items, their
         progress("best items", rows.stop, n_queries)
     return items, values
 
@@ -265,7 +265,7 @@ First = Callable[[Direction, NDArray[np.int64], int, Progress], NDArray[np.int64
 
 @dataclass(frozen=True, eq=False)
 class ModelLists:
-    """One model's lists over a gallery. `asked` are the queries it answers, as ids, by direction.
+    """One model's lists over a gallery. `query_ids` are those that it answers, by direction.
 
     `depth` is how many items of each it can give. `owners` (the image of each caption, -1 where unknown),
     `texts` and the `benchmark` that was asked are there where the lists come from answers to one.
@@ -274,7 +274,7 @@ class ModelLists:
     name: str
     image_ids: tuple[str, ...]
     caption_ids: tuple[str, ...]
-    asked: Mapping[Direction, tuple[str, ...]]
+    query_ids: Mapping[Direction, tuple[str, ...]]
     depth: Mapping[Direction, int]
     first: First
     texts: tuple[str | None, ...] | None = None
@@ -284,8 +284,8 @@ class ModelLists:
     def ids(self, direction: Direction) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Ids of what asks and of what is found in a direction."""
         both = {"image": self.image_ids, "caption": self.caption_ids}
-        asker, found = ROLES[direction]
-        return both[asker], both[found]
+        asker, item_kind = ROLES[direction]
+        return both[asker], both[item_kind]
 
 
 def top_lists(
@@ -295,13 +295,13 @@ def top_lists(
 
     Raises `InputError` where a list does not reach down to k.
     """
-    found = len(lists.ids(direction)[1])
-    if found < k:
+    n_items = len(lists.ids(direction)[1])
+    if n_items < k:
         raise InputError(
             f"the gallery of {direction} is smaller than k",
             where=lists.name,
             given=f"k {k:,}",
-            allowed=f"1 to {found:,}",
+            allowed=f"1 to {n_items:,}",
             hint="choose a smaller --k",
         )
     if lists.depth[direction] < k:
@@ -329,8 +329,8 @@ def top_lists(
 
 def common(models: Sequence[ModelLists], direction: Direction) -> tuple[str, ...]:
     """The queries that every model answers, in the order of the first."""
-    others = [set(m.asked[direction]) for m in models[1:]]
-    return tuple(name for name in models[0].asked[direction] if all(name in other for other in others))
+    others = [set(m.query_ids[direction]) for m in models[1:]]
+    return tuple(name for name in models[0].query_ids[direction] if all(name in other for other in others))
 
 
 def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLists:
@@ -338,7 +338,7 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
     gallery = benchmark.gallery
     image_ids = tuple(image.id for image in benchmark.images)
     caption_ids = tuple(caption.id for caption in benchmark.captions)
-    kept: Mapping[Direction, DirectionRanks] = {"i2t": rankings.i2t, "t2i": rankings.t2i}
+    ranks: Mapping[Direction, DirectionRanks] = {"i2t": rankings.i2t, "t2i": rankings.t2i}
     rows: Mapping[Direction, NDArray[np.int64]] = {
         "i2t": np.full(len(image_ids), -1),
         "t2i": np.full(len(caption_ids), -1),
@@ -348,18 +348,18 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
         row[searches[way].queries] = np.arange(len(searches[way]))
 
     def first(direction: Direction, at: NDArray[np.int64], k: int, _: Progress) -> NDArray[np.int64]:
-        top: NDArray[np.int64] = kept[direction].top[rows[direction][at], :k].astype(np.int64)
+        top: NDArray[np.int64] = ranks[direction].top[rows[direction][at], :k].astype(np.int64)
         return top
 
     return ModelLists(
         name,
         image_ids,
         caption_ids,
-        asked={
+        query_ids={
             "i2t": tuple(image_ids[i] for i in gallery.i2t.queries),
             "t2i": tuple(caption_ids[i] for i in gallery.t2i.queries),
         },
-        depth={way: placed.top.shape[1] for way, placed in kept.items()},
+        depth={way: placed.top.shape[1] for way, placed in ranks.items()},
         first=first,
         texts=tuple(caption.text for caption in benchmark.captions),
         owners=gallery.owners,
@@ -369,39 +369,18 @@ def of_rankings(name: str, benchmark: Benchmark, rankings: Rankings) -> ModelLis
 
 def of_embeddings(
     name: str,
-    found: GivenEmbeddings,
+    given: GivenEmbeddings,
     image_ids: tuple[str, ...],
     caption_ids: tuple[str, ...],
-    *,
-    device: str = "cpu",
 ) -> ModelLists:
-    """The lists that embeddings give by their cosines, of every query, down to the last item.
-
-    On another `device` than "cpu" PyTorch compares them there (`half_tops` for float32, `device_tops` for
-    float64). Sums of products differ in their last digits between devices, and with them the order of items
-    whose cosines do.
-    """
-    of = {"image": unit(found.images), "caption": unit(found.captions)}
+    """The lists that embeddings give by their cosines, of every query, down to the last item."""
+    of = {"image": unit(given.images), "caption": unit(given.captions)}
 
     def first(direction: Direction, at: NDArray[np.int64], k: int, progress: Progress) -> NDArray[np.int64]:
         asker, items = ROLES[direction]
-        queries, gallery = of[asker][at], of[items]
-        if device == "cpu":
-            return top_k(queries, gallery, k, progress=progress)[0]
-        best = _on_device(queries, gallery, k, device)
-        progress("best items", len(queries), len(queries))
-        return best
+        return top_k(of[asker][at], of[items], k, progress=progress)[0]
 
     return _whole(name, image_ids, caption_ids, first)
-
-
-def _on_device(queries: ndarray, gallery: ndarray, k: int, device: str) -> NDArray[np.int64]:
-    from counterfoil.scorers.device_tops import device_tops
-    from counterfoil.scorers.half_tops import half_tops
-
-    if queries.dtype == np.float32:
-        return half_tops(queries, gallery, k, device=device).items
-    return device_tops(queries, gallery, k, device=device)[0]
 
 
 def of_similarity(
@@ -428,7 +407,7 @@ def _whole(name: str, image_ids: tuple[str, ...], caption_ids: tuple[str, ...], 
         name,
         image_ids,
         caption_ids,
-        asked={"i2t": image_ids, "t2i": caption_ids},
+        query_ids={"i2t": image_ids, "t2i": caption_ids},
         depth={"i2t": len(caption_ids), "t2i": len(image_ids)},
         first=first,
     )

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy import ndarray
 
 from counterfoil.data.records import FileSource, Image, Pictured, Source
 from counterfoil.data.videos import FrameFeatures, FrameFolder, Video
@@ -73,7 +72,8 @@ def image_keys(images: Sequence[Image], *, cache: Path | None, progress: Progres
         picture = source.picture() if isinstance(source, Pictured) else None
         if picture is not None:
             # Its pixels are there; encoding them first would take ten times as long.
-            digests[id(source)] = _of_pixels(np.asarray(picture))
+            pixels = np.asarray(picture)
+            digests[id(source)] = digest(f"\0pixels\0{pixels.shape}\0".encode() + pixels.tobytes())
             continue
         entry = memo.get(_path(source)) if isinstance(source, FileSource) else None
         # Asking a store takes a while: that is done by the threads that read.
@@ -101,25 +101,17 @@ def _parts(source: Source | FrameFeatures | None) -> Sequence[Source]:
     return source.files() if isinstance(source, FrameFolder) else (source,)
 
 
-def _of_pixels(pixels: ndarray) -> str:
-    return digest(f"\0pixels\0{pixels.shape}\0".encode() + pixels.tobytes())
-
-
 def _key(image: Image, digests: Mapping[Hashable, str]) -> str:
     if image.source is None:
         return id_key(image)
     content = " ".join(digests[_name(part)] for part in _parts(image.source))
     if isinstance(image, Video):
-        content = digest(f"{content} video {_seen(image)}".encode())
+        # Which frames are looked at; with the bytes of the video that is all that a model sees.
+        source, sampling = image.source, image.sampling
+        known = getattr(source, "rate", None), getattr(source, "duration", None)
+        frames = type(source).__name__, image.start, image.end, sampling.count, sampling.rate, *known
+        content = digest(f"{content} video {frames!r}".encode())
     return digest(f"{content} crop {image.crop}".encode()) if image.crop else content
-
-
-def _seen(video: Video) -> str:
-    """Which frames of a video are looked at; with its bytes that is all that a model sees."""
-    source, sampling = video.source, video.sampling
-    known = getattr(source, "rate", None), getattr(source, "duration", None)
-    said = type(source).__name__, video.start, video.end, sampling.count, sampling.rate, *known
-    return repr(said)
 
 
 def _read_all(

@@ -13,6 +13,7 @@ from numpy import ndarray
 
 from counterfoil.data.tables import LARGEST
 from counterfoil.errors import ScoreError
+from counterfoil.scorers.matching_probability import RowSimilarity
 
 Positions = Int[ndarray, "_"] | slice
 
@@ -74,6 +75,40 @@ class Products:
         columns, back = np.unique(self._first[captions], return_inverse=True)
         scores: ndarray = self._images[images] @ self._captions[columns].T
         return scores if len(columns) == len(back) else scores[:, back]
+
+
+class CustomSimilarity:
+    """Blocks of a comparison of rows: several points per item, or distributions.
+
+    Equal captions get equal scores to the last bit, as in `Products`.
+    """
+
+    def __init__(
+        self,
+        comparison: RowSimilarity,
+        images: Float[ndarray, "images width"],
+        captions: Float[ndarray, "captions width"],
+    ) -> None:
+        self._comparison, self._images, self._captions = comparison, images, captions
+        self.n_images, self.n_captions = len(images), len(captions)
+        self.itemsize = int(np.result_type(images, captions).itemsize)
+        distinct, self._column = np.unique(first_equal(captions), return_inverse=True)
+        # A score here costs many times what a copy of it does: each distinct caption is compared once.
+        self._distinct = captions if len(distinct) == len(captions) else captions[distinct]
+
+    def rows(self, images: slice) -> Float[ndarray, "rows captions"]:
+        """The scores of some images with all captions."""
+        return self._spread(self._comparison.block(self._images[images], self._distinct), self._column)
+
+    def part(self, images: Positions, captions: Positions) -> Float[ndarray, "rows columns"]:
+        """The scores of some images with some captions."""
+        columns, back = np.unique(self._column[captions], return_inverse=True)
+        return self._spread(self._comparison.block(self._images[images], self._distinct[columns]), back)
+
+    def _spread(self, scores: ndarray, column: ndarray) -> ndarray:
+        if len(column) == scores.shape[1] and bool((column == np.arange(len(column))).all()):
+            return scores
+        return np.ascontiguousarray(scores[:, column])
 
 
 class Matrix:
@@ -156,8 +191,8 @@ def first_equal(rows: ndarray) -> Int[ndarray, "rows"]:
         [np.empty(0, np.uint64), *(words[lo : lo + step] @ weights for lo in range(0, len(words), step))]
     )
     _, first, group = np.unique(sums, return_index=True, return_inverse=True)
-    found = first[group.reshape(-1)]
-    for row in np.flatnonzero(found != np.arange(len(rows))):
-        if not np.array_equal(bits[row], bits[found[row]]):
-            found[row] = row
-    return found
+    first_of = first[group.reshape(-1)]
+    for row in np.flatnonzero(first_of != np.arange(len(rows))):
+        if not np.array_equal(bits[row], bits[first_of[row]]):
+            first_of[row] = row
+    return first_of
