@@ -94,8 +94,8 @@ class Registry(Mapping[str, T], Generic[T]):
         if name in self:
             return name
         plain = _plain(name)
-        found = self._synonyms.get(plain) or [each for each in self if _plain(each) == plain]
-        return found if isinstance(found, str) else found[0] if len(found) == 1 else name
+        names = self._synonyms.get(plain) or [entry for entry in self if _plain(entry) == plain]
+        return names if isinstance(names, str) else names[0] if len(names) == 1 else name
 
     def find(self, name: str, *, where: str | None = None) -> T:
         """The entry called `name`, as `spelt` takes it.
@@ -128,7 +128,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def _entries(self) -> dict[str, T]:
         if not self._loaded:
             self._loaded = True
-            own = chain.from_iterable(each() if callable(each) else each for each in self._sources)
+            own = chain.from_iterable(source() if callable(source) else source for source in self._sources)
             self._known = {getattr(entry, self._name): entry for entry in own} | self._known
         return self._known
 

@@ -41,22 +41,22 @@ def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
     >>> as_meant(["--batch_size=3", "--dtype", "float16", "-o"], ["--batch-size", "--precision", "--out"])
     ['--batch-size=3', '--precision', 'fp16', '--out']
     """
-    found: list[str] = []
+    words: list[str] = []
     rest = iter(args)
     for word in rest:
         if word == "--":
-            return [*found, word, *rest]
+            return [*words, word, *rest]
         name, equals, value = word.partition("=")
         if name.startswith("-") and name not in options:
             plain = name.replace("_", "-")
             plain = _OPTION_SYNONYMS.get(plain, plain)
             name = plain if plain in options else name
-        elif not equals and found and found[-1] == "--precision":
+        elif not equals and words and words[-1] == "--precision":
             name = _VALUE_SYNONYMS.get(name, name)
         if name == "--precision":
             value = _VALUE_SYNONYMS.get(value, value)
-        found.append(f"{name}{equals}{value}")
-    return found
+        words.append(f"{name}{equals}{value}")
+    return words
 
 
 #: Commands that were removed, and what to use instead.
@@ -80,9 +80,9 @@ class Command(TyperCommand):
         """The parameters, with what help says of the type of each, under the headings of the command."""
         headings = getattr(self.callback, "panels", {})
         params = _shown(super().get_params(ctx), ctx)
-        for each in cast(Any, params):
-            if each.name in headings:
-                each.rich_help_panel = headings[each.name]
+        for param in cast(Any, params):
+            if param.name in headings:
+                param.rich_help_panel = headings[param.name]
         return params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -91,9 +91,9 @@ class Command(TyperCommand):
         for name in (arg.partition("=")[0] for arg in args):
             if name in removed:
                 raise InputError("the option was removed", given=name, hint=removed[name])
-        options = {name for each in self.get_params(ctx) for name in (*each.opts, *each.secondary_opts)}
-        found: list[str] = super().parse_args(ctx, as_meant(args, options))
-        return found
+        options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
+        rest: list[str] = super().parse_args(ctx, as_meant(args, options))
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         """As Typer does it, with what the command reads and writes guarded."""
@@ -110,14 +110,14 @@ class Command(TyperCommand):
 
 
 def _shown(params: list[Any], ctx: Any) -> list[Any]:
-    for each in params:
-        if each.metavar is not None:
+    for param in params:
+        if param.metavar is not None:
             continue
-        if getattr(each, "is_flag", False):
-            each.metavar = ""
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
         # Older versions of Typer have another name for it, and no long lists of choices.
-        elif hasattr(each, "display_type_rich") and "|" in (choices := each.display_type_rich(ctx) or ""):
-            each.metavar = choices.replace("|", " | ")
+        elif hasattr(param, "display_type_rich") and "|" in (choices := param.display_type_rich(ctx) or ""):
+            param.metavar = choices.replace("|", " | ")
     return params
 
 
@@ -174,9 +174,9 @@ def _loaded(name: str, module: Any, attribute: str, wrap: Callable[..., Any]) ->
 
     The examples of a function are the module's `NAME_EPILOG`, else its `EPILOG`.
     """
-    made = getattr(module, attribute)
-    if isinstance(made, typer.Typer):
-        for command in made.registered_commands:
+    target = getattr(module, attribute)
+    if isinstance(target, typer.Typer):
+        for command in target.registered_commands:
             if not (command.cls and issubclass(command.cls, Command)):
                 command.cls = Command
                 command.help = flowing((command.callback and command.callback.__doc__) or "")
@@ -184,16 +184,16 @@ def _loaded(name: str, module: Any, attribute: str, wrap: Callable[..., Any]) ->
                 command.callback = command.callback and with_levels(command.callback)
     else:
         epilog = getattr(module, f"{attribute.rstrip('_').upper()}_EPILOG", None) or module.EPILOG
-        function, made = made, typer.Typer(rich_markup_mode="rich", add_completion=False)
-        made.command(
+        function, target = target, typer.Typer(rich_markup_mode="rich", add_completion=False)
+        target.command(
             name,
             cls=Command,
             help=flowing(function.__doc__ or ""),
             epilog=flowing(epilog),
         )(with_levels(wrap(function)))
-    found = typer.main.get_command(made)
-    found.name = name
-    return found
+    loaded = typer.main.get_command(target)
+    loaded.name = name
+    return loaded
 
 
 def lazily(rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: function) -> type[OneLine]:
@@ -225,13 +225,13 @@ def _in_one_line() -> Iterator[None]:
         context = getattr(error, "ctx", None)
         words = "" if context is None else context.command_path.partition("counterfoil")[2]
         path = f"counterfoil{words.removeprefix(' -m counterfoil')}"
-        said = (
+        message = (
             str(cast(Any, error).format_message())
             .replace("Value error, ", "")
             .replace(". Did you", "; did you")
         )
-        said = said.removesuffix(".")
-        raise InputError(said[:1].lower() + said[1:], hint=f"see '{path} --help'") from None
+        message = message.removesuffix(".")
+        raise InputError(message[:1].lower() + message[1:], hint=f"see '{path} --help'") from None
 
 
 #: What the command that runs was asked for: neither notes nor progress, or progress more often.
@@ -297,7 +297,8 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
             declared |= {
-                each.name: _option(each.name, each.type, each.default) for each in fields(groups[name])
+                column.name: _option(column.name, column.type, column.default)
+                for column in fields(groups[name])
             }
         else:
             declared[name] = _option(name, parameter.annotation, parameter.default)
@@ -311,7 +312,7 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
         quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
         given = {name: value for name, value in arguments.items() if name not in added}
         for name, group in groups.items():
-            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
+            given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
         try:
             if arguments.get("allow_outside"):
                 from counterfoil.data.image_files import outside_allowed
