@@ -52,18 +52,18 @@ class SeveralValues(usage.Command):
         words: list[str] = []
         current = ""
         taken = 0
-        for option in args:
-            if option.startswith("-"):
-                current, taken = (option if option in several else ""), 0
+        for arg in args:
+            if arg.startswith("-"):
+                current, taken = (arg if arg in several else ""), 0
             elif current:
                 taken += 1
                 if taken > 1:
                     words.append(current)
-            words.append(option)
+            words.append(arg)
         return super().parse_args(ctx, words)
 
 
-class Builds(usage.OneLine):
+class Builds(usage.Group):
     """Recipes and steps as commands, each made when it is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:

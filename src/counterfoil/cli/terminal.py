@@ -94,10 +94,13 @@ def confirmed(what: str) -> bool:
     """Whether the user wants `what` removed; raises `InputError` where there is no terminal to ask in."""
     if not sys.stdin.isatty():
         raise InputError("nothing was removed: no terminal to confirm in", given=what, hint="pass --yes")
-    if typer.confirm(f"Remove {what}?", err=True):
-        return True
-    note("nothing was removed")
-    return False
+    try:
+        sure = typer.confirm(f"Remove {what}?", err=True)
+    except typer.Abort:  # Ctrl-D
+        sure = False
+    if not sure:
+        note("nothing was removed")
+    return sure
 
 
 def feedback(*, quiet: bool = False) -> Feedback:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
@@ -15,7 +15,7 @@ from counterfoil.cli.options import ENDING, Quiet
 from counterfoil.errors import InputError
 
 #: What Typer raises for options that are unknown, missing, out of range or no numbers.
-_UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
+UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 
 
 #: What people type for an option, and for its values, as other tools call them.
@@ -95,19 +95,6 @@ class Command(TyperCommand):
         rest: list[str] = super().parse_args(ctx, as_meant(args, options))
         return rest
 
-    def invoke(self, ctx: Any) -> Any:
-        """As Typer does it, with what the command reads and writes guarded."""
-        from counterfoil.cli.paths import guarded
-        from counterfoil.data.data_paths import data_folder
-
-        command = ctx.command_path.partition(" ")[2]
-        with guarded(command, ctx.params, data_folder()), ExitStack() as ending:
-            before = ENDING.set(ending)
-            try:
-                return super().invoke(ctx)
-            finally:
-                ENDING.reset(before)
-
 
 def _shown(params: list[Any], ctx: Any) -> list[Any]:
     for param in params:
@@ -121,8 +108,8 @@ def _shown(params: list[Any], ctx: Any) -> list[Any]:
     return params
 
 
-class OneLine(TyperGroup):
-    """Commands whose mistyped options are one line on stderr and no box."""
+class Group(TyperGroup):
+    """A group whose help shows a flag as a flag, and that knows which commands were removed."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, with what help says of the type of each."""
@@ -135,16 +122,6 @@ class OneLine(TyperGroup):
         if name in _REMOVED:
             raise InputError("the command was removed", given=name, hint=_REMOVED[name])
         return super().resolve_command(ctx, args)
-
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """As Typer does it, with its errors as ours."""
-        with _in_one_line():
-            return super().make_context(info_name, args, parent, **extra)
-
-    def invoke(self, ctx: Any) -> Any:
-        """As Typer does it, with its errors as ours."""
-        with _in_one_line():
-            return super().invoke(ctx)
 
 
 class _Commands(Mapping[str, Any]):
@@ -196,14 +173,14 @@ def _loaded(name: str, module: Any, attribute: str, wrap: Callable[..., Any]) ->
     return loaded
 
 
-def lazily(rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: function) -> type[OneLine]:
+def lazily(rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: function) -> type[Group]:
     """A class of groups whose commands are imported when they are asked for.
 
     `rows` says of each name which "module:function" of `counterfoil.cli` it is, or which "module:app".
     Functions go through `wrap`.
     """
 
-    class LazyGroup(OneLine):
+    class LazyGroup(Group):
         def __init__(self, *given: Any, **options: Any) -> None:
             super().__init__(*given, **options)
             self.commands = cast(Any, _Commands(rows, wrap))
@@ -214,24 +191,14 @@ def lazily(rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: 
     return LazyGroup
 
 
-@contextmanager
-def _in_one_line() -> Iterator[None]:
-    try:
-        yield
-    except _UsageError as error:
-        # A group without arguments shows its help, which Typer does by an error of its own.
-        if type(error).__name__ == "NoArgsIsHelpError":
-            raise
-        context = getattr(error, "ctx", None)
-        words = "" if context is None else context.command_path.partition("counterfoil")[2]
-        path = f"counterfoil{words.removeprefix(' -m counterfoil')}"
-        message = (
-            str(cast(Any, error).format_message())
-            .replace("Value error, ", "")
-            .replace(". Did you", "; did you")
-        )
-        message = message.removesuffix(".")
-        raise InputError(message[:1].lower() + message[1:], hint=f"see '{path} --help'") from None
+def in_one_line(error: BaseException) -> InputError:
+    """Typer's error about what was typed as one of ours, in place of its box."""
+    context = getattr(error, "ctx", None)
+    words = "" if context is None else context.command_path.partition("counterfoil")[2]
+    path = f"counterfoil{words.removeprefix(' -m counterfoil')}"
+    message = cast(Any, error).format_message().replace("Value error, ", "").replace(". Did you", "; did you")
+    message = message.removesuffix(".")
+    return InputError(message[:1].lower() + message[1:], hint=f"see '{path} --help'")
 
 
 #: What the command that runs was asked for: neither notes nor progress, or progress more often.
@@ -287,7 +254,7 @@ def for_owner(command: Callable[..., Any]) -> Callable[..., Any]:
 def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with `--quiet` and `--verbose`, those of them that it lacks; both hold while it runs.
 
-    One that has a folder of images gets `--allow-outside` as well.
+    One that has a folder of images gets `--allow-outside` as well. What it reads and writes is guarded.
 
     An argument whose type is a group of options (a dataclass) becomes an option per field.
     """
@@ -306,25 +273,32 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
     added = {name: _option(name, option, False) for name, option in further.items() if name not in declared}
 
     @wraps(command)
-    def levelled(**arguments: Any) -> Any:
+    def levelled(ctx: Any, **arguments: Any) -> Any:
+        from counterfoil.cli.paths import guarded
+        from counterfoil.data.data_paths import data_folder
+
         global quiet, verbose
         before = quiet, verbose
         quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
         given = {name: value for name, value in arguments.items() if name not in added}
         for name, group in groups.items():
-            given[name] = group(**{option.name: given.pop(option.name) for option in fields(group)})
-        try:
+            given[name] = group(**{column.name: given.pop(column.name) for column in fields(group)})
+        name = ctx.command_path.partition(" ")[2]
+        with guarded(name, ctx.params, data_folder()), ExitStack() as ending:
             if arguments.get("allow_outside"):
                 from counterfoil.data.image_files import outside_allowed
 
-                with outside_allowed():
-                    return command(**given)
-            return command(**given)
-        finally:
-            quiet, verbose = before
+                ending.enter_context(outside_allowed())
+            token = ENDING.set(ending)
+            try:
+                return command(**given)
+            finally:
+                ENDING.reset(token)
+                quiet, verbose = before
 
     # Typer reads options from the signature and from the annotations.
-    options = {**declared, **added}
+    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    options = {"ctx": context, **declared, **added}
     levelled.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
     levelled.__annotations__ = {name: option.annotation for name, option in options.items()}
     return levelled
