@@ -9,6 +9,7 @@ Names are known from the installed packages' metadata; a package is imported whe
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
@@ -136,7 +137,7 @@ class Registry(Mapping[str, T], Generic[T]):
         """The entry points of installed packages; of two of one name the first."""
         if self._points is None:
             self._points = {}
-            for point in entry_points(group=self.group):
+            for point in _installed().select(group=self.group):
                 self._points.setdefault(point.name, point)
         return self._points
 
@@ -159,6 +160,10 @@ class Registry(Mapping[str, T], Generic[T]):
                 hint="update or remove that package",
             )
         return entry
+
+
+#: The entry points of all installed packages, looked up once for all registries.
+_installed = cache(entry_points)
 
 
 def _plain(name: str) -> str:

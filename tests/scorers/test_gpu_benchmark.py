@@ -83,7 +83,8 @@ def test_decisions_that_differ_are_counted_by_side(routes: ModuleType) -> None:
 
 def test_every_route_is_one_that_a_scorer_takes(routes: ModuleType) -> None:
     from counterfoil.scorers.base import ScorerSettings
-    from counterfoil.scorers.image_route import CHOICES, ImageRoute
+    from counterfoil.scorers.image_route import ImageRoute
+    from counterfoil.scorers.registry import IMAGE_ROUTES
     from counterfoil.scorers.runtime import PRECISIONS
 
     measured = [ImageRoute.of(ScorerSettings(each.name, each.settings)).facts() for each in routes.ROUTES]
@@ -91,5 +92,5 @@ def test_every_route_is_one_that_a_scorer_takes(routes: ModuleType) -> None:
     assert {each.precision for each in routes.ROUTES} == set(PRECISIONS)
     covered = {(name, value) for facts in measured for name, value in facts.items()}
     # CUDA graphs start the same program.
-    left = {(name, value) for name, values in CHOICES.items() for value in values[1:]} - covered
+    left = {(name, value) for name, values in IMAGE_ROUTES.items() for value in values[1:]} - covered
     assert left == {("compile", "graphs")}

@@ -15,8 +15,7 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import FORMS
-from counterfoil.data.records import Caption, FileSource, Image, Source
-from counterfoil.data.videos import FrameFeatures, FrameFolder
+from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import Ability, abilities
 from counterfoil.store import digest
@@ -269,9 +268,11 @@ def _caption_key(caption: Caption) -> str:
     return digest(data.encode("utf-8", "surrogatepass"))
 
 
-def _exists(source: Source | FrameFeatures | None) -> bool:
-    if isinstance(source, FileSource):
-        return source.exists()
+def _exists(source: Any) -> bool:
+    if source is None or isinstance(source, FileSource):
+        return source is not None and source.exists()
+    from counterfoil.data.videos import FrameFeatures, FrameFolder
+
     if isinstance(source, FrameFolder | FrameFeatures):
         return FileSource(source.path).exists()
     return source is not None

@@ -26,13 +26,8 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.pictures import open_picture
 from counterfoil.scorers.base import ScorerSettings
 from counterfoil.scorers.images import Preparation, Resized
+from counterfoil.scorers.registry import IMAGE_ROUTES
 
-#: The settings that name a route, and their values, first the reference's.
-CHOICES = {
-    "decode": ("exact", "reduced", "torchvision"),
-    "resize": ("host", "device"),
-    "compile": ("no", "yes", "graphs"),
-}
 #: The markers of JPEG that torchvision decodes to the same kind of picture: baseline and progressive.
 _FRAMES = (0xC0, 0xC1, 0xC2)
 
@@ -52,8 +47,8 @@ class ImageRoute:
         >>> ImageRoute.of(ScorerSettings("open-clip:x", {"decode": "reduced"})).facts()
         {'decode': 'reduced'}
         """
-        settings.only(*CHOICES)
-        found = cls(**{name: settings.one_of(name, values) for name, values in CHOICES.items()})
+        settings.only(*IMAGE_ROUTES)
+        found = cls(**{name: settings.one_of(name, values) for name, values in IMAGE_ROUTES.items()})
         if found.decode == "torchvision" and found.resize != "device":
             raise InputError(
                 "torchvision decodes to the device, where pictures are then resized",
@@ -65,7 +60,7 @@ class ImageRoute:
 
     def facts(self) -> dict[str, str]:
         """What of the route is not the reference, for an identity; nothing of the reference itself."""
-        return {name: value for name, value in asdict(self).items() if value != CHOICES[name][0]}
+        return {name: value for name, value in asdict(self).items() if value != IMAGE_ROUTES[name][0]}
 
     @property
     def moves_pixels(self) -> bool:
