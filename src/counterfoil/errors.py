@@ -48,21 +48,21 @@ def _cut(value: object, most: int, *, middle: bool = False) -> str:
     text = " ".join(text.split())
     if len(text) <= most:
         return text
-    kept = most // 2 if middle else 0
-    return text[: most - kept - 1] + "…" + text[len(text) - kept :]
+    tail = most // 2 if middle else 0
+    return text[: most - tail - 1] + "…" + text[len(text) - tail :]
 
 
 def _names(names: Iterable[object]) -> str:
     """As many of the names as fit, and how many there are where not all do."""
-    found: list[str] = []
+    shown: list[str] = []
     room, count = _ALLOWED, 0
     for name in names:
         count += 1
         text = _cut(name, _GIVEN)
         room -= len(text) + 2
         if room >= 0:
-            found.append(text)
-    return ", ".join(found) if len(found) == count else f"{', '.join(found)}, … ({count:,} in all)"
+            shown.append(text)
+    return ", ".join(shown) if len(shown) == count else f"{', '.join(shown)}, … ({count:,} in all)"
 
 
 class CounterfoilError(Exception):
@@ -149,7 +149,7 @@ class UnknownNameError(InputError):
         allowed: str | list[str] = known
         if len(known) > (nearest or _FEW):
             alike = get_close_matches(name, known, n=nearest or _SUGGESTED, cutoff=0.0 if nearest else 0.5)
-            alike = alike or [each for each in known if name and name.lower() in each.lower()][:_SUGGESTED]
+            alike = alike or [other for other in known if name and name.lower() in other.lower()][:_SUGGESTED]
             if alike:
                 allowed = ", ".join([*alike, f"… ({len(known):,} in all)"])
             elif kind in _LISTS:

@@ -9,6 +9,7 @@ Names are known from the installed packages' metadata; a package is imported whe
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
@@ -94,8 +95,8 @@ class Registry(Mapping[str, T], Generic[T]):
         if name in self:
             return name
         plain = _plain(name)
-        found = self._synonyms.get(plain) or [each for each in self if _plain(each) == plain]
-        return found if isinstance(found, str) else found[0] if len(found) == 1 else name
+        names = self._synonyms.get(plain) or [entry for entry in self if _plain(entry) == plain]
+        return names if isinstance(names, str) else names[0] if len(names) == 1 else name
 
     def find(self, name: str, *, where: str | None = None) -> T:
         """The entry called `name`, as `spelt` takes it.
@@ -128,7 +129,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def _entries(self) -> dict[str, T]:
         if not self._loaded:
             self._loaded = True
-            own = chain.from_iterable(each() if callable(each) else each for each in self._sources)
+            own = chain.from_iterable(source() if callable(source) else source for source in self._sources)
             self._known = {getattr(entry, self._name): entry for entry in own} | self._known
         return self._known
 
@@ -136,7 +137,7 @@ class Registry(Mapping[str, T], Generic[T]):
         """The entry points of installed packages; of two of one name the first."""
         if self._points is None:
             self._points = {}
-            for point in entry_points(group=self.group):
+            for point in _installed().select(group=self.group):
                 self._points.setdefault(point.name, point)
         return self._points
 
@@ -159,6 +160,10 @@ class Registry(Mapping[str, T], Generic[T]):
                 hint="update or remove that package",
             )
         return entry
+
+
+#: The entry points of all installed packages, looked up once for all registries.
+_installed = cache(entry_points)
 
 
 def _plain(name: str) -> str:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import IO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import csv
 
 from counterfoil.claims import hold
@@ -171,7 +170,9 @@ def json_bytes(value: object) -> bytes:
 def write_parquet(path: str | Path, table: pa.Table) -> None:
     """Write an Arrow table to `path` in one piece; the same table gives the same bytes."""
     with writing(path) as file:
-        pq.write_table(table, file, compression="zstd", store_schema=True)
+        from pyarrow import parquet
+
+        parquet.write_table(table, file, compression="zstd", store_schema=True)
 
 
 def csv_cell(text: str) -> str:

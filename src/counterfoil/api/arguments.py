@@ -43,14 +43,14 @@ def feedback_of(
     """The feedback of the command line, parts of it replaced."""
     from counterfoil.cli import terminal
 
-    found = terminal.feedback(quiet=quiet)
+    feedback = terminal.feedback(quiet=quiet)
     if progress is not None:
-        found = replace(found, progress=lambda: nullcontext(progress))
+        feedback = replace(feedback, progress=lambda: nullcontext(progress))
     if note is not None:
-        found = replace(found, note=note, warn=note, remark=note)
+        feedback = replace(feedback, note=note, warn=note, remark=note)
     elif quiet:
-        found = replace(found, warn=ignore)
-    return found
+        feedback = replace(feedback, warn=ignore)
+    return feedback
 
 
 def cache_of(cache: Cache) -> Path | None:
@@ -65,8 +65,8 @@ def cache_for(scorer: object, cache: Cache) -> Path | None:
     """The cache; None where "default" was asked for and nothing tells one scorer from another of its name."""
     if cache == "default" and not isinstance(scorer, str):
         identity = identity_of(scorer)
-        told = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
-        return cache_of("default") if told else None
+        known = identity.revision or (identity.weights and not isinstance(scorer, FunctionScorer))
+        return cache_of("default") if known else None
     return cache_of(cache)
 
 
@@ -96,7 +96,7 @@ def places_of(paths: Data, option: Literal["--data", "--images"]) -> Places:
 
 def member_of(names: type[_Name], kind: str, name: str) -> _Name:
     if name not in list(names):
-        raise UnknownNameError(kind, name, [str(each) for each in names])
+        raise UnknownNameError(kind, name, [str(member) for member in names])
     return names(name)
 
 

@@ -186,7 +186,7 @@ def publish(
     for name in facts:
         if name not in known:
             raise UnknownNameError("fact of a publication", name, known)
-    made = provenance if provenance is None or isinstance(provenance, Mapping) else Path(provenance)
+    origin = provenance if provenance is None or isinstance(provenance, Mapping) else Path(provenance)
     options = PublishOptions(
         data=path_of(data),
         images=path_of(images),
@@ -195,7 +195,7 @@ def publish(
         split=split,
         seed=seed,
         execute=execute,
-        provenance=made,
+        provenance=origin,
         **facts,
     )
     named = benchmark if isinstance(benchmark, Benchmark) else str(benchmark)

@@ -112,7 +112,7 @@ def compare_systems(
     ['one', 'two']
     """
     return systems_task(
-        [Path(each) for each in predictions],
+        [Path(file) for file in predictions],
         Path(references),
         _metrics(metrics, scorer, settings, device, precision, batch_size, workers, cache),
         humans=path_of(humans),

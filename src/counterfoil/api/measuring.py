@@ -207,7 +207,7 @@ def evaluate_all(
     `InputError` names it; their work is in the cache and in `out`.
     """
     options = options or EvaluateOptions(cache=cache_for(scorer, "default"))
-    named = [each if isinstance(each, Benchmark) else str(each) for each in benchmarks]
+    named = [benchmark if isinstance(benchmark, Benchmark) else str(benchmark) for benchmark in benchmarks]
     evaluation = evaluate_task.prepare(scorer, named, options, feedback=feedback or feedback_of())
     runs = list(evaluation.runs())
     evaluation.check_complete()

@@ -65,8 +65,8 @@ def audit(
     """
     several = [benchmarks] if isinstance(benchmarks, str | Path | Benchmark) else benchmarks
     if in_memory(data):
-        several, data, images = [with_table(each, data, images) for each in several], None, None
-    named = [each if isinstance(each, Benchmark) else str(each) for each in several]
+        several, data, images = [with_table(benchmark, data, images) for benchmark in several], None, None
+    named = [benchmark if isinstance(benchmark, Benchmark) else str(benchmark) for benchmark in several]
     extra = scorers if isinstance(scorers, list | tuple) else [scorers]
     options = AuditOptions(
         data=places_of(data, "--data"),
@@ -133,7 +133,9 @@ def bias(
         direction=direction,
         aggregate=aggregate,
         undefined=undefined,
-        positives=[each if isinstance(each, Benchmark) else gallery(each, data) for each in positives],
+        positives=[
+            positive if isinstance(positive, Benchmark) else gallery(positive, data) for positive in positives
+        ],
         ids=ids,
         draws=draws,
         seed=seed,

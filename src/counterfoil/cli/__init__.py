@@ -93,31 +93,36 @@ def main() -> NoReturn:
             if not debug:
                 warnings.filterwarnings("ignore", append=True)
             faults.check_names(arguments)
-            app(args=arguments, prog_name="counterfoil", standalone_mode=True)
+            # The exit code is that of --help and --version, and of Ctrl-C, which Typer turns into it.
+            if app(args=arguments, prog_name="counterfoil", standalone_mode=False) == INTERRUPTED:
+                raise KeyboardInterrupt
     except BrokenPipeError:
         # The reader of our output (head, less) left: not an error, but Python would print one at exit.
         from counterfoil.cli.terminal import drop_output
 
         drop_output()
         sys.exit(0)
-    except (KeyboardInterrupt, SystemExit) as stop:
-        # Typer turns Ctrl-C into this exit code before we see it.
-        if isinstance(stop, KeyboardInterrupt) or stop.code == INTERRUPTED:
-            complain("stopped; finished work is kept and will not be repeated")
-            sys.stdout.flush()
-            sys.stderr.flush()
-            # Python notes when Ctrl-C hits code that `exec` runs (every dataclass being imported) and would
-            # then end by the signal in spite of sys.exit. All our cleanup is done by now.
-            os._exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        complain("stopped; finished work is kept and will not be repeated")
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # Python notes when Ctrl-C hits code that `exec` runs (every dataclass being imported) and would
+        # then end by the signal in spite of sys.exit. All our cleanup is done by now.
+        os._exit(INTERRUPTED)
+    except SystemExit:
         raise
     except BaseException as error:
+        # A group without arguments has shown its help, which Typer does by an error of its own.
+        if type(error).__name__ == "NoArgsIsHelpError":
+            sys.exit(2)
         if not main_process():
             # Of several processes that find the same fault one reports it: the launcher ends the others
             # when the first one ends. A process that is still alive has found a fault of its own.
             time.sleep(_OTHERS_FIRST)
         if debug:
             faults.print_traceback(error)
-        known = faults.foreseen(error)
+        typed = isinstance(error, usage.UsageError)
+        known = usage.in_one_line(error) if typed else faults.foreseen(error)
         if faults.is_first():
             complain(faults.unforeseen(error, arguments) if known is None else str(known))
         sys.exit(faults.SOFTWARE if known is None else 2)

@@ -52,7 +52,7 @@ def forms(
     from counterfoil.annotate.forms.registry import WORK_FORMS
 
     if name is None:
-        entries = [WORK_FORMS[each] for each in WORK_FORMS]
+        entries = [WORK_FORMS[form_name] for form_name in WORK_FORMS]
         facts = [{"name": e.name, "columns": dict(e.kind.columns), "summary": e.summary} for e in entries]
         if json:
             print_json(facts)
@@ -62,11 +62,11 @@ def forms(
                 [(e.name, ", ".join(e.kind.columns), e.summary) for e in entries],
             )
         return
-    found = WORK_FORMS.find(name).facts
+    described = WORK_FORMS.find(name).facts
     if json:
-        print_json(found)
+        print_json(described)
     else:
-        print_facts({key: value for key, value in found.items() if value != {}})
+        print_facts({key: value for key, value in described.items() if value != {}})
 
 
 FORMS_EPILOG = """Examples:

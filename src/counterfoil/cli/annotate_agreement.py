@@ -59,7 +59,7 @@ def agreement(
     from counterfoil.tasks.annotate_agreement import annotate_agreement
 
     paths.check(json=json, html=html)
-    found = annotate_agreement(
+    agreements = annotate_agreement(
         source,
         campaign=campaign,
         database=database,
@@ -69,12 +69,12 @@ def agreement(
         seed=seed,
         feedback=terminal.feedback(quiet=quiet),
     )
-    show(terminal.beside(json), () if quiet and json == "-" else found.tables)
-    for note in () if quiet else found.notes:
+    show(terminal.beside(json), () if quiet and json == "-" else agreements.tables)
+    for note in () if quiet else agreements.notes:
         terminal.note(note)
     if html is not None:
-        found.to_html(html)
+        agreements.to_html(html)
         if not quiet:
             terminal.note(f"page written to {html}")
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, agreements.to_json())

@@ -79,7 +79,7 @@ def _create() -> Callable[..., None]:
         json, quiet = given["json"], given["quiet"]
         paths.check(json=json)
         recipe = {key: text_of(given[key]) for key in options if key in own and given[key] not in (None, [])}
-        found = create_campaign(
+        created = create_campaign(
             given["form"],
             given["source"],
             given["out"],
@@ -98,10 +98,10 @@ def _create() -> Callable[..., None]:
             overwrite=given["overwrite"],
             feedback=terminal.feedback(quiet=quiet),
         )
-        show(terminal.beside(json), () if quiet and json == "-" else found.tables)
+        show(terminal.beside(json), () if quiet and json == "-" else created.tables)
         if json is not None:
-            terminal.write_result(json, found.to_json())
-        for note in () if quiet else found.notes:
+            terminal.write_result(json, created.to_json())
+        for note in () if quiet else created.notes:
             terminal.note(note)
 
     own = field_options(CampaignRecipe, leave=("form", "settings", "onboarding"))

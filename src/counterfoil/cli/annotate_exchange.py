@@ -68,18 +68,18 @@ def import_(
 
     paths.check(table=out, json=json)
     questions: dict[str, str] = {}
-    for each in question or ():
-        name, sign, column = each.partition("=")
+    for pair in question or ():
+        name, sign, column = pair.partition("=")
         if not name.strip() or not sign or not column.strip():
-            raise InputError("no question", where="--question", given=each, allowed="NAME=COLUMN")
+            raise InputError("no question", where="--question", given=pair, allowed="NAME=COLUMN")
         questions[name.strip()] = column.strip()
     usual = HitLayout()
     layout = HitLayout(tuple(item or usual.item), questions or usual.questions, frozenset(many or ()), golden)
-    found = import_judgements(
+    imported = import_judgements(
         path, source, layout=layout, config=config, campaign=campaign, keep_ids=keep_ids
     )
-    write_judgements(found, out)
+    write_judgements(imported, out)
     if json is not None:
-        terminal.write_result(json, found.facts)
+        terminal.write_result(json, imported.facts)
     if json != "-" and not quiet:
-        print_facts({name: f"{count:,}" for name, count in found.facts.items()})
+        print_facts({name: f"{count:,}" for name, count in imported.facts.items()})

@@ -46,7 +46,7 @@ def export(
     from counterfoil.tasks.annotate_export import annotate_export
 
     paths.check(json=json)
-    found = annotate_export(
+    exported = annotate_export(
         campaign,
         out,
         kind=kind,
@@ -57,8 +57,8 @@ def export(
         overwrite=overwrite,
         feedback=terminal.feedback(quiet=quiet),
     )
-    show(terminal.beside(json), () if quiet and json == "-" else found.tables)
+    show(terminal.beside(json), () if quiet and json == "-" else exported.tables)
     if json is not None:
-        terminal.write_result(json, found.to_json())
-    for note in () if quiet else found.notes:
+        terminal.write_result(json, exported.to_json())
+    for note in () if quiet else exported.notes:
         terminal.note(note)

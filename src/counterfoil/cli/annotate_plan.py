@@ -76,7 +76,7 @@ def plan(
     from counterfoil.tasks.annotate_plan import PlanOptions, annotate_plan
 
     paths.check(json=json)
-    found = annotate_plan(
+    planned = annotate_plan(
         form,
         PlanOptions(
             items=items,
@@ -98,11 +98,11 @@ def plan(
         ),
     )
     silent = quiet and json == "-"
-    show(terminal.beside(json), () if silent else found.tables)
-    for note in () if silent else found.notes:
+    show(terminal.beside(json), () if silent else planned.tables)
+    for note in () if silent else planned.notes:
         terminal.beside(json).print(note, highlight=False)
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, planned.to_json())
 
 
 def _rates(text: str) -> tuple[float, ...]:

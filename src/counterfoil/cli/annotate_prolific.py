@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from counterfoil.annotate.platforms.prolific_study import ProlificStudy
 
 app = typer.Typer(
-    cls=usage.OneLine,
+    cls=usage.Group,
     help="Prolific: a study for a campaign, its submissions, and what people are paid.",
     no_args_is_help=True,
     epilog="Start with: counterfoil annotate prolific create campaign/ --url https://... --dry-run",
@@ -204,13 +204,13 @@ def status(
     paths.check(json=json)
     with _client(token_env, api) as client:
         state = study_state(campaign, client, database=database, release=release)
-    found = state.found
+    reconciled = state.reconciled
     counts = {
-        "to approve": len(found.payable),
-        "not done in the campaign": len(found.unfinished),
-        "never entered the campaign": len(found.unseen),
-        "people whose place is free again": len(found.free),
-        "people without a submission": len(found.strangers),
+        "to approve": len(reconciled.payable),
+        "not done in the campaign": len(reconciled.unfinished),
+        "never entered the campaign": len(reconciled.unseen),
+        "people whose place is free again": len(reconciled.free),
+        "people without a submission": len(reconciled.strangers),
     }
     facts: dict[str, object] = {**_lines(state.study), "submissions": state.by_status}
     facts |= {name: f"{count:,}" for name, count in counts.items()}
@@ -219,11 +219,11 @@ def status(
     value = {
         **_facts(state.study),
         "submissions": state.by_status,
-        "payable": [each.id for each in found.payable],
-        "unfinished": [each.id for each in found.unfinished],
-        "unseen": [each.id for each in found.unseen],
-        "free": len(found.free),
-        "strangers": len(found.strangers),
+        "payable": [submission.id for submission in reconciled.payable],
+        "unfinished": [submission.id for submission in reconciled.unfinished],
+        "unseen": [submission.id for submission in reconciled.unseen],
+        "free": len(reconciled.free),
+        "strangers": len(reconciled.strangers),
         "set_aside": state.set_aside,
     }
     _show(facts, json, value, quiet)
@@ -252,9 +252,9 @@ def approve_(
 
     paths.check(json=json)
     with _client(token_env, api) as client:
-        found = approve(campaign, client, database=database, pay=yes)
-    facts = {"approved" if yes else "would be approved (--yes does it)": f"{len(found):,}"}
-    _show({**facts}, json, {"approved": yes, "submissions": list(found)}, usage.quiet)
+        submissions = approve(campaign, client, database=database, pay=yes)
+    facts = {"approved" if yes else "would be approved (--yes does it)": f"{len(submissions):,}"}
+    _show({**facts}, json, {"approved": yes, "submissions": list(submissions)}, usage.quiet)
 
 
 REJECT_EPILOG = """Examples:
@@ -281,11 +281,11 @@ def reject_(
     from counterfoil.tasks.annotate_prolific import read_rejections, reject
 
     paths.check(json=json)
-    found = read_rejections(source)
+    rejections = read_rejections(source)
     with _client(token_env, api) as client:
-        reject(campaign, found, client, send=yes)
-    facts = {"rejected" if yes else "would be rejected (--yes does it)": f"{len(found):,}"}
-    value = {"rejected": yes, "submissions": [each.submission for each in found]}
+        reject(campaign, rejections, client, send=yes)
+    facts = {"rejected" if yes else "would be rejected (--yes does it)": f"{len(rejections):,}"}
+    value = {"rejected": yes, "submissions": [rejection.submission for rejection in rejections]}
     _show({**facts}, json, value, usage.quiet)
 
 
@@ -316,9 +316,9 @@ def bonus(
     from counterfoil.tasks.annotate_prolific import pay_bonuses
 
     paths.check(json=json)
-    found = read_bonuses(source)
+    bonuses = read_bonuses(source)
     with _client(token_env, api) as client:
-        batch = pay_bonuses(campaign, found, client, round_name=round_name, pay=yes)
+        batch = pay_bonuses(campaign, bonuses, client, round_name=round_name, pay=yes)
     if batch is None:
         terminal.note("these bonuses were paid before; nothing was done")
         _show({}, json, {"paid": False, "before": True}, True)

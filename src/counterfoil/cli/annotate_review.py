@@ -49,19 +49,19 @@ def review(
     if out is not None and out.suffix.lower() != ".csv":
         raise InputError("unknown kind of table", where="--out", given=out, allowed=".csv")
     paths.check(csv=out, json=json)
-    found: Any = (
+    reviewed: Any = (
         annotate_person(campaign, person, database=database)
         if person
         else annotate_review(campaign, database=database)
     )
     if json != "-":
-        show(terminal.out(), found.tables)
-        for note in found.notes:
+        show(terminal.out(), reviewed.tables)
+        for note in reviewed.notes:
             terminal.out().print(note, highlight=False, markup=False)
     if out is not None:
-        found.save(out)
+        reviewed.save(out)
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, reviewed.to_json())
 
 
 APPROVE_EPILOG = """Examples:
@@ -153,23 +153,23 @@ def adjudicate(
     if item is not None:
         if answer is None:
             raise InputError("no answer", where=f"item '{item}'", hint="give the value of an option after it")
-        made = annotate_adjudicate(
+        decided = annotate_adjudicate(
             campaign, item, answer, question=question, note=note, by=by, database=database
         )
         if json is not None:
-            terminal.write_result(json, made.to_json())
+            terminal.write_result(json, decided.to_json())
         else:
             terminal.out().print(
-                f"item {made.item}, {made.question}: {made.answer}", highlight=False, markup=False
+                f"item {decided.item}, {decided.question}: {decided.answer}", highlight=False, markup=False
             )
         return
-    found = annotate_disputes(campaign, database=database)
+    disputes = annotate_disputes(campaign, database=database)
     if json != "-":
-        show(terminal.out(), found.tables)
-        for line in found.notes:
+        show(terminal.out(), disputes.tables)
+        for line in disputes.notes:
             terminal.out().print(line, highlight=False)
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, disputes.to_json())
 
 
 WITHDRAW_EPILOG = """Examples:
@@ -261,8 +261,10 @@ def delete_after(
 
     if not yes and not terminal.confirmed(f"all answers and people of {campaign}"):
         return
-    found = annotate_delete(campaign, early=now, database=database)
-    terminal.out().print(f"{found.people:,} people and {found.answers:,} answers deleted", highlight=False)
-    if found.labels or found.single:
-        alone = f"; {found.single:,} left out that one person alone answered" if found.single else ""
-        terminal.note(f"labels of {found.labels:,} items kept in {campaign / 'kept_labels.csv'}{alone}")
+    deletion = annotate_delete(campaign, early=now, database=database)
+    terminal.out().print(
+        f"{deletion.people:,} people and {deletion.answers:,} answers deleted", highlight=False
+    )
+    if deletion.labels or deletion.single:
+        alone = f"; {deletion.single:,} left out that one person alone answered" if deletion.single else ""
+        terminal.note(f"labels of {deletion.labels:,} items kept in {campaign / 'kept_labels.csv'}{alone}")

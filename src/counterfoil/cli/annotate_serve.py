@@ -59,14 +59,14 @@ def serve(
     from counterfoil.cli import interrupts, terminal
     from counterfoil.tasks.annotate_serve import Addresses, serve_campaign
 
-    def ready(found: Addresses) -> None:
-        print(f"people      {found.people}")
-        print(f"researcher  {found.researcher}")
-        print(f"token       {found.token}", flush=True)
+    def ready(addresses: Addresses) -> None:
+        print(f"people      {addresses.people}")
+        print(f"researcher  {addresses.researcher}")
+        print(f"token       {addresses.token}", flush=True)
         if not quiet:
-            if found.people.endswith("..."):
+            if addresses.people.endswith("..."):
                 terminal.note(
-                    f"personal links: counterfoil annotate links {campaign} --public-url {found.site}"
+                    f"personal links: counterfoil annotate links {campaign} --public-url {addresses.site}"
                 )
             terminal.note("Ctrl-C stops the server.")
 

@@ -55,7 +55,7 @@ def simulate(
     from counterfoil.tasks.annotate_simulate import annotate_simulate
 
     paths.check(table=out, json=json)
-    found = annotate_simulate(
+    simulated = annotate_simulate(
         campaign,
         people=people,
         mix=_shares(mix),
@@ -67,14 +67,14 @@ def simulate(
         feedback=terminal.feedback(quiet=quiet),
     )
     if out is not None:
-        write_judgement_table(out, found.judgements)
-    show(terminal.beside(json), () if quiet and json == "-" else found.tables)
-    for note in () if quiet else found.notes:
+        write_judgement_table(out, simulated.judgements)
+    show(terminal.beside(json), () if quiet and json == "-" else simulated.tables)
+    for note in () if quiet else simulated.notes:
         terminal.note(note)
     if keep is not None and not quiet:
         terminal.note(f"kept: {keep}; look at it with: counterfoil annotate status {keep}")
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, simulated.to_json())
 
 
 def _shares(text: str) -> dict[str, float]:

@@ -38,16 +38,16 @@ def status(
     from counterfoil.tasks.annotate_status import annotate_status
 
     paths.check(json=json)
-    found = annotate_status(campaign, database=database)
+    progress = annotate_status(campaign, database=database)
     if json != "-":
-        print_facts(dict(found.facts))
-        show(terminal.out(), found.tables if people else ())
-    if found.status.overdue:
+        print_facts(dict(progress.facts))
+        show(terminal.out(), progress.tables if people else ())
+    if progress.status.overdue:
         terminal.warn(
-            f"answers were to be kept until {found.status.keep_until}: "
+            f"answers were to be kept until {progress.status.keep_until}: "
             "delete them with 'counterfoil annotate delete-after'"
         )
-    if found.status.pay_warning:
-        terminal.warn(found.status.pay_warning)
+    if progress.status.pay_warning:
+        terminal.warn(progress.status.pay_warning)
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, progress.to_json())

@@ -69,7 +69,7 @@ def pool(
     paths.check(table=out, json=json, plot=plot)
     if out is not None:
         pool_kind(out)
-    found = pool(
+    pooled = pool(
         scores,
         k=k,
         queries=queries,
@@ -80,51 +80,51 @@ def pool(
         feedback=terminal.feedback(quiet=quiet),
     )
     console = terminal.beside(json)
-    for part in () if quiet and json == "-" else _pooled(found.summary, console.width):
+    for part in () if quiet and json == "-" else _pooled(pooled.summary, console.width):
         console.print(part)
     if out is not None:
-        found.save(out)
+        pooled.save(out)
         if not quiet:
-            terminal.note(f"{len(found.pairs):,} rows written to {out}")
+            terminal.note(f"{len(pooled.pairs):,} rows written to {out}")
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, pooled.to_json())
     if plot is not None:
         from counterfoil.report.drawing import save
 
-        save(found.plot(), plot, title="Pairs to verify by models and k")
+        save(pooled.plot(), plot, title="Pairs to verify by models and k")
         if not quiet:
             terminal.note(f"yield curve drawn in {plot}")
 
 
-def _pooled(found: "Summary", width: int) -> list[Any]:
+def _pooled(summary: "Summary", width: int) -> list[Any]:
     from rich.text import Text
 
     from counterfoil.cli.tables import printed
     from counterfoil.report.tables import Column, text_table
 
     by_model = text_table(
-        found.heading,
+        summary.heading,
         "model",
         [Column(head) for head in ("proposes", "alone", "new in this order")],
         [
             (name, f"{proposed:,}", f"{alone:,}", f"{new:,}")
             for name, proposed, alone, new in zip(
-                found.models, found.proposed, found.alone, found.new, strict=True
+                summary.models, summary.proposed, summary.alone, summary.new, strict=True
             )
         ],
     )
-    ks = _columns(found.k, max(1, (width - 12) // 11))
+    ks = _columns(summary.k, max(1, (width - 12) // 11))
     curve = text_table(
         "",
         "pairs by k",
         [Column(str(j)) for j in ks],
         [
             (f"{m + 1} model{'s' if m else ''}", *(f"{row[j - 1]:,.0f}" for j in ks))
-            for m, row in enumerate(found.curve)
+            for m, row in enumerate(summary.curve)
         ],
     )
     models = printed(by_model, width, label=lambda column: column.label, names=max(12, width - 47))
-    return [*models, Text(), *printed(curve, width), Text(), *map(Text, found.lines())]
+    return [*models, Text(), *printed(curve, width), Text(), *map(Text, summary.lines())]
 
 
 def _columns(k: int, most: int) -> list[int]:
@@ -207,7 +207,7 @@ def bias(
     folder = data_folder(data)
     with terminal.busy("reading benchmarks", quiet=quiet):
         sets = [gallery(name, folder) for name in positives or ()]
-    found = bias(
+    study = bias(
         scores,
         judgements,
         k=k,
@@ -222,18 +222,18 @@ def bias(
         feedback=terminal.feedback(quiet=quiet),
     )
     console = terminal.beside(json)
-    show(console, () if quiet and json == "-" else found.tables)
+    show(console, () if quiet and json == "-" else study.tables)
     if not quiet:
-        for note in found.notes:
+        for note in study.notes:
             terminal.note(note)
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, study.to_json())
     if plot is not None:
         from counterfoil.report.drawing import save
 
-        save(found.plot(), plot, title="Bias by number of annotators")
+        save(study.plot(), plot, title="Bias by number of annotators")
     if html is not None:
-        found.to_html(html)
+        study.to_html(html)
         if not quiet:
             terminal.note(f"page written to {html}")
 
@@ -271,15 +271,15 @@ def preferences(
 
     paths.check(json=json, plot=plot)
     result = preferences(votes, self_votes=own, draws=draws, seed=seed)
-    found = result.strengths
+    strengths = result.strengths
     console = terminal.beside(json)
-    for part in _strengths(found, result.heading, console.width):
+    for part in _strengths(strengths, result.heading, console.width):
         console.print(part)
-    if found.own:
-        terminal.warn(f"left out, since they prefer something to itself: {amount(found.own, 'vote')}")
-    if found.separated:
+    if strengths.own:
+        terminal.warn(f"left out, since they prefer something to itself: {amount(strengths.own, 'vote')}")
+    if strengths.separated:
         # Where it is rare it does not reach the ends of a 95 % interval.
-        say = terminal.warn if found.separated > 0.02 * draws else terminal.note
+        say = terminal.warn if strengths.separated > 0.02 * draws else terminal.note
         say(result.separation)
     if json is not None:
         terminal.write_result(json, result.to_json())
@@ -290,7 +290,7 @@ def preferences(
         terminal.note(f"strengths drawn in {plot}")
 
 
-def _strengths(found: "Preferences", title: str, width: int) -> list[Any]:
+def _strengths(strengths: "Preferences", title: str, width: int) -> list[Any]:
     """The table of strengths, with chances against each other where there is room, and the order."""
     from rich.text import Text
 
@@ -298,32 +298,32 @@ def _strengths(found: "Preferences", title: str, width: int) -> list[Any]:
     from counterfoil.report.tables import Cell, Column, text_table
 
     # Each chance is about as wide as its name or "100 %".
-    against = [i for i in found.order if max(len(found.names[j]) for j in found.order) <= 16]
-    room = sum(max(len(found.names[i]) + 5, 7) + 1 for i in against)
-    if room + max(len(n) for n in found.names) + 38 > width:
+    against = [i for i in strengths.order if max(len(strengths.names[j]) for j in strengths.order) <= 16]
+    room = sum(max(len(strengths.names[i]) + 5, 7) + 1 for i in against)
+    if room + max(len(n) for n in strengths.names) + 38 > width:
         against = []
     columns = [
         Column("strength", look="bold"),
         Column("95 % interval", align="center"),
         Column("rank", align="center"),
-        *(Column(f"over {found.names[i]}") for i in against),
+        *(Column(f"over {strengths.names[i]}") for i in against),
     ]
     rows: list[tuple[str | Cell, ...]] = []
-    for i in found.order:
-        low, high = found.ranks[i]
+    for i in strengths.order:
+        low, high = strengths.ranks[i]
         chances = (
             Cell(
-                "" if i == j else f"{100 * found.chance[i, j]:.1f} %",
-                rank=int(bool(found.apart[i, j] and found.chance[i, j] > 0.5)),
+                "" if i == j else f"{100 * strengths.chance[i, j]:.1f} %",
+                rank=int(bool(strengths.apart[i, j] and strengths.chance[i, j] > 0.5)),
             )
             for j in against
         )
-        ends = f"[{found.low[i]:.2f}, {found.high[i]:.2f}]"
+        ends = f"[{strengths.low[i]:.2f}, {strengths.high[i]:.2f}]"
         place = str(low) if low == high else f"{low} to {high}"
-        rows.append((found.names[i], f"{found.strength[i]:.2f}", ends, place, *chances))
+        rows.append((strengths.names[i], f"{strengths.strength[i]:.2f}", ends, place, *chances))
     table = text_table(title, "name", columns, rows)
     parts = printed(table, width, label=lambda column: column.label, names=max(12, width - 38))
-    parts.append(Text("order: ", style="dim").append(Text(found.written_order, style="not dim")))
-    if " ≈ " in found.written_order:
+    parts.append(Text("order: ", style="dim").append(Text(strengths.written_order, style="not dim")))
+    if " ≈ " in strengths.written_order:
         parts.append(Text("≈: neighbours that these votes do not tell apart", style="dim"))
     return parts

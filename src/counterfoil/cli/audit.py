@@ -98,9 +98,9 @@ def command(
     from counterfoil.scorers.base import Options
     from counterfoil.tasks.audit import AuditOptions, audit
 
-    paths.not_read(*(each for each in (*benchmarks, *(against or ())) if each in known_benchmarks()))
+    paths.not_read(*(name for name in (*benchmarks, *(against or ())) if name in known_benchmarks()))
     paths.check(html=html, json=json)
-    found = audit(
+    audited = audit(
         benchmarks,
         AuditOptions(
             data=Places.read(data or (), (*benchmarks, *(against or ()))),
@@ -121,13 +121,13 @@ def command(
         feedback=terminal.feedback(quiet=quiet),
     )
     console = terminal.beside(json)
-    show(console, () if quiet and json == "-" else found.tables)
+    show(console, () if quiet and json == "-" else audited.tables)
     if not quiet:
-        for note in found.notes:
+        for note in audited.notes:
             terminal.note(note)
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, audited.to_json())
     if html is not None:
-        found.to_html(html, title=title)
+        audited.to_html(html, title=title)
         if not quiet:
             terminal.note(f"page written to {html}")

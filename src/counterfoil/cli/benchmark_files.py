@@ -59,27 +59,27 @@ def fetch(
     folder = data_folder() if to is None else to
     say = (lambda text: None) if quiet else terminal.note
     for name in wanted:
-        found = release(name)
+        chosen = release(name)
         with terminal.progress(quiet=quiet) as report:
             done = fetch(
-                found,
+                chosen,
                 folder,
                 mirror=mirror,
-                token=os.environ.get("HF_TOKEN") if found.host == "hub" else None,
+                token=os.environ.get("HF_TOKEN") if chosen.host == "hub" else None,
                 overwrite=overwrite,
                 progress=report,
             )
-        commit = done.revision if found.revision else f"{done.revision} (no commit is pinned: the newest)"
+        commit = done.revision if chosen.revision else f"{done.revision} (no commit is pinned: the newest)"
         print(f"{name}: {len(done.new)} files fetched, {len(done.present)} there already, in {done.folder}")
-        say(f"{name}: {found.repository} at {commit}")
+        say(f"{name}: {chosen.repository} at {commit}")
         for file in done.unpinned:
             say(f"{name}: {file} is not pinned by a checksum; sha256 {done.digests[file]} is written down")
-        if to is None and found.serves:
-            say(f"{name}: 'counterfoil evaluate SCORER {found.serves[0]}' finds it by name")
-        elif found.serves:
-            say(f"{name}: name it with --data {found.serves[0]}={done.folder}")
-        if found.needs:
-            say(f"{name}: {found.needs}")
+        if to is None and chosen.serves:
+            say(f"{name}: 'counterfoil evaluate SCORER {chosen.serves[0]}' finds it by name")
+        elif chosen.serves:
+            say(f"{name}: name it with --data {chosen.serves[0]}={done.folder}")
+        if chosen.needs:
+            say(f"{name}: {chosen.needs}")
 
 
 def _list_releases() -> None:
@@ -89,10 +89,10 @@ def _list_releases() -> None:
     from counterfoil.data.fetching import fetched, releases
 
     rows = []
-    for each in releases().values():
-        pinned = sum(bool(file.sha256) for file in each.files)
-        known = "by its host" if each.host == "hub" else f"{pinned} of {len(each.files)}"
-        rows.append((each.name, "yes" if fetched(each, data_folder()) else "", known, each.title))
+    for release in releases().values():
+        pinned = sum(bool(file.sha256) for file in release.files)
+        known = "by its host" if release.host == "hub" else f"{pinned} of {len(release.files)}"
+        rows.append((release.name, "yes" if fetched(release, data_folder()) else "", known, release.title))
     console = terminal.out()
     for part in word_table(("name", "here", "checksums", "what"), rows, console.width):
         console.print(part)
@@ -136,15 +136,17 @@ def save(
 
     name = catalog.benchmark_card(benchmark).name if benchmark in catalog.benchmarks() else benchmark
     paths.check(folders=[Folder(out, folder.FILES, alone=True)])
-    found = catalog.benchmark(benchmark, data=data, images=images)
-    paths.also_read(found.path)
+    loaded = catalog.benchmark(benchmark, data=data, images=images)
+    paths.also_read(loaded.path)
     if available:
-        whole, found = len(found), found.available()
-        terminal.note(f"{name}: {len(found):,} of {whole:,} questions are at hand")
+        whole, loaded = len(loaded), loaded.available()
+        terminal.note(f"{name}: {len(loaded):,} of {whole:,} questions are at hand")
     if limit is not None:
-        found = found.limited(limit)
+        loaded = loaded.limited(limit)
     with terminal.progress(quiet=quiet) as report:
-        folder.save(found, out, progress=report)
-    print(f"{len(found):,} questions, {len(found.images):,} images, {len(found.captions):,} captions: {out}")
-    if not found.card.redistributable and not quiet:
-        terminal.warn(f"{name} may not be passed on: {found.card.licence}")
+        folder.save(loaded, out, progress=report)
+    print(
+        f"{len(loaded):,} questions, {len(loaded.images):,} images, {len(loaded.captions):,} captions: {out}"
+    )
+    if not loaded.card.redistributable and not quiet:
+        terminal.warn(f"{name} may not be passed on: {loaded.card.licence}")

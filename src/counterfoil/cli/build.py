@@ -46,22 +46,24 @@ class SeveralValues(usage.Command):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As Typer does it, with the name of the option before each of its values."""
-        several = {name for each in self.params if getattr(each, "multiple", False) for name in each.opts}
-        found: list[str] = []
+        several = {
+            name for option in self.params if getattr(option, "multiple", False) for name in option.opts
+        }
+        words: list[str] = []
         current = ""
         taken = 0
-        for each in args:
-            if each.startswith("-"):
-                current, taken = (each if each in several else ""), 0
+        for arg in args:
+            if arg.startswith("-"):
+                current, taken = (arg if arg in several else ""), 0
             elif current:
                 taken += 1
                 if taken > 1:
-                    found.append(current)
-            found.append(each)
-        return super().parse_args(ctx, found)
+                    words.append(current)
+            words.append(arg)
+        return super().parse_args(ctx, words)
 
 
-class Builds(usage.OneLine):
+class Builds(usage.Group):
     """Recipes and steps as commands, each made when it is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -187,14 +189,14 @@ def _recipe_function(name: str) -> Any:
             if setting in named and wanted not in there:
                 hint = f"the recipe has no step '{wanted}'"
                 raise InputError(f"--{key} does not go with {name}", given=given[key], hint=hint)
-        asked = named | key_values(settings or ())
-        recipe = read_recipe(name, settings=asked, seed=seed)
+        given_settings = named | key_values(settings or ())
+        recipe = read_recipe(name, settings=given_settings, seed=seed)
         paths.check(json=json)
-        found = task.build(
+        built = task.build(
             recipe,
             out,
             task.BuildOptions(
-                settings=asked,
+                settings=given_settings,
                 seed=seed,
                 device=device,
                 precision=precision,
@@ -205,14 +207,14 @@ def _recipe_function(name: str) -> Any:
             overwrite=overwrite,
             feedback=terminal.feedback(quiet=quiet),
         )
-        show(terminal.beside(json), () if quiet and json == "-" else found.tables)
+        show(terminal.beside(json), () if quiet and json == "-" else built.tables)
         if json is not None:
-            terminal.write_result(json, found.to_json())
-        for note in () if quiet else found.notes:
+            terminal.write_result(json, built.to_json())
+        for note in () if quiet else built.notes:
             terminal.note(note)
-        if found.benchmark is not None and not quiet:
+        if built.benchmark is not None and not quiet:
             # A result, which goes where tables go.
-            terminal.beside(json).print(f"built: {found.benchmark}")
+            terminal.beside(json).print(f"built: {built.benchmark}")
 
     run.__doc__ = _summary(name)
     return run
@@ -248,13 +250,13 @@ def _step_function(name: str) -> Any:
         table = None if folder else out
         folders = [task.declared(out)] if folder else []
         paths.check(json=json, table=table, dropped=given["dropped"], folders=folders)
-        for each in (table, given["dropped"]):
-            if each is not None:
-                task.check_table(each)
+        for path in (table, given["dropped"]):
+            if path is not None:
+                task.check_table(path)
         settings = {
-            each.name: given[each.name]
-            for each in fields(kind)
-            if given[each.name] is not None and given[each.name] != []
+            path.name: given[path.name]
+            for path in fields(kind)
+            if given[path.name] is not None and given[path.name] != []
         }
         options = task.BuildOptions(
             settings={key: text_of(value) for key, value in settings.items()},
@@ -265,7 +267,7 @@ def _step_function(name: str) -> Any:
             api_key=paths.endpoint_key(),
             **given["work"].asked(),
         )
-        found = task.apply_step(
+        applied = task.apply_step(
             name,
             given["rows"] if reads_rows else task.nothing(),
             options,
@@ -273,9 +275,9 @@ def _step_function(name: str) -> Any:
             out=out,
             dropped=given["dropped"],
         )
-        show(terminal.beside(json), () if quiet and json == "-" else found.tables)
+        show(terminal.beside(json), () if quiet and json == "-" else applied.tables)
         if json is not None:
-            terminal.write_result(json, found.to_json())
+            terminal.write_result(json, applied.to_json())
 
     options: dict[str, tuple[Any, Any]] = {}
     if reads_rows:

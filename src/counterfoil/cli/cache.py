@@ -37,7 +37,7 @@ def list_(
     from counterfoil.engine.cache_folder import contents
     from counterfoil.report.labels import amount
 
-    found = contents(cache_folder(cache))
+    entries = contents(cache_folder(cache))
     now = time.time()
     if json:
         shelves = [
@@ -49,9 +49,9 @@ def list_(
                 "bytes": shelf.size,
                 "seconds_since_used": round(max(0.0, now - shelf.used)),
             }
-            for shelf in found.shelves
+            for shelf in entries.shelves
         ]
-        about = {"folder": str(found.place), "bytes": found.size, "files_of_others": found.others}
+        about = {"folder": str(entries.place), "bytes": entries.size, "files_of_others": entries.others}
         terminal.write_result("-", {**about, "shelves": shelves})
         return
     console = terminal.out()
@@ -61,15 +61,15 @@ def list_(
         table.add_column(head, no_wrap=True)
     for head in ("files", "size", "last needed"):
         table.add_column(head, justify="right", no_wrap=True)
-    for shelf in found.shelves:
+    for shelf in entries.shelves:
         size, ago = written_size(shelf.size), _ago(now - shelf.used)
         files = f"{len(shelf.shards):,}"
         table.add_row(Text(shelf.scorer), shelf.key[:8], shelf.kind, files, size, ago)
-    if found.shelves:
+    if entries.shelves:
         console.print(table)
-    console.print(Text(_summary(found.size, found.place), style="dim"), soft_wrap=True)
-    if found.others:
-        terminal.note(f"beside them, never touched: {amount(found.others, 'other file')}")
+    console.print(Text(_summary(entries.size, entries.place), style="dim"), soft_wrap=True)
+    if entries.others:
+        terminal.note(f"beside them, never touched: {amount(entries.others, 'other file')}")
 
 
 @app.command(epilog="Example: counterfoil cache size")
@@ -79,8 +79,8 @@ def size(cache: Folder = None) -> None:
     from counterfoil.cli.paths import cache_folder
     from counterfoil.engine.cache_folder import contents
 
-    found = contents(cache_folder(cache))
-    terminal.out().print(_summary(found.size, found.place), soft_wrap=True)
+    entries = contents(cache_folder(cache))
+    terminal.out().print(_summary(entries.size, entries.place), soft_wrap=True)
 
 
 @app.command(epilog="Example: counterfoil cache limit 5GB")
@@ -96,9 +96,9 @@ def limit(
     from counterfoil.report.labels import amount
 
     wanted = read_size(most)
-    found = contents(cache_folder(cache))
-    gone = beyond(found, wanted)
-    freed = remove(found, gone)
+    entries = contents(cache_folder(cache))
+    gone = beyond(entries, wanted)
+    freed = remove(entries, gone)
     left = contents(cache_folder(cache))
     if not quiet:
         terminal.note(f"removed: {amount(len(gone), 'file')}, {written_size(freed)}")
@@ -129,15 +129,15 @@ def clear(
     from counterfoil.engine.cache_folder import contents, remove
     from counterfoil.report.labels import amount
 
-    found = contents(cache_folder(cache))
-    shelves = found.shelves if scorer is None else found.of(scorer)
+    entries = contents(cache_folder(cache))
+    shelves = entries.shelves if scorer is None else entries.of(scorer)
     shards = [shard for shelf in shelves for shard in shelf.shards]
-    shards += [] if scorer is not None else list(found.notes)
+    shards += [] if scorer is not None else list(entries.notes)
     room = written_size(sum(shard.size for shard in shards))
-    what = f"{amount(len(shards), 'file')}, {room}, in {found.place}"
+    what = f"{amount(len(shards), 'file')}, {room}, in {entries.place}"
     if shards and not yes and not terminal.confirmed(what):
         return
-    freed = remove(found, shards)
+    freed = remove(entries, shards)
     if not quiet:
         terminal.note(f"removed: {amount(len(shards), 'file')}, {written_size(freed)}")
     left = contents(cache_folder(cache))
@@ -152,10 +152,10 @@ def read_size(text: str) -> int:
     """
     from counterfoil.errors import InputError
 
-    found = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)", text.strip().lower())
-    if found is None or found[2] not in _UNITS:
+    parts = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)", text.strip().lower())
+    if parts is None or parts[2] not in _UNITS:
         raise InputError("no size", given=text, allowed="a number and KB, MB, GB, TB, KiB, MiB, GiB or TiB")
-    return int(float(found[1]) * _UNITS[found[2]])
+    return int(float(parts[1]) * _UNITS[parts[2]])
 
 
 def written_size(size: int) -> str:

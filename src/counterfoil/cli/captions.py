@@ -103,7 +103,7 @@ def score(
     paths.check(table=out, json=json)
     check_kind(out)
     feedback = terminal.feedback(quiet=quiet)
-    found = score_captions(
+    scored = score_captions(
         candidates,
         MetricRequest.of(metrics, **model.asked(), **work.asked()),
         references=references,
@@ -115,17 +115,17 @@ def score(
     )
     if not (quiet and json == "-"):
         console = terminal.beside(json)
-        over = "images" if n_images(found.inputs) < len(found.inputs) else "captions"
-        _show(found.values, found.heading, over, found.notes, console)
+        over = "images" if n_images(scored.inputs) < len(scored.inputs) else "captions"
+        _show(scored.values, scored.heading, over, scored.notes, console)
     if out is not None:
-        found.save(out)
-        feedback.note(f"{amount(len(found.inputs), 'row')} written to {out}")
+        scored.save(out)
+        feedback.note(f"{amount(len(scored.inputs), 'row')} written to {out}")
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, scored.to_json())
 
 
 def _show(
-    found: "Mapping[str, Value]", title: str, over: str, notes: "Sequence[str]", console: "Console"
+    values: "Mapping[str, Value]", title: str, over: str, notes: "Sequence[str]", console: "Console"
 ) -> None:
     """A row per metric: its value, and its interval where it is a mean over captions, or over images."""
     from rich.text import Text
@@ -133,17 +133,17 @@ def _show(
     from counterfoil.cli.tables import printed
     from counterfoil.report.tables import Column, text_table
 
-    intervals = any(each.low is not None for each in found.values())
-    means = any(not each.is_mean for each in found.values())
+    intervals = any(value.low is not None for value in values.values())
+    means = any(not value.is_mean for value in values.values())
     columns = [Column("value", look="bold")]
     columns += [Column("95 % interval", align="center")] * intervals
     columns += [Column(f"mean of {over}", look="dim")] * means
     rows = []
-    for name, each in found.items():
-        cells = [name, f"{each.value:.4f}"]
-        cells += ["" if each.low is None else f"[{each.low:.4f}, {each.high:.4f}]"] * intervals
+    for name, value in values.items():
+        cells = [name, f"{value.value:.4f}"]
+        cells += ["" if value.low is None else f"[{value.low:.4f}, {value.high:.4f}]"] * intervals
         # Of what is no mean the mean over captions stands beside it; it is another number.
-        cells += ["" if each.is_mean else f"{each.mean:.4f}"] * means
+        cells += ["" if value.is_mean else f"{value.mean:.4f}"] * means
         rows.append(cells)
     table = text_table(title, "metric", columns, rows)
     for part in printed(table, console.width, label=lambda column: column.label, names=console.width):
@@ -211,7 +211,7 @@ def systems(
     paths.check(table=out, json=json, html=html, **vars(tables))
     check_kind(out)
     feedback = terminal.feedback(quiet=quiet)
-    found = compare_systems(
+    compared = compare_systems(
         [*predictions, *(more or ())],
         references,
         MetricRequest.of(metrics, **model.asked(), **work.asked()),
@@ -227,14 +227,14 @@ def systems(
         from rich.text import Text
 
         console = terminal.beside(json)
-        show(console, found.tables)
-        for note in found.notes:
+        show(console, compared.tables)
+        for note in compared.notes:
             console.print(Text(note, style="dim"))
-    tables.write(found)
+    tables.write(compared)
     if html is not None:
-        found.to_html(html)
+        compared.to_html(html)
     if out is not None:
-        found.save(out)
-        feedback.note(f"{amount(len(found.found), 'row')} written to {out}")
+        compared.save(out)
+        feedback.note(f"{amount(len(compared.by_system), 'row')} written to {out}")
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, compared.to_json())

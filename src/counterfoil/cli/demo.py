@@ -97,10 +97,10 @@ def _tour(out: Path, seed: int, overwrite: bool) -> None:
     from counterfoil.cli.tables import show as show_tables
     from counterfoil.tasks.tour import tour
 
-    found = tour(out, seed=seed, overwrite=overwrite, feedback=terminal.feedback())
-    show_tables(terminal.out(), found.comparison.tables)
-    terminal.note(f"{found.whole:.0f} s in all, {found.processor:.0f} s of processor time")
-    terminal.out().print(f"The page is in {found.path.resolve()}", soft_wrap=True)
+    finished = tour(out, seed=seed, overwrite=overwrite, feedback=terminal.feedback())
+    show_tables(terminal.out(), finished.comparison.tables)
+    terminal.note(f"{finished.whole:.0f} s in all, {finished.processor:.0f} s of processor time")
+    terminal.out().print(f"The page is in {finished.path.resolve()}", soft_wrap=True)
 
 
 def _study(out: Path, dials: bool, seed: int) -> None:
@@ -110,25 +110,25 @@ def _study(out: Path, dials: bool, seed: int) -> None:
     from counterfoil.tasks.study import study
 
     worked = process_time()
-    found = study(out, full=dials, seed=seed, feedback=terminal.feedback())
-    show(found.made, terminal.out())
-    parts = {**found.made.seconds, "the report": found.seconds - sum(found.made.seconds.values())}
+    report = study(out, full=dials, seed=seed, feedback=terminal.feedback())
+    show(report.study, terminal.out())
+    parts = {**report.study.seconds, "the report": report.seconds - sum(report.study.seconds.values())}
     spent = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in parts.items())
     terminal.note(
-        f"{found.seconds:.0f} s in all: {spent} ({process_time() - worked:.0f} s of processor time)"
+        f"{report.seconds:.0f} s in all: {spent} ({process_time() - worked:.0f} s of processor time)"
     )
-    terminal.out().print(f"The report is in {found.path.resolve()}", soft_wrap=True)
+    terminal.out().print(f"The report is in {report.path.resolve()}", soft_wrap=True)
 
 
-def show(made: "Study", console: "Console") -> None:
+def show(study: "Study", console: "Console") -> None:
     """The end of a demo: a table of the models, then each finding and its verdict."""
     from rich.text import Text
 
     from counterfoil.report.study_page import known
 
-    seeds = made.plan.seeds
+    seeds = study.plan.seeds
     console.print()
-    console.print(_summary(made, intervals=console.width >= _ROOMY))
+    console.print(_summary(study, intervals=console.width >= _ROOMY))
     about = "In per cent" + (", with 95 % intervals" if console.width >= _ROOMY else "")
     about += f"; networks of seed {seeds[0]}. Both pictures in one style; "
     about += "mixed: group where the second picture is synthetic."
@@ -136,14 +136,14 @@ def show(made: "Study", console: "Console") -> None:
         about += f" What follows is over seeds {', '.join(map(str, seeds))}."
     width = min(console.width, _LINE)
     console.print(Text(about, style="dim"), width=width)
-    said = [_found(each) for each in made.findings]
-    if made.order is not None:
-        said.append((_POINT, "The trainings in order.", made.order.sentence))
-    said += [(_POINT, sweep.question, sweep.sentence) for sweep in made.sweeps]
-    said += [(_POINT, "Caption metrics.", known(made.captions.comparisons))]
-    said += [_found(each) for each in made.captions.findings]
+    sentences = [_found(finding) for finding in study.findings]
+    if study.order is not None:
+        sentences.append((_POINT, "The trainings in order.", study.order.sentence))
+    sentences += [(_POINT, sweep.question, sweep.sentence) for sweep in study.sweeps]
+    sentences += [(_POINT, "Caption metrics.", known(study.captions.comparisons))]
+    sentences += [_found(finding) for finding in study.captions.findings]
     console.print()
-    for mark, head, words in said:
+    for mark, head, words in sentences:
         beside = Text.assemble((head, "bold"), "\n", (words, "dim"))
         console.print(_hanging(Text(*mark), beside), width=width)
     console.print()
@@ -151,8 +151,8 @@ def show(made: "Study", console: "Console") -> None:
 
 def _found(finding: "Finding") -> tuple[tuple[str, str], str, str]:
     """A finding's mark, its claim and its verdict."""
-    said = f"{finding.verdict.capitalize()} in this run. {finding.sentence}"
-    return _MARKS[finding.verdict], finding.claim, said
+    sentence = f"{finding.verdict.capitalize()} in this run. {finding.sentence}"
+    return _MARKS[finding.verdict], finding.claim, sentence
 
 
 def _hanging(mark: "Text", words: "Text") -> "RenderableType":
@@ -166,7 +166,7 @@ def _hanging(mark: "Text", words: "Text") -> "RenderableType":
     return grid
 
 
-def _summary(made: "Study", *, intervals: bool) -> "Table":
+def _summary(study: "Study", *, intervals: bool) -> "Table":
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
@@ -175,25 +175,27 @@ def _summary(made: "Study", *, intervals: bool) -> "Table":
         table.add_column(head, justify="right", no_wrap=True)
     rows: dict[str, dict[str, "Text"]] = {}
     chance: dict[str, str] = {}
-    for comparison in made.comparisons:
+    for comparison in study.comparisons:
         for run in comparison.runs:
             for of, measure, head in _COLUMNS:
                 if of == comparison.benchmark and measure in run.result.measures:
-                    found = run.result.measures[measure]
-                    rows.setdefault(run.name, {})[head] = _said(found, intervals)
-                    if found.chance is not None:
-                        chance[head] = f"{100 * found.chance:.1f}" + (" " * len(_span(found)) * intervals)
+                    estimate = run.result.measures[measure]
+                    rows.setdefault(run.name, {})[head] = _said(estimate, intervals)
+                    if estimate.chance is not None:
+                        chance[head] = f"{100 * estimate.chance:.1f}" + (
+                            " " * len(_span(estimate)) * intervals
+                        )
     table.add_row("chance", *(chance.get(head, "") for _, _, head in _COLUMNS), style="dim")
     for name, cells in rows.items():
         table.add_row(name, *(cells.get(head, "") for _, _, head in _COLUMNS))
     return table
 
 
-def _said(found: "Estimate", intervals: bool) -> "Text":
+def _said(estimate: "Estimate", intervals: bool) -> "Text":
     from rich.text import Text
 
-    return Text.assemble(f"{100 * found.value:.1f}", (_span(found) if intervals else "", "dim"))
+    return Text.assemble(f"{100 * estimate.value:.1f}", (_span(estimate) if intervals else "", "dim"))
 
 
-def _span(found: "Estimate") -> str:
-    return f" {100 * found.low:4.1f} to {100 * found.high:4.1f}"
+def _span(estimate: "Estimate") -> str:
+    return f" {100 * estimate.low:4.1f} to {100 * estimate.high:4.1f}"

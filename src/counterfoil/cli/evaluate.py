@@ -187,8 +187,8 @@ def command(
     from counterfoil.scorers.base import Options
     from counterfoil.tasks.evaluate import EvaluateOptions, prepare
 
-    benchmarks = [benchmark_name(each) for each in benchmarks]
-    paths.not_read(*(each for each in benchmarks if each in known_benchmarks()))
+    benchmarks = [benchmark_name(name) for name in benchmarks]
+    paths.not_read(*(name for name in benchmarks if name in known_benchmarks()))
     paths.check(json=json)
     named = [f"{key}={value}" for key, value in (("protocol", protocol), ("question", question)) if value]
     evaluation = prepare(

@@ -138,7 +138,7 @@ def command(
     paths.check(html=html, json=json)
     if grade and html is not None:
         raise InputError("--grade gives numbers and no page", given="--html", allowed="--json")
-    asked = ExplainOptions(
+    explain_options = ExplainOptions(
         questions=[name.strip() for name in questions.split(",")] if questions is not None else (),
         limit=limit or (GRADED if grade else FEW),
         methods=method or (),
@@ -156,18 +156,18 @@ def command(
         **work.asked(),
     )
     feedback = terminal.feedback(quiet=quiet)
-    found = (
-        grade_heatmaps(scorer, benchmark, asked, feedback=feedback)
+    explanation = (
+        grade_heatmaps(scorer, benchmark, explain_options, feedback=feedback)
         if grade
-        else explain(scorer, benchmark, asked, feedback=feedback)
+        else explain(scorer, benchmark, explain_options, feedback=feedback)
     )
-    show(terminal.beside(json), () if quiet and json == "-" else found.tables)
+    show(terminal.beside(json), () if quiet and json == "-" else explanation.tables)
     if not quiet:
-        for note in found.notes:
+        for note in explanation.notes:
             terminal.note(note)
     if json is not None:
-        terminal.write_result(json, found.to_json())
-    if html is not None and isinstance(found, Explanation):
-        found.to_html(html, title=title, pictures=pictures, private=private)
+        terminal.write_result(json, explanation.to_json())
+    if html is not None and isinstance(explanation, Explanation):
+        explanation.to_html(html, title=title, pictures=pictures, private=private)
         if not quiet:
             terminal.note(f"page written to {html}")

@@ -48,28 +48,28 @@ def debugging(arguments: Sequence[str]) -> tuple[bool, list[str]]:
     ((True, ['list', 'benchmarks']), (False, ['evaluate', '--', '--debug']))
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    kept = [each for each in arguments[:end] if each != "--debug"]
-    return len(kept) < end, [*kept, *arguments[end:]]
+    others = [word for word in arguments[:end] if word != "--debug"]
+    return len(others) < end, [*others, *arguments[end:]]
 
 
 def check_names(arguments: Sequence[str]) -> None:
     """Raise `InputError` for an argument whose bytes are no text, or that is a file: URL with a host."""
-    for before, each in zip(["", *arguments], arguments, strict=False):
+    for before, word in zip(["", *arguments], arguments, strict=False):
         # A path without a name would be the working folder.
-        if (before in _PLACES and not each) or (each.removesuffix("=") in _PLACES and each.endswith("=")):
-            raise InputError("no name of a file or folder", where=before or each[:-1], given="(empty)")
+        if (before in _PLACES and not word) or (word.removesuffix("=") in _PLACES and word.endswith("=")):
+            raise InputError("no name of a file or folder", where=before or word[:-1], given="(empty)")
         try:
-            each.encode("utf-8")
+            word.encode("utf-8")
         except UnicodeEncodeError:
-            shown = os.fsencode(each).decode("utf-8", "backslashreplace")
+            shown = os.fsencode(word).decode("utf-8", "backslashreplace")
             raise InputError(
                 "an argument is not UTF-8 text", given=shown, hint="rename the file, or type it again"
             ) from None
         # An option that is a path forgets the second slash: file://etc would be /etc.
-        if re.match(r"(--?[\w-]+=)?([\w-]+=)?(file|local)://(?!/|localhost/)", each, re.IGNORECASE):
+        if re.match(r"(--?[\w-]+=)?([\w-]+=)?(file|local)://(?!/|localhost/)", word, re.IGNORECASE):
             from counterfoil.places.location import location
 
-            location(each.rpartition("=")[2])
+            location(word.rpartition("=")[2])
 
 
 def is_first() -> bool:
@@ -113,7 +113,7 @@ def foreseen(error: BaseException) -> CounterfoilError | None:
             given=str(error),
             hint="look for extreme values in the scores, features or options",
         )
-    if isinstance(error, RuntimeError) and any(said in str(error) for said in _LOST):
+    if isinstance(error, RuntimeError) and any(phrase in str(error) for phrase in _LOST):
         return InputError(
             f"another process of this training ended{doing}",
             hint="its own line says why, or the system's log (no memory left); the same command goes on",
@@ -131,15 +131,15 @@ def foreseen(error: BaseException) -> CounterfoilError | None:
 
 def unforeseen(error: BaseException, arguments: Sequence[str]) -> str:
     """The line about a fault of the program; writes the report that it names."""
-    said = " ".join(str(error).split())
-    what = type(error).__name__ + (f": {said[:200]}" if said else "")
+    message = " ".join(str(error).split())
+    what = type(error).__name__ + (f": {message[:200]}" if message else "")
     try:
-        kept = f"the report is in {_write_report(error, arguments)}"
+        report = f"the report is in {_write_report(error, arguments)}"
     except (OSError, CounterfoilError):
-        kept = "no report could be written (--debug prints it)"
-    command = next((each for each in arguments if not each.startswith("-")), "")
+        report = "no report could be written (--debug prints it)"
+    command = next((word for word in arguments if not word.startswith("-")), "")
     where = doing_what(error) or (f" in '{command}'" if command else "")
-    return f"a fault of counterfoil{where}: {what}; {kept}"
+    return f"a fault of counterfoil{where}: {what}; {report}"
 
 
 def doing_what(error: BaseException) -> str:
@@ -180,7 +180,11 @@ def _report_folders() -> list[Path]:
     base = Path(os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state"))
     temporary = Path(tempfile.gettempdir())
     # Without a home or a writable /tmp both may come out as the working folder, which is the user's own.
-    return [each for each in (base / "counterfoil", temporary) if each.is_absolute() and each != Path.cwd()]
+    return [
+        folder
+        for folder in (base / "counterfoil", temporary)
+        if folder.is_absolute() and folder != Path.cwd()
+    ]
 
 
 def print_traceback(error: BaseException) -> None:

@@ -17,27 +17,27 @@ def field_options(kind: type, *, leave: Collection[str] = ()) -> dict[str, tuple
     """
     options: dict[str, tuple[Any, Any]] = {}
     types = field_types(kind)
-    for each in fields(kind):
-        if each.name in leave:
+    for column in fields(kind):
+        if column.name in leave:
             continue
-        text = str(each.metadata.get("help", ""))
-        default = None if each.default is MISSING else each.default
+        text = str(column.metadata.get("help", ""))
+        default = None if column.default is MISSING else column.default
         shown = default if isinstance(default, str | int | float) and default != "" else None
         if isinstance(default, tuple):
             shown = ",".join(default) or None
-        if types[each.name] is bool:
-            flag = f"--{each.name.replace('_', '-')}"
+        if types[column.name] is bool:
+            flag = f"--{column.name.replace('_', '-')}"
             option = typer.Option(f"{flag}/--no-{flag[2:]}", help=text, show_default=str(default))
-            options[each.name] = (Annotated[bool | None, option], None)
+            options[column.name] = (Annotated[bool | None, option], None)
             continue
         several = isinstance(default, tuple)
         option = typer.Option(
-            f"--{each.name.replace('_', '-')}",
+            f"--{column.name.replace('_', '-')}",
             help=text,
-            metavar=_metavar(types[each.name]),
+            metavar=_metavar(types[column.name]),
             show_default=str(shown) if shown is not None else False,
         )
-        options[each.name] = (Annotated[list[str] | None if several else str | None, option], None)
+        options[column.name] = (Annotated[list[str] | None if several else str | None, option], None)
     return options
 
 

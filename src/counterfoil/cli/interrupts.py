@@ -42,7 +42,9 @@ def kept() -> Iterator[None]:
                     _thread.interrupt_main()
 
     hook = sys.unraisablehook
-    sys.unraisablehook = lambda found: None if found.exc_type is KeyboardInterrupt else hook(found)
+    sys.unraisablehook = lambda unraisable: (
+        None if unraisable.exc_type is KeyboardInterrupt else hook(unraisable)
+    )
     signal.signal(signal.SIGINT, raised)
     try:
         yield
@@ -69,9 +71,9 @@ def left_to_server() -> Iterator[None]:
 
 def _leaving() -> bool:
     """Whether the main thread runs an `except` or a `finally` because of Ctrl-C."""
-    found: Any = sys._current_exceptions().get(threading.main_thread().ident or 0)
+    current: Any = sys._current_exceptions().get(threading.main_thread().ident or 0)
     # A triple before Python 3.12.
-    error = found[1] if isinstance(found, tuple) else found
+    error = current[1] if isinstance(current, tuple) else current
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None

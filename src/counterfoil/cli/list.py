@@ -115,13 +115,13 @@ def measures(json: Json = False) -> None:
     """
     from counterfoil import catalog
 
-    found = catalog.measures()
+    known = catalog.measures()
     if json:
-        print_json([measure.to_json() for measure in found])
+        print_json([measure.to_json() for measure in known])
         return
     print_table(
         ("measure", "form", "chance", "meaning"),
-        [(measure.name, measure.form, measure.chance, measure.meaning) for measure in found],
+        [(measure.name, measure.form, measure.chance, measure.meaning) for measure in known],
     )
     _say("Of galleries with i2t_, t2i_ or mean_ before them, or without for all three; K is any number.")
 

@@ -85,19 +85,20 @@ def command(
             "nothing to do", hint="measure with --task and --held-out, keep with --alpha and --out"
         )
     paths.check(json=json, folders=[] if out is None else [Folder(out, checkpoint.FILES)])
-    asked = [name for name in (task, held_out) if name is not None]
-    found = _benchmarks(asked, data or (), images or (), available=available)
+    names = [name for name in (task, held_out) if name is not None]
+    benchmarks = _benchmarks(names, data or (), images or (), available=available)
     ends = network(start, allowed=_ALLOWED), network(str(tuned), allowed=_ALLOWED)
     measured: Sequence[Mixture] = ()
     if task is not None and held_out is not None:
-        measured = _measured(ends, found, points)
+        measured = _measured(ends, benchmarks, points)
         show(terminal.out(), [_table(measured, task, held_out)])
     if alpha is not None and out is not None:
         _keep(ends, start, tuned, alpha, out)
         terminal.note(f"wrote the mixture at {alpha:g}: {out}")
     if json is not None:
         terminal.write_result(
-            json, {"start": start, "tuned": str(tuned), "mixtures": [_to_json(each) for each in measured]}
+            json,
+            {"start": start, "tuned": str(tuned), "mixtures": [_to_json(mixture) for mixture in measured]},
         )
 
 
@@ -111,17 +112,17 @@ def _benchmarks(
     from counterfoil.engine.plan import check_at_hand
 
     places, pictures = Places.read(data, names), Places.read(images, names, option="--images")
-    found = []
+    benchmarks = []
     for name in names:
         where = places.of(name, many=len(names) > 1)
-        each = catalog.benchmark(name, data=where, images=pictures.images_of(name))
+        benchmark = catalog.benchmark(name, data=where, images=pictures.images_of(name))
         if available:
-            whole, each = len(each), each.available()
-            terminal.note(f"{name}: {len(each):,} of {whole:,} questions are at hand")
-        check_at_hand(each)
-        paths.also_read(each.path)
-        found.append(each)
-    return found
+            whole, benchmark = len(benchmark), benchmark.available()
+            terminal.note(f"{name}: {len(benchmark):,} of {whole:,} questions are at hand")
+        check_at_hand(benchmark)
+        paths.also_read(benchmark.path)
+        benchmarks.append(benchmark)
+    return benchmarks
 
 
 def _measured(
@@ -154,34 +155,34 @@ def _keep(ends: "tuple[Backbone, Backbone]", start: str, tuned: Path, alpha: flo
     from counterfoil.scorers import checkpoint
     from counterfoil.train.validation import interpolate
 
-    before, after = (each.network.state_dict() for each in ends)
+    before, after = (end.network.state_dict() for end in ends)
     ends[1].network.load_state_dict(interpolate(before, after, alpha))
     facts: dict[str, Any] = {"mixture": {"start": start, "tuned": str(tuned), "alpha": alpha}}
     checkpoint.save(out, ends[1], facts)
 
 
-def _mean(each: "Mixture") -> tuple[float, float, float]:
+def _mean(mixture: "Mixture") -> tuple[float, float, float]:
     """The mean of both tasks with its interval, for two tasks that share no question.
 
     Source: Zou and Donner, Construction of confidence limits about effect measures, 2008 (the square-and-add
     limits of a sum).
     """
-    value = (each.task.value + each.held_out.value) / 2
-    below = hypot(each.task.value - each.task.low, each.held_out.value - each.held_out.low) / 2
-    above = hypot(each.task.high - each.task.value, each.held_out.high - each.held_out.value) / 2
+    value = (mixture.task.value + mixture.held_out.value) / 2
+    below = hypot(mixture.task.value - mixture.task.low, mixture.held_out.value - mixture.held_out.low) / 2
+    above = hypot(mixture.task.high - mixture.task.value, mixture.held_out.high - mixture.held_out.value) / 2
     return value, value - below, value + above
 
 
-def _to_json(each: "Mixture") -> dict[str, Any]:
+def _to_json(mixture: "Mixture") -> dict[str, Any]:
     """A mixture with its values, and the intervals of each."""
     return {
-        "alpha": each.alpha,
-        "task": each.task.value,
-        "held_out": each.held_out.value,
+        "alpha": mixture.alpha,
+        "task": mixture.task.value,
+        "held_out": mixture.held_out.value,
         "intervals": {
-            "task": [each.task.low, each.task.high],
-            "held_out": [each.held_out.low, each.held_out.high],
-            "mean": list(_mean(each)[1:]),
+            "task": [mixture.task.low, mixture.task.high],
+            "held_out": [mixture.held_out.low, mixture.held_out.high],
+            "mean": list(_mean(mixture)[1:]),
         },
     }
 
@@ -190,11 +191,11 @@ def _table(measured: "Sequence[Mixture]", task: str, held_out: str) -> "Table":
     """A row per mixture, every value with its interval; the best mean has rank 1."""
     from counterfoil.report.tables import Cell, Column, Row, Table
 
-    best = max(_mean(each)[0] for each in measured)
+    best = max(_mean(mixture)[0] for mixture in measured)
     rows = []
-    for each in measured:
-        ends = [(e.value, e.low, e.high) for e in (each.task, each.held_out)]
-        cells = (Cell(*of, rank=int(_mean(each)[0] == best)) for of in (*ends, _mean(each)))
-        rows.append(Row(f"{each.alpha:g}", tuple(cells)))
+    for mixture in measured:
+        ends = [(e.value, e.low, e.high) for e in (mixture.task, mixture.held_out)]
+        cells = (Cell(*of, rank=int(_mean(mixture)[0] == best)) for of in (*ends, _mean(mixture)))
+        rows.append(Row(f"{mixture.alpha:g}", tuple(cells)))
     columns = tuple(Column(name) for name in (Path(task).name, Path(held_out).name, "mean"))
     return Table("Mixtures, per cent with 95 % intervals", columns, tuple(rows), "alpha")

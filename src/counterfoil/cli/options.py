@@ -32,7 +32,7 @@ def complete_benchmarks(incomplete: str) -> list[str]:
     >>> complete_benchmarks("winog")
     ['winoground']
     """
-    texts = (files(each).joinpath("catalog.toml").read_text("utf-8") for each in _PACKAGES)
+    texts = (files(package).joinpath("catalog.toml").read_text("utf-8") for package in _PACKAGES)
     return _beginning([name for text in texts for name in tomllib.loads(text)], incomplete)
 
 
@@ -291,14 +291,14 @@ class Tables:
         None
     )
 
-    def write(self, found: Any) -> None:
-        """Write what `found` says by its `to_markdown`, `to_latex` and `to_csv`."""
+    def write(self, tables: Any) -> None:
+        """Write what `tables` says by its `to_markdown`, `to_latex` and `to_csv`."""
         from counterfoil.store import write_text
 
         for kind in ("markdown", "latex", "csv"):
             path = getattr(self, kind)
             if path is not None:
-                write_text(path, getattr(found, f"to_{kind}")())
+                write_text(path, getattr(tables, f"to_{kind}")())
 
 
 def count_or_share(text: str | None, *, option: str = "--limit") -> float | None:
@@ -310,12 +310,12 @@ def count_or_share(text: str | None, *, option: str = "--limit") -> float | None
     if text is None:
         return None
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = 0.0
-    if not (0 < found < 1 or (found.is_integer() and found >= 1)):
+        number = 0.0
+    if not (0 < number < 1 or (number.is_integer() and number >= 1)):
         raise InputError("no number of questions", where=option, given=text, allowed="1, 2, ..., or 0.1")
-    return int(found) if found >= 1 else found
+    return int(number) if number >= 1 else number
 
 
 def key_values(
@@ -328,12 +328,12 @@ def key_values(
     >>> key_values(["prefix=", "references=paper"])
     {'prefix': '', 'references': 'paper'}
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
             raise InputError(f"{option} needs KEY=VALUE", given=pair, allowed=f"such as {example}")
-        if key in found:
+        if key in values:
             raise InputError(f"{option} names one key twice", given=pair)
-        found[key] = value
-    return found
+        values[key] = value
+    return values

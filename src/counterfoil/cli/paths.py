@@ -26,8 +26,8 @@ def guarded(command: str, arguments: Mapping[str, Any], data: Path) -> Iterator[
     read = {name: value for name, value in arguments.items() if name not in _WRITTEN}
     if "data" in read and not read["data"]:
         read["data"] = data
-    found = existing_paths(text for value in read.values() for text in _texts(value))
-    outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=found)
+    inputs = existing_paths(text for value in read.values() for text in _texts(value))
+    outputs = Outputs(command, overwrite=bool(arguments.get("overwrite")), reads=inputs)
     with guarding(outputs):
         yield outputs
 
@@ -100,10 +100,10 @@ def api_key(scorer: str, variable: str | None) -> str:
             raise InputError("--api-key-env is for chat endpoints", given=scorer, allowed="chat:URL#MODEL")
         return ""
     named = variable or "COUNTERFOIL_API_KEY"
-    found = secret(os.environ.get(named, ""), where=named)
-    if variable is not None and not found:
+    key = secret(os.environ.get(named, ""), where=named)
+    if variable is not None and not key:
         raise InputError("the environment variable is not set", where="--api-key-env", given=variable)
-    return found
+    return key
 
 
 def endpoint_key() -> str:
@@ -115,5 +115,5 @@ def data_folder(named: Path | None) -> Path | None:
     """The folder of real benchmark files: the one named, else COUNTERFOIL_DATA, else none."""
     if named is not None:
         return named
-    found = os.environ.get("COUNTERFOIL_DATA")
-    return Path(found) if found else None
+    folder = os.environ.get("COUNTERFOIL_DATA")
+    return Path(folder) if folder else None

@@ -96,10 +96,10 @@ def pool(
         **work.asked(),
     )
     feedback = terminal.feedback(quiet=quiet)
-    found = pool_rounds(scores, judge, options, feedback=feedback)
-    found.save(out)
-    show(terminal.beside(json), () if quiet and json == "-" else found.tables)
-    for note in () if quiet else found.notes:
+    pooled = pool_rounds(scores, judge, options, feedback=feedback)
+    pooled.save(out)
+    show(terminal.beside(json), () if quiet and json == "-" else pooled.tables)
+    for note in () if quiet else pooled.notes:
         terminal.note(note)
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, pooled.to_json())

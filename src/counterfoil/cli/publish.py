@@ -124,7 +124,7 @@ def command(
     if benchmark in known_benchmarks():
         paths.not_read(benchmark)
     paths.check(json=json)
-    found = publish(
+    published = publish(
         benchmark,
         to,
         PublishOptions(
@@ -150,9 +150,9 @@ def command(
         feedback=terminal.feedback(quiet=quiet),
     )
     console = terminal.beside(json)
-    show(console, () if quiet and json == "-" else found.tables)
+    show(console, () if quiet and json == "-" else published.tables)
     if not quiet:
-        for note in found.notes:
+        for note in published.notes:
             terminal.note(note)
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, published.to_json())

@@ -93,8 +93,8 @@ def _list_files(folder: Path | None, papers: "Sequence[str] | None", json: str |
         terminal.write_result(json, [dict(zip(keys, row, strict=True)) for row in rows])
     if json != "-":
         console = terminal.out()
-        told = [(paper, name, found or "not there") for paper, name, found in rows]
-        for part in word_table(("paper", "file", "found"), told, console.width):
+        shown = [(paper, name, state or "not there") for paper, name, state in rows]
+        for part in word_table(("paper", "file", "found"), shown, console.width):
             console.print(part)
 
 

@@ -87,7 +87,7 @@ def compare(
     paths.check(html=html, **vars(tables), json=json)
     terminal.check_drawing(html)
     feedback = terminal.feedback()
-    found = compare(
+    compared = compare(
         runs,
         baseline=baseline,
         interval=interval,
@@ -99,9 +99,9 @@ def compare(
     )
     if html is not None and pictures != "never":
         required = pictures == "always" and data is not None
-        found = found.with_images(data=data, images=images, required=required, feedback=feedback)
+        compared = compared.with_images(data=data, images=images, required=required, feedback=feedback)
     console = terminal.beside(json)
-    for comparison in found:
+    for comparison in compared:
         console.print(comparison_table(comparison, width=console.width))
         differences = differences_table(comparison, width=console.width)
         if differences is not None:
@@ -111,12 +111,12 @@ def compare(
             names = dict.fromkeys(name for run in comparison.runs for name in run.result.measures)
             lines = (signature_of(comparison.runs, name) for name in names)
             console.print(signature_lines(*lines), soft_wrap=True)
-    tables.write(found)
+    tables.write(compared)
     if json is not None:
-        results = found.to_json()
+        results = compared.to_json()
         terminal.write_result(json, results[0] if len(results) == 1 else results)
     if html is not None:
-        found.to_html(html, title=title, pictures=pictures, private=private)
+        compared.to_html(html, title=title, pictures=pictures, private=private)
         terminal.note(f"report written to {html}")
 
 
@@ -165,26 +165,26 @@ def rankings(
 
     paths.check(html=html, json=json, csv=csv)
     terminal.check_drawing(html)
-    found = rank(runs, measures=measure or (), k=k, draws=draws, seed=seed, feedback=terminal.feedback())
+    ranked = rank(runs, measures=measure or (), k=k, draws=draws, seed=seed, feedback=terminal.feedback())
     console = terminal.beside(json)
     shown = [
-        correlation_tables(found.correlation, width=console.width),
-        rank_tables(found.correlation, width=console.width),
-        *(diversity_tables(one, width=console.width) for one in found.lists),
+        correlation_tables(ranked.correlation, width=console.width),
+        rank_tables(ranked.correlation, width=console.width),
+        *(diversity_tables(one, width=console.width) for one in ranked.lists),
     ]
     for number, parts in enumerate(shown):
         if number:
             console.print()
         for part in parts:
             console.print(part)
-    for note in found.notes:
+    for note in ranked.notes:
         terminal.note(note)
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, ranked.to_json())
     if csv is not None:
-        write_text(csv, found.to_csv())
+        write_text(csv, ranked.to_csv())
     if html is not None:
-        found.to_html(html, title=title, private=private)
+        ranked.to_html(html, title=title, private=private)
         terminal.note(f"page written to {html}")
 
 
@@ -218,31 +218,37 @@ def lengths(
     loaded = [run for run in find_runs(runs) if not run.benchmark.questions.directed]
     if not loaded:
         raise InputError("galleries alone: their queries have no captions of their own", given=runs[0])
-    found = [
-        each for run in loaded for each in length_correlations(run, words=mean_words(run.benchmark, data))
+    correlations = [
+        correlation
+        for run in loaded
+        for correlation in length_correlations(run, words=mean_words(run.benchmark, data))
     ]
     if json != "-":
-        _show_lengths(found)
+        _show_lengths(correlations)
     if json is not None:
-        terminal.write_result(json, [each.to_json() for each in found])
+        terminal.write_result(json, [correlation.to_json() for correlation in correlations])
 
 
-def _show_lengths(found: "Sequence[LengthCorrelation]") -> None:
+def _show_lengths(correlations: "Sequence[LengthCorrelation]") -> None:
     from counterfoil.cli import terminal
     from counterfoil.cli.tables import printed
     from counterfoil.report.tables import Column, text_table
 
     console = terminal.out()
     columns = [Column("measure", align="left"), Column("r"), Column("95 % interval"), Column("p")]
-    for benchmark in dict.fromkeys(each.benchmark for each in found):
-        its = [each for each in found if each.benchmark == benchmark]
+    for benchmark in dict.fromkeys(correlation.benchmark for correlation in correlations):
+        its = [correlation for correlation in correlations if correlation.benchmark == benchmark]
         rows = []
-        for each in its:
+        for correlation in its:
             numbers = ("–", "does not vary", "")
-            if each.value == each.value:
-                p = "<0.0001" if each.p < 1e-4 else f"{each.p:.4f}"
-                numbers = (f"{each.value:+.2f}", f"[{each.low:+.2f}, {each.high:+.2f}]", p)
-            rows.append((each.scorer, each.measure, *numbers))
+            if correlation.value == correlation.value:
+                p = "<0.0001" if correlation.p < 1e-4 else f"{correlation.p:.4f}"
+                numbers = (
+                    f"{correlation.value:+.2f}",
+                    f"[{correlation.low:+.2f}, {correlation.high:+.2f}]",
+                    p,
+                )
+            rows.append((correlation.scorer, correlation.measure, *numbers))
         title = f"{benchmark}, {its[0].questions:,} questions, {its[0].words:.1f} words a caption"
         for part in printed(text_table(title, "scorer", columns, rows), console.width, names=console.width):
             console.print(part)

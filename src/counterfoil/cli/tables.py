@@ -79,7 +79,7 @@ def show(console: Console, tables: Sequence[Table]) -> None:
 
 
 def _head(table: Table, column: Column) -> str:
-    several = len({each.block for each in table.columns}) > 1
+    several = len({one.block for one in table.columns}) > 1
     return (_SIDES.get(column.block, "") if several else "") + short(column.label, 14)
 
 
@@ -116,7 +116,7 @@ def word_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int)
     columns = list(zip(header, *rows, strict=True))
     names = max(map(len, columns[0]))
     least = [max(len(word) for cell in column for word in [*cell.split(), ""]) for column in columns[1:]]
-    if names + sum(2 + each for each in least) <= width:
+    if names + sum(2 + size for size in least) <= width:
         table = Rich(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         table.add_column(header[0], no_wrap=True)
         for head, wide in zip(header[1:], least, strict=True):
@@ -127,8 +127,8 @@ def word_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int)
     parts: list[Any] = []
     for name, *cells in rows:
         parts.append(Text(name, style="bold"))
-        said = (f"{head}: {cell}" for head, cell in zip(header[1:], cells, strict=True) if cell)
-        parts.append(Padding(Text("; ".join(said)), (0, 0, 0, 4)))
+        lines = (f"{head}: {cell}" for head, cell in zip(header[1:], cells, strict=True) if cell)
+        parts.append(Padding(Text("; ".join(lines)), (0, 0, 0, 4)))
     return parts
 
 
@@ -194,11 +194,11 @@ def differences_table(comparison: Comparison, *, width: int = 80) -> Group | Non
     heads = [column.label for column in columns]
     taken = sum(2 + max(map(len, column)) for column in zip(heads, *lines, strict=True))
     names = [[d.a] if comparison.baseline else [d.a, f"− {d.b}"] for d in differences]
-    if max(len(" ".join(each)) for each in names) + taken > width:
+    if max(len(" ".join(pair)) for pair in names) + taken > width:
         room = max(12, width - taken)
-        called = ["\n".join(short(part, room) for part in each) for each in names]
+        called = ["\n".join(short(part, room) for part in pair) for pair in names]
     else:
-        called = [" ".join(each) for each in names]
+        called = [" ".join(pair) for pair in names]
     rows: list[tuple[str | Cell, ...]] = [
         (name, measure, Cell(value, rank=int(d.p_holm < 0.05)), *rest)
         for d, name, (measure, value, *rest) in zip(differences, called, lines, strict=True)
@@ -218,29 +218,29 @@ _FEW_MODELS = 10
 Part = Rich | Text
 
 
-def correlation_tables(found: "RankCorrelation", *, width: int) -> list[Part]:
+def correlation_tables(correlation: "RankCorrelation", *, width: int) -> list[Part]:
     """Kendall's tau-b of all pairs of columns; the intervals too where there are few of them."""
     from counterfoil.report.ranking_figures import labels
     from counterfoil.report.ranking_figures import written as tau
 
-    names = labels(found)
+    names = labels(correlation)
     cells = {}
-    at = {column.name: i for i, column in enumerate(found.columns)}
-    for pair in found.pairs:
+    at = {column.name: i for i, column in enumerate(correlation.columns)}
+    for pair in correlation.pairs:
         mark = "*" if pair.sure else ""
         cells[at[pair.b], at[pair.a]] = Text(tau(pair.tau) + mark, style="bold" if mark else "")
         if np.isnan(pair.tau):
             cells[at[pair.b], at[pair.a]] = Text("–")
-    heading = f"Kendall's tau-b between measures, {len(found.models)} models"
+    heading = f"Kendall's tau-b between measures, {len(correlation.models)} models"
     # The first row and the last column of the lower triangle are empty.
     rows = {i: names[i] for i in range(len(names))}
     parts = _matrix(heading, rows, {i: str(i + 1) for i in range(len(names) - 1)}, cells, width)
     parts.append(Text("* the 95 % interval leaves out 0", style="dim"))
-    if 0 < len(found.pairs) <= _FEW_PAIRS:
+    if 0 < len(correlation.pairs) <= _FEW_PAIRS:
         table = _table()
         for head in ("pair", "tau-b", "95 % interval", "Spearman", "95 % interval", "models"):
             table.add_column(head, justify="left" if head == "pair" else "right", no_wrap=True)
-        for pair in found.pairs:
+        for pair in correlation.pairs:
             ends = [
                 ("–", "") if np.isnan(value) else (tau(value), f"[{tau(low)}, {tau(high)}]")
                 for value, low, high in (
@@ -254,11 +254,11 @@ def correlation_tables(found: "RankCorrelation", *, width: int) -> list[Part]:
     return parts
 
 
-def rank_tables(found: "RankCorrelation", *, width: int) -> list[Part]:
+def rank_tables(correlation: "RankCorrelation", *, width: int) -> list[Part]:
     """The rank of each model under each measure, "=" where it is shared, with values where there is room."""
-    ranks = found.ranks
+    ranks = correlation.ranks
     order = np.argsort(np.nan_to_num(ranks[:, 0], nan=np.inf), kind="stable").tolist()
-    n = len(found.columns)
+    n = len(correlation.columns)
     shared = [[(ranks[:, j] == ranks[i, j]).sum() > 1 for j in range(n)] for i in range(len(ranks))]
     plain = {
         (i, j): f"{ranks[i, j]:.0f}{'=' if shared[i][j] else ''}"
@@ -266,8 +266,8 @@ def rank_tables(found: "RankCorrelation", *, width: int) -> list[Part]:
         for j in range(n)
         if not np.isnan(ranks[i, j])
     }
-    full = {(i, j): f"{100 * found.values[i, j]:.2f} {text:>3}" for (i, j), text in plain.items()}
-    rows = {i: found.models[i] for i in order}
+    full = {(i, j): f"{100 * correlation.values[i, j]:.2f} {text:>3}" for (i, j), text in plain.items()}
+    rows = {i: correlation.models[i] for i in order}
     heads = {j: str(j + 1) for j in range(n)}
     longest = min(max(map(len, rows.values())) + 3, int(_NAMES * width))
     roomy = longest + n * (_GAP + max(map(len, full.values()))) <= width
@@ -275,38 +275,42 @@ def rank_tables(found: "RankCorrelation", *, width: int) -> list[Part]:
         at: Text(full[at] if roomy else text, style="bold" if ranks[at] == 1 else "")
         for at, text in plain.items()
     }
-    heading = f"{'Values in % and ranks' if roomy else 'Ranks'} of {len(found.models)} models"
+    heading = f"{'Values in % and ranks' if roomy else 'Ranks'} of {len(correlation.models)} models"
     return _matrix(heading, rows, heads, cells, width, numbered=False)
 
 
-def diversity_tables(found: "Diversity", *, width: int) -> list[Part]:
+def diversity_tables(diversity: "Diversity", *, width: int) -> list[Part]:
     """How alike the first items of models are, and where one's first choice stands with another."""
     from counterfoil.report.ranking_figures import written as tau
 
-    n = len(found.models)
-    rows = dict(enumerate(found.models))
+    n = len(diversity.models)
+    rows = dict(enumerate(diversity.models))
     heads = {i: str(i + 1) for i in range(n)}
     off = [(i, j) for i in range(n) for j in range(n) if i != j]
     few = n <= _FEW_MODELS
     taus = {
         at: Text("–")
-        if np.isnan(found.tau[at])
-        else Text(tau(float(found.tau[at])) + (f" {100 * found.common[at]:3.0f} %" if few else ""))
+        if np.isnan(diversity.tau[at])
+        else Text(tau(float(diversity.tau[at])) + (f" {100 * diversity.common[at]:3.0f} %" if few else ""))
         for at in off
     }
     places = {
         at: Text("–")
-        if np.isnan(found.place[at])
+        if np.isnan(diversity.place[at])
         else Text(
-            f"{found.place[at]:.2f} {100 * found.beyond[at]:3.0f} %" if few else f"{found.place[at]:.1f}"
+            f"{diversity.place[at]:.2f} {100 * diversity.beyond[at]:3.0f} %"
+            if few
+            else f"{diversity.place[at]:.1f}"
         )
         for at in off
     }
-    where = f"{found.title}, {DIRECTIONS[found.direction].title.lower()}, {found.queries:,} queries"
-    alike = f"Kendall's tau-b of the first {found.k}{', and the share of common ones' if few else ''}"
+    where = (
+        f"{diversity.title}, {DIRECTIONS[diversity.direction].title.lower()}, {diversity.queries:,} queries"
+    )
+    alike = f"Kendall's tau-b of the first {diversity.k}{', and the share of common ones' if few else ''}"
     average = "Average place of the row's first choice with the column"
     if few:
-        average += f", and how often not in its first {found.k}"
+        average += f", and how often not in its first {diversity.k}"
     return [
         Text(where, style="bold underline"),
         *_matrix(alike, rows, heads, taus, width),

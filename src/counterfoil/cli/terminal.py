@@ -12,15 +12,6 @@ from typing import Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.segment import Segment
 from rich.text import Text
 
@@ -94,10 +85,13 @@ def confirmed(what: str) -> bool:
     """Whether the user wants `what` removed; raises `InputError` where there is no terminal to ask in."""
     if not sys.stdin.isatty():
         raise InputError("nothing was removed: no terminal to confirm in", given=what, hint="pass --yes")
-    if typer.confirm(f"Remove {what}?", err=True):
-        return True
-    note("nothing was removed")
-    return False
+    try:
+        sure = typer.confirm(f"Remove {what}?", err=True)
+    except typer.Abort:  # Ctrl-D
+        sure = False
+    if not sure:
+        note("nothing was removed")
+    return sure
 
 
 def feedback(*, quiet: bool = False) -> Feedback:
@@ -164,17 +158,19 @@ def progress(*, quiet: bool = False) -> Iterator[Report]:
     if not console.is_terminal:
         yield _lines(VERBOSE_EVERY if usage.verbose else EVERY)
         return
-    bars = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}", markup=False),
-        TimeRemainingColumn(),
+    from rich import progress as rich
+
+    bars = rich.Progress(
+        rich.SpinnerColumn(),
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(bar_width=None),
+        rich.MofNCompleteColumn(),
+        rich.TextColumn("{task.fields[rate]}", markup=False),
+        rich.TimeRemainingColumn(),
         console=console,
         transient=True,
     )
-    tasks: dict[str, TaskID] = {}
+    tasks: dict[str, rich.TaskID] = {}
     started: dict[str, tuple[float, int]] = {}
 
     def report(stage: str, done: int, total: int) -> None:

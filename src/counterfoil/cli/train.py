@@ -151,7 +151,7 @@ def command(
     from counterfoil.train.recipes import read_file
 
     read = read_file(recipe)
-    asked = train_options(
+    wanted = train_options(
         {
             "model": model,
             "data": data,
@@ -182,32 +182,32 @@ def command(
         "seed": seed,
     }
     chosen = recipe_with(read.recipe, changed, settings or ())
-    asked.check(dry_run=dry_run)
-    folders = [] if dry_run or asked.out is None else [folder(asked.out)]
-    paths.check(json=json, folders=folders, reads=asked.reads)
+    wanted.check(dry_run=dry_run)
+    folders = [] if dry_run or wanted.out is None else [folder(wanted.out)]
+    paths.check(json=json, folders=folders, reads=wanted.reads)
     first = main_process()
     quiet = quiet or not first
     console = terminal.beside(json)
     if not quiet:
         console.print(recipe_text(chosen, read.base, all_of_it=dry_run))
-    if asked.data is None or asked.model is None:
+    if wanted.data is None or wanted.model is None:
         return
     feedback = terminal.feedback(quiet=quiet)
-    training = prepare(chosen, replace(asked, cache=cache_folder(asked.cache)), feedback=feedback)
+    training = prepare(chosen, replace(wanted, cache=cache_folder(wanted.cache)), feedback=feedback)
     if not quiet:
         console.print(plan_table(training.rows, training.backbone, training.stages))
     if dry_run:
         return
-    found = training.run(resume=resume, feedback=feedback)
+    trained = training.run(resume=resume, feedback=feedback)
     if not first:
         return
     if json is not None:
-        terminal.write_result(json, found.to_json())
+        terminal.write_result(json, trained.to_json())
     if not quiet:
-        console.print(result_table(found.outcome))
+        console.print(result_table(trained.outcome))
     if json != "-" and not quiet:
         # The data at hand are likely the world that a network from scratch was trained on.
-        next_on = (asked.guard or "").partition("=")[0] or (
+        next_on = (wanted.guard or "").partition("=")[0] or (
             "world-quads" if set(re.split(r"[()]", training.backbone.name)) & set(SCRATCH) else "bivlc"
         )
-        console.print(f"counterfoil evaluate {asked.out} {next_on}", soft_wrap=True)
+        console.print(f"counterfoil evaluate {wanted.out} {next_on}", soft_wrap=True)

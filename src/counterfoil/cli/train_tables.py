@@ -31,19 +31,19 @@ def recipe_text(recipe: Recipe, base: Recipe | None = None, *, all_of_it: bool =
     changed = {} if base is None else _differences(recipe, base)
     if all_of_it:
         table = _plain()
-        for each in fields(recipe):
-            if each.name not in _SILENT:
-                table.add_row(each.name, _value(getattr(recipe, each.name), changed.get(each.name)))
+        for column in fields(recipe):
+            if column.name not in _SILENT:
+                table.add_row(column.name, _value(getattr(recipe, column.name), changed.get(column.name)))
         parts.append(Padding(table, (1, 0, 0, 2)))
         for number, stage in enumerate(recipe.stages, start=1):
             parts.append(Padding(Text(f"stage {number}: {_listed(stage)}"), (0, 0, 0, 2)))
         parts.append(Padding(Text("left open there, and what is done:"), (1, 0, 0, 2)))
         parts += [Padding(Text(f"{line}", style="dim"), (0, 0, 0, 4)) for line in recipe.left_open]
     elif changed:
-        said = ", ".join(
+        settings = ", ".join(
             f"{name} {_word(getattr(recipe, name))} ({_word(old)})" for name, old in changed.items()
         )
-        parts.append(Text(f"changed (and what the recipe says): {said}"))
+        parts.append(Text(f"changed (and what the recipe says): {settings}"))
     return Group(*parts)
 
 
@@ -140,7 +140,7 @@ def _kept(recipe: Recipe) -> str:
 
 def _differences(recipe: Recipe, base: Recipe) -> dict[str, Any]:
     """The fields in which a recipe differs from the one it is made of, with that one's values."""
-    names = [each.name for each in fields(recipe) if each.name not in _SILENT]
+    names = [column.name for column in fields(recipe) if column.name not in _SILENT]
     return {name: getattr(base, name) for name in names if getattr(recipe, name) != getattr(base, name)}
 
 

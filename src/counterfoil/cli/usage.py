@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
@@ -15,7 +15,7 @@ from counterfoil.cli.options import ENDING, Quiet
 from counterfoil.errors import InputError
 
 #: What Typer raises for options that are unknown, missing, out of range or no numbers.
-_UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
+UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 
 
 #: What people type for an option, and for its values, as other tools call them.
@@ -42,22 +42,22 @@ def as_meant(args: Iterable[str], options: Collection[str]) -> list[str]:
     >>> as_meant(["--batch_size=3", "--dtype", "float16", "-o"], ["--batch-size", "--precision", "--out"])
     ['--batch-size=3', '--precision', 'fp16', '--out']
     """
-    found: list[str] = []
+    words: list[str] = []
     rest = iter(args)
     for word in rest:
         if word == "--":
-            return [*found, word, *rest]
+            return [*words, word, *rest]
         name, equals, value = word.partition("=")
         if name.startswith("-") and name not in options:
             plain = name.replace("_", "-")
             plain = _OPTION_SYNONYMS.get(plain, plain)
             name = plain if plain in options else name
-        elif not equals and found and found[-1] == "--precision":
+        elif not equals and words and words[-1] == "--precision":
             name = _VALUE_SYNONYMS.get(name, name)
         if name == "--precision":
             value = _VALUE_SYNONYMS.get(value, value)
-        found.append(f"{name}{equals}{value}")
-    return found
+        words.append(f"{name}{equals}{value}")
+    return words
 
 
 #: Commands that were removed, and what to use instead.
@@ -81,9 +81,9 @@ class Command(TyperCommand):
         """The parameters, with what help says of the type of each, under the headings of the command."""
         headings = getattr(self.callback, "panels", {})
         params = _shown(super().get_params(ctx), ctx)
-        for each in cast(Any, params):
-            if each.name in headings:
-                each.rich_help_panel = headings[each.name]
+        for param in cast(Any, params):
+            if param.name in headings:
+                param.rich_help_panel = headings[param.name]
         return params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -92,38 +92,25 @@ class Command(TyperCommand):
         for name in (arg.partition("=")[0] for arg in args):
             if name in removed:
                 raise InputError("the option was removed", given=name, hint=removed[name])
-        options = {name for each in self.get_params(ctx) for name in (*each.opts, *each.secondary_opts)}
-        found: list[str] = super().parse_args(ctx, as_meant(args, options))
-        return found
-
-    def invoke(self, ctx: Any) -> Any:
-        """As Typer does it, with what the command reads and writes guarded."""
-        from counterfoil.cli.paths import guarded
-        from counterfoil.data.data_paths import data_folder
-
-        command = ctx.command_path.partition(" ")[2]
-        with guarded(command, ctx.params, data_folder()), ExitStack() as ending:
-            before = ENDING.set(ending)
-            try:
-                return super().invoke(ctx)
-            finally:
-                ENDING.reset(before)
+        options = {name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)}
+        rest: list[str] = super().parse_args(ctx, as_meant(args, options))
+        return rest
 
 
 def _shown(params: list[Any], ctx: Any) -> list[Any]:
-    for each in params:
-        if each.metavar is not None:
+    for param in params:
+        if param.metavar is not None:
             continue
-        if getattr(each, "is_flag", False):
-            each.metavar = ""
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
         # Older versions of Typer have another name for it, and no long lists of choices.
-        elif hasattr(each, "display_type_rich") and "|" in (choices := each.display_type_rich(ctx) or ""):
-            each.metavar = choices.replace("|", " | ")
+        elif hasattr(param, "display_type_rich") and "|" in (choices := param.display_type_rich(ctx) or ""):
+            param.metavar = choices.replace("|", " | ")
     return params
 
 
-class OneLine(TyperGroup):
-    """Commands whose mistyped options are one line on stderr and no box."""
+class Group(TyperGroup):
+    """A group whose help shows a flag as a flag, and that knows which commands were removed."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters, with what help says of the type of each."""
@@ -136,16 +123,6 @@ class OneLine(TyperGroup):
         if name in _REMOVED:
             raise InputError("the command was removed", given=name, hint=_REMOVED[name])
         return super().resolve_command(ctx, args)
-
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """As Typer does it, with its errors as ours."""
-        with _in_one_line():
-            return super().make_context(info_name, args, parent, **extra)
-
-    def invoke(self, ctx: Any) -> Any:
-        """As Typer does it, with its errors as ours."""
-        with _in_one_line():
-            return super().invoke(ctx)
 
 
 class _Commands(Mapping[str, Any]):
@@ -175,9 +152,9 @@ def _loaded(name: str, module: Any, attribute: str, wrap: Callable[..., Any]) ->
 
     The examples of a function are the module's `NAME_EPILOG`, else its `EPILOG`.
     """
-    made = getattr(module, attribute)
-    if isinstance(made, typer.Typer):
-        for command in made.registered_commands:
+    target = getattr(module, attribute)
+    if isinstance(target, typer.Typer):
+        for command in target.registered_commands:
             if not (command.cls and issubclass(command.cls, Command)):
                 command.cls = Command
                 command.help = flowing((command.callback and command.callback.__doc__) or "")
@@ -185,26 +162,26 @@ def _loaded(name: str, module: Any, attribute: str, wrap: Callable[..., Any]) ->
                 command.callback = command.callback and with_levels(command.callback)
     else:
         epilog = getattr(module, f"{attribute.rstrip('_').upper()}_EPILOG", None) or module.EPILOG
-        function, made = made, typer.Typer(rich_markup_mode="rich", add_completion=False)
-        made.command(
+        function, target = target, typer.Typer(rich_markup_mode="rich", add_completion=False)
+        target.command(
             name,
             cls=Command,
             help=flowing(function.__doc__ or ""),
             epilog=flowing(epilog),
         )(with_levels(wrap(function)))
-    found = typer.main.get_command(made)
-    found.name = name
-    return found
+    loaded = typer.main.get_command(target)
+    loaded.name = name
+    return loaded
 
 
-def lazily(rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: function) -> type[OneLine]:
+def lazily(rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: function) -> type[Group]:
     """A class of groups whose commands are imported when they are asked for.
 
     `rows` says of each name which "module:function" of `counterfoil.cli` it is, or which "module:app".
     Functions go through `wrap`.
     """
 
-    class LazyGroup(OneLine):
+    class LazyGroup(Group):
         def __init__(self, *given: Any, **options: Any) -> None:
             super().__init__(*given, **options)
             self.commands = cast(Any, _Commands(rows, wrap))
@@ -215,24 +192,14 @@ def lazily(rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: 
     return LazyGroup
 
 
-@contextmanager
-def _in_one_line() -> Iterator[None]:
-    try:
-        yield
-    except _UsageError as error:
-        # A group without arguments shows its help, which Typer does by an error of its own.
-        if type(error).__name__ == "NoArgsIsHelpError":
-            raise
-        context = getattr(error, "ctx", None)
-        words = "" if context is None else context.command_path.partition("counterfoil")[2]
-        path = f"counterfoil{words.removeprefix(' -m counterfoil')}"
-        said = (
-            str(cast(Any, error).format_message())
-            .replace("Value error, ", "")
-            .replace(". Did you", "; did you")
-        )
-        said = said.removesuffix(".")
-        raise InputError(said[:1].lower() + said[1:], hint=f"see '{path} --help'") from None
+def in_one_line(error: BaseException) -> InputError:
+    """Typer's error about what was typed as one of ours, in place of its box."""
+    context = getattr(error, "ctx", None)
+    words = "" if context is None else context.command_path.partition("counterfoil")[2]
+    path = f"counterfoil{words.removeprefix(' -m counterfoil')}"
+    message = cast(Any, error).format_message().replace("Value error, ", "").replace(". Did you", "; did you")
+    message = message.removesuffix(".")
+    return InputError(message[:1].lower() + message[1:], hint=f"see '{path} --help'")
 
 
 #: What the command that runs was asked for: neither notes nor progress, or progress more often.
@@ -288,7 +255,7 @@ def for_owner(command: Callable[..., Any]) -> Callable[..., Any]:
 def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with `--quiet` and `--verbose`, those of them that it lacks; both hold while it runs.
 
-    One that has a folder of images gets `--allow-outside` as well.
+    One that has a folder of images gets `--allow-outside` as well. What it reads and writes is guarded.
 
     An argument whose type is a group of options (a dataclass) becomes an option per field.
     """
@@ -298,7 +265,8 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
             declared |= {
-                each.name: _option(each.name, each.type, each.default) for each in fields(groups[name])
+                column.name: _option(column.name, column.type, column.default)
+                for column in fields(groups[name])
             }
         else:
             declared[name] = _option(name, parameter.annotation, parameter.default)
@@ -306,25 +274,32 @@ def with_levels(command: Callable[..., Any]) -> Callable[..., Any]:
     added = {name: _option(name, option, False) for name, option in further.items() if name not in declared}
 
     @wraps(command)
-    def levelled(**arguments: Any) -> Any:
+    def levelled(ctx: Any, **arguments: Any) -> Any:
+        from counterfoil.cli.paths import guarded
+        from counterfoil.data.data_paths import data_folder
+
         global quiet, verbose
         before = quiet, verbose
         quiet, verbose = (bool(arguments.get(name)) for name in ("quiet", "verbose"))
         given = {name: value for name, value in arguments.items() if name not in added}
         for name, group in groups.items():
-            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group)})
-        try:
+            given[name] = group(**{column.name: given.pop(column.name) for column in fields(group)})
+        name = ctx.command_path.partition(" ")[2]
+        with guarded(name, ctx.params, data_folder()), ExitStack() as ending:
             if arguments.get("allow_outside"):
                 from counterfoil.data.image_files import outside_allowed
 
-                with outside_allowed():
-                    return command(**given)
-            return command(**given)
-        finally:
-            quiet, verbose = before
+                ending.enter_context(outside_allowed())
+            token = ENDING.set(ending)
+            try:
+                return command(**given)
+            finally:
+                ENDING.reset(token)
+                quiet, verbose = before
 
     # Typer reads options from the signature and from the annotations.
-    options = {**declared, **added}
+    context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    options = {"ctx": context, **declared, **added}
     levelled.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
     levelled.__annotations__ = {name: option.annotation for name, option in options.items()}
     return levelled

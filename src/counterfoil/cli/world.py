@@ -146,11 +146,11 @@ def build(
     with terminal.progress(quiet=quiet) as report:
         if what == "training":
             rows = _filter_of(precision, recall)
-            said = _training(out, amount, kind or "trohn-img", seed, pixels, failure or 0.0, rows, report)
+            message = _training(out, amount, kind or "trohn-img", seed, pixels, failure or 0.0, rows, report)
         else:
-            said = _benchmark(out, what, amount, seed, pixels, style, captions_each, report)
+            message = _benchmark(out, what, amount, seed, pixels, style, captions_each, report)
     if not quiet:
-        for line in said:
+        for line in message:
             terminal.out().print(line, soft_wrap=True)
 
 
@@ -203,18 +203,19 @@ def _benchmark(
     from counterfoil.report.forms.recall_curves import right_answers
     from counterfoil.report.labels import amount
 
-    made = _drawn(
+    benchmark = _drawn(
         what, n, seed, size, style or "natural", 2 if captions_each is None else captions_each, report
     )
-    save(made, out, progress=report)
-    asked, more = _ASKED.get(what, ("question", ""))
+    save(benchmark, out, progress=report)
+    unit, more = _ASKED.get(what, ("question", ""))
     right = ""
-    if made.questions.directed:
-        right = f", {amount(int(right_answers(made.gallery.t2i).sum()), 'true pair')}"
-    shown = amount(len(made.images), "clip" if what == "clips" else "picture")
+    if benchmark.questions.directed:
+        right = f", {amount(int(right_answers(benchmark.gallery.t2i).sum()), 'true pair')}"
+    shown = amount(len(benchmark.images), "clip" if what == "clips" else "picture")
     scorer = "metric:cider" if what in JUDGED else "pixels:colours"
     return [
-        f"{amount(len(made), asked)}{more}, {shown}, {amount(len(made.captions), 'caption')}{right}: {out}",
+        f"{amount(len(benchmark), unit)}{more}, {shown}, {amount(len(benchmark.captions), 'caption')}"
+        f"{right}: {out}",
         f"measure a scorer on it: counterfoil evaluate {scorer} {out}",
     ]
 
@@ -266,18 +267,18 @@ def _training(
     """Draw a training set and save it; returns a summary in lines."""
     from counterfoil.world.training import save_training, training
 
-    made = training(n, kind=kind, seed=seed, size=size, failure=failure, keep=rows, progress=report)
-    for_training, for_validation = save_training(made, out, progress=report)
-    said = [
+    rows_made = training(n, kind=kind, seed=seed, size=size, failure=failure, keep=rows, progress=report)
+    for_training, for_validation = save_training(rows_made, out, progress=report)
+    lines = [
         f"{for_training:,} rows to learn from and {for_validation:,} for validation "
-        f"({', '.join(made.rows)}): {out}"
+        f"({', '.join(rows_made.rows)}): {out}"
     ]
     if kind == "trohn-img":
-        wrong = made.groupings["faithful"].count("no")
-        said.append(f"{wrong:,} of {len(made):,} negative images do not show their captions")
-    if len(made) < n:
-        said.append(f"the filter kept {len(made):,} of {n:,} rows")
-    return said
+        wrong = rows_made.groupings["faithful"].count("no")
+        lines.append(f"{wrong:,} of {len(rows_made):,} negative images do not show their captions")
+    if len(rows_made) < n:
+        lines.append(f"the filter kept {len(rows_made):,} of {n:,} rows")
+    return lines
 
 
 #: Kinds of picture a sheet may be, by suffix.
@@ -328,12 +329,12 @@ def sheet(
     check_size(size)
     paths.check(picture=out)
     # The kinds take turns, so as many sevens have as many of each.
-    made = sorted(contrasts(each * len(SUBSETS), seed=seed), key=lambda pair: SUBSETS.index(pair.subset))
-    picture = contact_sheet(made, size=size, styles=STYLES if style is None else (style,))
+    pairs = sorted(contrasts(each * len(SUBSETS), seed=seed), key=lambda pair: SUBSETS.index(pair.subset))
+    picture = contact_sheet(pairs, size=size, styles=STYLES if style is None else (style,))
     encoded = BytesIO()
     picture.save(encoded, format=kind)
     write_bytes(out, encoded.getvalue())
     if not quiet:
         terminal.out().print(
-            f"{len(made)} pairs, {picture.width} x {picture.height} pixels: {out}", soft_wrap=True
+            f"{len(pairs)} pairs, {picture.width} x {picture.height} pixels: {out}", soft_wrap=True
         )

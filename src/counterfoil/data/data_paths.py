@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from counterfoil.data.benchmark import BENCHMARKS
-from counterfoil.data.fetching import fetched, serving
 from counterfoil.data.forms import FORMS
 from counterfoil.errors import DataError, InputError
 from counterfoil.places import as_path, is_distant
@@ -22,6 +21,8 @@ def data_folder() -> Path:
 
 def fetched_data(benchmark: str) -> Path | None:
     """The folder that `counterfoil fetch` filled for this benchmark; None where it did not, or not wholly."""
+    from counterfoil.data.fetching import fetched, serving
+
     release = serving(benchmark)
     return None if release is None else fetched(release, data_folder())
 

@@ -16,8 +16,7 @@ from numpy import ndarray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.forms import FORMS
-from counterfoil.data.records import Caption, FileSource, Image, Source
-from counterfoil.data.videos import FrameFeatures, FrameFolder
+from counterfoil.data.records import Caption, FileSource, Image
 from counterfoil.errors import DataError, InputError
 from counterfoil.scorers.base import Ability, abilities
 from counterfoil.store import digest
@@ -271,10 +270,12 @@ def caption_key(caption: Caption) -> str:
     return digest(data.encode("utf-8", "surrogatepass"))
 
 
-def at_hand(source: Source | FrameFeatures | None) -> bool:
+def at_hand(source: Any) -> bool:
     """Whether there is something to read of an image or a video."""
-    if isinstance(source, FileSource):
-        return source.exists()
+    if source is None or isinstance(source, FileSource):
+        return source is not None and source.exists()
+    from counterfoil.data.videos import FrameFeatures, FrameFolder
+
     if isinstance(source, FrameFolder | FrameFeatures):
         return FileSource(source.path).exists()
     return source is not None

@@ -17,7 +17,6 @@ from numpy import ndarray
 from counterfoil.data.answers import Outcomes, Rankings, Scores, versions
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.records import Caption, Image
-from counterfoil.data.videos import FrameFeatures, Video
 from counterfoil.engine.cache import Cache, NamedRows, Vectors, pair_key
 from counterfoil.engine.executor import LOCAL, Executor
 from counterfoil.engine.image_digests import image_keys
@@ -226,6 +225,8 @@ class Session:
         Frames that a model embedded already are read again and not kept twice.
         """
         items = work.images
+        from counterfoil.data.videos import FrameFeatures, Video
+
         given = [row for row, item in enumerate(items) if isinstance(item.source, FrameFeatures)]
         moving = [row for row, item in enumerate(items) if isinstance(item, Video) and row not in set(given)]
         still = [row for row, item in enumerate(items) if not isinstance(item, Video)]

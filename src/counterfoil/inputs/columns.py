@@ -16,8 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from counterfoil.errors import DataError
 from counterfoil.inputs.files import regular, unreadable
@@ -119,7 +117,7 @@ def read_parquet(path: str | Path) -> pa.Table:
     """
     regular(path)
     try:
-        with pq.ParquetFile(path) as opened:
+        with _opened(path) as opened:
             check_size(opened.metadata, where=path)
             return opened.read()
     except pa.ArrowMemoryError:
@@ -137,7 +135,7 @@ def read_batches(path: Path, column: str, *, rows: int = 1 << 16) -> Iterator[pa
     Raises `DataError` naming the file where it is damaged, also where that shows only as rows are read.
     """
     try:
-        with pq.ParquetFile(path, memory_map=True) as opened:
+        with _opened(path, memory_map=True) as opened:
             batches = opened.iter_batches(rows, columns=[column], use_threads=False)
             while (batch := next(batches, None)) is not None:
                 # Cells of a damaged file may point outside its bytes, and Arrow follows them.
@@ -153,12 +151,19 @@ def read_group(path: Path, column: str, number: int) -> pa.ChunkedArray:
     The file is opened for this alone: two threads that use one `ParquetFile` end the process.
     """
     try:
-        with pq.ParquetFile(path, memory_map=True) as opened:
+        with _opened(path, memory_map=True) as opened:
             cells = opened.read_row_group(number, columns=[column], use_threads=False).column(column)
             cells.validate(full=True)
             return cells
     except (pa.ArrowException, OSError, KeyError, IndexError) as error:
         raise broken(path, error) from None
+
+
+def _opened(path: str | Path, **options: Any) -> Any:
+    # Loading the library for Parquet takes a tenth of a second, and many commands read none.
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(path, **options)
 
 
 def broken(path: object, error: Exception, kind: str = "Parquet") -> DataError:
@@ -212,6 +217,8 @@ def _checked(column: pa.ChunkedArray, wanted: ColumnSchema, where: str) -> pa.Ch
     inner, place = column, where
     kind: Kind = wanted.kind
     while kind in _INNER:
+        import pyarrow.compute as pc
+
         # The row is left out: only counterfoil writes such tables.
         inner, kind, place = pc.list_flatten(inner), _INNER[kind], f"{where}, within the lists"
         if inner.null_count and kind not in _INNER:

@@ -249,7 +249,8 @@ class Stored(BaseModel):
     Fields that a newer version wrote are kept; what may not be there at all is for the model to say.
     """
 
-    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="allow")
+    #: What checks them is made when the first one is read: most commands read few of them.
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="allow", defer_build=True)
 
 
 Model = TypeVar("Model", bound=BaseModel)

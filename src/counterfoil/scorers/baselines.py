@@ -37,7 +37,6 @@ from counterfoil.scorers.base import (
     stream_pairs,
     text_of,
 )
-from counterfoil.scorers.images import prepared
 from counterfoil.store import digest, digest_value
 
 #: Numbers in a random direction.
@@ -329,9 +328,9 @@ class Colours:
             {id(image): image for (image, _), named in zip(batch, its, strict=True) if named}
             for batch, its in zip(batches, words, strict=True)
         ]
-        with closing(
-            prepared([list(by_id.values()) for by_id in shown], _Shares(), workers=workers)
-        ) as stream:
+        from counterfoil.scorers.images import prepared
+
+        with closing(prepared([list(each.values()) for each in shown], _Shares(), workers=workers)) as stream:
             for batch, its, images, parts in zip(batches, words, shown, stream, strict=True):
                 seen = dict(
                     zip(images, (dict(zip(_NAMES, row.tolist(), strict=True)) for row in parts), strict=True)

@@ -11,9 +11,7 @@ from dataclasses import asdict, dataclass
 from counterfoil.errors import InputError
 from counterfoil.scorers.base import ScorerSettings
 from counterfoil.scorers.images import Preparation, Resized, Untouched
-
-#: The settings that name a route, and their values, first the reference's.
-CHOICES = {"resize": ("host", "device"), "compile": ("no", "yes")}
+from counterfoil.scorers.registry import IMAGE_ROUTES
 
 
 @dataclass(frozen=True)
@@ -30,12 +28,12 @@ class ImageRoute:
         >>> ImageRoute.of(ScorerSettings("open-clip:x", {"resize": "device"})).facts()
         {'resize': 'device'}
         """
-        settings.only(*CHOICES)
-        return cls(**{name: settings.one_of(name, values) for name, values in CHOICES.items()})
+        settings.only(*IMAGE_ROUTES)
+        return cls(**{name: settings.one_of(name, values) for name, values in IMAGE_ROUTES.items()})
 
     def facts(self) -> dict[str, str]:
         """What of the route is not the reference, for an identity; nothing of the reference itself."""
-        return {name: value for name, value in asdict(self).items() if value != CHOICES[name][0]}
+        return {name: value for name, value in asdict(self).items() if value != IMAGE_ROUTES[name][0]}
 
     def preparation(self, resized: Preparation, *, where: str) -> Preparation:
         """What workers do to a picture on this route.

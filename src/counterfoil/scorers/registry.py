@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.registry import Registry
 from counterfoil.scorers.base import DEFAULT, Options, reject_unused_options
-from counterfoil.scorers.image_route import CHOICES
 from counterfoil.scorers.runtime import import_torch
 
 if TYPE_CHECKING:
     from counterfoil.scorers.networks import Backbone
+
+#: The settings of dual encoders that name the route of pictures, with their values, first the reference's.
+IMAGE_ROUTES = {
+    "resize": ("host", "device"),
+    "compile": ("no", "yes"),
+}
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ _ENTRIES = (
         "open-clip:ViT-B-32-quickgelu/openai",
         "counterfoil.scorers.open_clip:load",
         "models",
-        tuple(CHOICES),
+        tuple(IMAGE_ROUTES),
         embeds=True,
     ),
     ScorerEntry(
@@ -72,7 +77,7 @@ _ENTRIES = (
         "hf:google/siglip-base-patch16-224",
         "counterfoil.scorers.hf:load",
         "models",
-        tuple(CHOICES),
+        tuple(IMAGE_ROUTES),
         embeds=True,
     ),
     ScorerEntry(

@@ -91,11 +91,13 @@ class Sharing:
     @cached_property
     def components(self) -> NDArray[np.int64]:
         """(n,) numbers; questions that share an item, directly or through others, have the same."""
+        rows, items, size = _entries({"images": self.images, "captions": self.captions})
+        n = len(self)
+        if len(np.unique(items)) == len(items):  # No item of two questions.
+            return np.arange(n)
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import connected_components
 
-        rows, items, size = _entries({"images": self.images, "captions": self.captions})
-        n = len(self)
         links = coo_matrix((np.ones(len(rows), np.int8), (rows, n + items)), shape=(n + size, n + size))
         return numbered(connected_components(links, directed=False)[1][:n])
 

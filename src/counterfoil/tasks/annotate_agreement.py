@@ -48,19 +48,19 @@ class PeopleAgreements(Tabular):
     """
 
     source: str
-    found: CampaignAgreement
+    agreement: CampaignAgreement
 
     rows_by = ("question", "pair")
 
     def _rows(self, by: str) -> pa.Table:
         if by == "question":
-            return pa.Table.from_pylist([_row(each) for each in self.found.questions])
+            return pa.Table.from_pylist([_row(question) for question in self.agreement.questions])
         rows = [
-            {"question": each.question, "reading": each.reading, "kind": each.kind}
+            {"question": question.question, "reading": question.reading, "kind": question.kind}
             | {"first": first, "second": second, "items": kappa.n}
             | {f"cohen{end}": value for end, value in _ends(kappa).items()}
-            for each in self.found.questions
-            for first, second, kappa in _pairs(each)
+            for question in self.agreement.questions
+            for first, second, kappa in _pairs(question)
         ]
         return pa.Table.from_pylist(rows, schema=_PAIRS)
 
@@ -79,12 +79,12 @@ class PeopleAgreements(Tabular):
             Column("Fleiss", style="score"),
             Column("Krippendorff", style="score"),
         )
-        rows = tuple(Row(_name(each), _cells(each)) for each in self.found.questions)
+        rows = tuple(Row(_name(question), _cells(question)) for question in self.agreement.questions)
         return Table(f"Agreement between people, {self.source}", columns, rows, "question")
 
     def _pair_tables(self, *, shared: bool = False) -> list[Table]:
         """Cohen's kappa of each pair of people; a page that is `shared` has numbers in place of their ids."""
-        pairs = [(each, *pair) for each in self.found.questions for pair in _pairs(each)]
+        pairs = [(question, *pair) for question in self.agreement.questions for pair in _pairs(question)]
         people = list(dict.fromkeys(who for _, *both, _ in pairs for who in both))
         called = {who: str(at) if shared else who for at, who in enumerate(people, 1)}
         columns = (
@@ -94,14 +94,14 @@ class PeopleAgreements(Tabular):
         )
         rows = tuple(
             Row(
-                _name(each),
+                _name(question),
                 (
                     Cell(f"{called[first]} and {called[second]}"),
                     Cell(f"{kappa.n:,}"),
                     _cell(kappa),
                 ),
             )
-            for each, first, second, kappa in pairs
+            for question, first, second, kappa in pairs
         )
         return [Table("Cohen's kappa of pairs of people", columns, rows, "question")] if rows else []
 
@@ -112,26 +112,32 @@ class PeopleAgreements(Tabular):
             "agree: share of pairs of answers to one item that are equal; Cohen: mean over pairs of people; "
             "0 is chance"
         ]
-        if any(each.people.scale != Scale.NOMINAL for each in self.found.questions):
+        if any(question.people.scale != Scale.NOMINAL for question in self.agreement.questions):
             scales = dict.fromkeys(
-                f"{each.question} {each.people.scale.value}"
-                for each in self.found.questions
-                if each.people.scale != Scale.NOMINAL
+                f"{question.question} {question.people.scale.value}"
+                for question in self.agreement.questions
+                if question.people.scale != Scale.NOMINAL
             )
             lines.append(f"scale of Krippendorff's alpha: {', '.join(scales)}")
-        few = [each for each in self.found.questions if not each.people.over_people and each.people.items]
+        few = [
+            question
+            for question in self.agreement.questions
+            if not question.people.over_people and question.people.items
+        ]
         if few:
             lines.append(
                 f"with fewer than {FEWEST_PEOPLE} people intervals hold for these people on other items"
             )
-        if any(each.cohen is not None and not each.cohen.each for each in self.found.questions):
+        if any(
+            question.cohen is not None and not question.cohen.each for question in self.agreement.questions
+        ):
             lines.append(f"pairs of people are listed where there are no more than {MOST_LISTED}")
-        if any(not each.people.items for each in self.found.questions):
+        if any(not question.people.items for question in self.agreement.questions):
             lines.append("where no item has answers of two people there is no agreement to measure")
-        return [*lines, *(f"left out: {name}, {why}" for name, why in self.found.left_out.items())]
+        return [*lines, *(f"left out: {name}, {why}" for name, why in self.agreement.left_out.items())]
 
     def __repr__(self) -> str:
-        return f"<PeopleAgreements of {self.source}: {amount(len(self.found.questions), 'row')}>"
+        return f"<PeopleAgreements of {self.source}: {amount(len(self.agreement.questions), 'row')}>"
 
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page with the numbers and their intervals."""
@@ -148,7 +154,7 @@ class PeopleAgreements(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `annotate agreement --json` writes it."""
-        return {"source": self.source, **self.found.to_json()}
+        return {"source": self.source, **self.agreement.to_json()}
 
 
 def annotate_agreement(
@@ -173,7 +179,7 @@ def annotate_agreement(
     if judged.campaign is not None and not len(judged.table):
         raise unanswered(source)
     with feedback.busy("comparing answers"):
-        found = campaign_agreement(
+        agreement = campaign_agreement(
             judged.table,
             fields,
             scale=None if scale is None else Scale(scale),
@@ -181,24 +187,24 @@ def annotate_agreement(
             draws=draws,
             seed=seed,
         )
-    return PeopleAgreements(judged.name, found)
+    return PeopleAgreements(judged.name, agreement)
 
 
-def _row(each: QuestionAgreement) -> dict[str, Any]:
-    of = each.people
-    row: dict[str, Any] = {"question": each.question, "reading": each.reading, "kind": each.kind}
+def _row(question: QuestionAgreement) -> dict[str, Any]:
+    of = question.people
+    row: dict[str, Any] = {"question": question.question, "reading": question.reading, "kind": question.kind}
     row |= {"items": of.items, "people": of.people, "answers": of.answers, "scale": of.scale.value}
     for name in _MEASURES:
         estimate: Estimate = getattr(of, name)
         for end, value in _ends(estimate).items():
             row[f"{name}{end}"] = value
-    row["cohen"] = None if each.cohen is None else each.cohen.mean
-    row["cohen_pairs"] = 0 if each.cohen is None else each.cohen.pairs
+    row["cohen"] = None if question.cohen is None else question.cohen.mean
+    row["cohen_pairs"] = 0 if question.cohen is None else question.cohen.pairs
     return row
 
 
-def _pairs(each: QuestionAgreement) -> tuple[tuple[str, str, Estimate], ...]:
-    return () if each.cohen is None else each.cohen.each
+def _pairs(question: QuestionAgreement) -> tuple[tuple[str, str, Estimate], ...]:
+    return () if question.cohen is None else question.cohen.each
 
 
 def _ends(estimate: Estimate) -> Mapping[str, float | None]:
@@ -206,15 +212,15 @@ def _ends(estimate: Estimate) -> Mapping[str, float | None]:
     return {end: None if value != value else value for end, value in named.items()}
 
 
-def _name(each: QuestionAgreement) -> str:
-    name = f"{each.question}: {each.reading}" if each.reading else each.question
-    return f"{name}, {each.kind}" if each.kind else name
+def _name(question: QuestionAgreement) -> str:
+    name = f"{question.question}: {question.reading}" if question.reading else question.question
+    return f"{name}, {question.kind}" if question.kind else name
 
 
-def _cells(each: QuestionAgreement) -> tuple[Cell, ...]:
-    of = each.people
+def _cells(question: QuestionAgreement) -> tuple[Cell, ...]:
+    of = question.people
 
-    cohen = Cell() if each.cohen is None else Cell(each.cohen.mean)
+    cohen = Cell() if question.cohen is None else Cell(question.cohen.mean)
     return (
         Cell(f"{of.items:,}"),
         Cell(f"{of.people:,}"),

@@ -118,10 +118,10 @@ class CreatedCampaign(Tabular):
             Column(name, style="text") for name in ("items", "instances", "answers", "hours", currency)
         )
         rows = []
-        for each in self.to_arrow().to_pylist():
-            cells = [f"{each[name]:,}" for name in ("items", "instances", "answers")]
-            cells += [f"{each['hours']:.1f}", f"{each['cost']:,.2f}"]
-            rows.append(Row(each["role"], tuple(map(Cell, cells))))
+        for row in self.to_arrow().to_pylist():
+            cells = [f"{row[name]:,}" for name in ("items", "instances", "answers")]
+            cells += [f"{row['hours']:.1f}", f"{row['cost']:,.2f}"]
+            rows.append(Row(row["role"], tuple(map(Cell, cells))))
         heading = f"{self.campaign.recipe.title} ({self.campaign.form.name})"
         return (Table(heading, columns, tuple(rows), "role"),)
 
@@ -158,12 +158,12 @@ class CreatedCampaign(Tabular):
         from counterfoil.annotate.next_items import items_per_person
 
         work = [item for item in self.campaign.items if item.role == "work"]
-        each, overlap = min(items_per_person(self.campaign), len(work)), self.campaign.recipe.overlap
+        most, overlap = min(items_per_person(self.campaign), len(work)), self.campaign.recipe.overlap
         together = max(Counter(item.apart for item in work).values(), default=1)
-        people = max(ceil(len(work) * overlap / max(1, each)), together * overlap)
+        people = max(ceil(len(work) * overlap / max(1, most)), together * overlap)
         why = ", and never two of one question" if together > 1 else ""
         return (
-            f"one person does at most {each:,} of the {amount(len(work), 'item')}{why}: it takes "
+            f"one person does at most {most:,} of the {amount(len(work), 'item')}{why}: it takes "
             f"{people:,} people or more"
         )
 
@@ -204,13 +204,13 @@ def create_campaign(
         pictures = Pictures()
         rng = np.random.default_rng([recipe.seed, 0])
         with feedback.busy("reading items"):
-            found, known, salt = _items(recipe, str(source), options, pictures, rng)
-            items = [*found.items]
+            work, known, salt = _items(recipe, str(source), options, pictures, rng)
+            items = [*work.items]
             for role, path in (("golden", options.golden), ("onboarding", options.onboarding)):
                 if path is None:
                     continue
                 if str(path) == AUTO and role == "golden":
-                    items += _drawn(recipe, found, known, options, pictures, rng)
+                    items += _drawn(recipe, work, known, options, pictures, rng)
                 else:
                     its = items_of_table(
                         read_table(Path(path)),
@@ -233,7 +233,7 @@ def create_campaign(
                 instructions="" if options.instructions is None else read_text(Path(options.instructions)),
                 consent="" if options.consent is None else read_text(Path(options.consent)),
                 figures=figures,
-                source=found.rows,
+                source=work.rows,
                 salt=salt,
             )
     return CreatedCampaign(campaign)
@@ -245,11 +245,11 @@ def _read(options: CreateOptions) -> list[object]:
 
 def _figures(options: CreateOptions) -> dict[str, bytes]:
     """The images that the texts show, which lie beside them, by the names that they have there."""
-    found = {}
-    for path in (Path(each) for each in (options.instructions, options.consent) if each is not None):
+    figures = {}
+    for path in (Path(text) for text in (options.instructions, options.consent) if text is not None):
         for name in figures_in(read_text(path)):
-            found[name] = read_figure(path.parent, name, where=f"{path}, image")
-    return found
+            figures[name] = read_figure(path.parent, name, where=f"{path}, image")
+    return figures
 
 
 def _folder(options: CreateOptions) -> Path | None:
@@ -271,7 +271,7 @@ def _recipe(form: str, source: str | Path, options: CreateOptions) -> CampaignRe
         values["pay_per_hour"] = USUAL_PAY
     entry.form(own, where=f"settings of '{form}'")
     title = values.pop("title", None) or f"{entry.summary[:1].upper()}{entry.summary[1:]}"
-    may_be_empty = {each.name for each in fields(CampaignRecipe) if each.default == ""}
+    may_be_empty = {column.name for column in fields(CampaignRecipe) if column.default == ""}
     empty = {key: value for key, value in values.items() if value == "" and key in may_be_empty}
     typed = values_of(CampaignRecipe, {k: v for k, v in values.items() if k not in empty}, where="the recipe")
     return CampaignRecipe(form=form, title=title, **typed, **empty, settings=own)
@@ -300,14 +300,14 @@ def _items(
         known = None
         if options.benchmark is not None:
             known = _benchmark(options.benchmark, options)
-        found = items_of_table(
+        items = items_of_table(
             table,
             form,
             pictures,
             folder=_folder(options),
             known=None if known is None else known_items(known),
         )
-        return found, known, ""
+        return items, known, ""
     if source not in catalog.benchmarks() and not is_benchmark_folder(path):
         raise DataError(
             "no table, benchmark or campaign of this name",
@@ -316,10 +316,10 @@ def _items(
         )
     benchmark = _benchmark(source, options)
     try:
-        found = items_of_benchmark(benchmark, form, pictures, sample=options.sample, rng=rng)
+        items = items_of_benchmark(benchmark, form, pictures, sample=options.sample, rng=rng)
     except DataError as error:
         raise DataError(str(error), where=source) from None
-    return found, benchmark, ""
+    return items, benchmark, ""
 
 
 def _benchmark(name: str, options: CreateOptions) -> Benchmark:
@@ -335,42 +335,45 @@ def _of_campaign(
     judged = read_judgements(folder)
     other = judged.campaign
     assert other is not None
-    asked = f"{recipe.form} from {other.form.name}"
-    if asked != _FOLLOWS:
+    pairing = f"{recipe.form} from {other.form.name}"
+    if pairing != _FOLLOWS:
         raise InputError(
-            "only authored quads become another campaign's items", where=folder, given=asked, allowed=_FOLLOWS
+            "only authored quads become another campaign's items",
+            where=folder,
+            given=pairing,
+            allowed=_FOLLOWS,
         )
     rows = authored_rows(JudgedCampaign.of(other, judged.table))
     columns = {_VALIDATED.get(name, name): rows.column(name).to_pylist() for name in rows.column_names}
     form = form_of(recipe, where="the campaign")
-    found = items_of_table(DataTable(columns, str(folder)), form, pictures, folder=folder / IMAGES)
-    return found, None, other.secrets["salt"]
+    items = items_of_table(DataTable(columns, str(folder)), form, pictures, folder=folder / IMAGES)
+    return items, None, other.secrets["salt"]
 
 
 def _drawn(
     recipe: CampaignRecipe,
-    found: CampaignItems,
+    items: CampaignItems,
     known: Benchmark | None,
     options: CreateOptions,
     pictures: Pictures,
     rng: np.random.Generator,
 ) -> Sequence[WorkItem]:
     """Golden pairs drawn from the gallery that a pool is of, as many as its blocks or its queue take."""
-    rows = found.rows
+    rows = items.rows
     if known is None or not {"image", "caption"} <= set(rows.column_names):
         raise InputError(
             "golden items are drawn for a pool of a gallery's pairs",
             where="--golden auto",
             hint="name the gallery with --benchmark, or give a table of golden items",
         )
-    asked = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
-    n = len(found.items)
+    pairs = set(zip(rows["image"].to_pylist(), rows["caption"].to_pylist(), strict=True))
+    n = len(items.items)
     if recipe.design == "blocks":
         per_block = recipe.golden_per_block or _usual_golden(recipe)
         total = per_block * ceil(n / max(1, recipe.per_person - per_block))
     else:
         total = ceil(n * (recipe.golden_share or _GOLDEN_SHARE))
-    return drawn_golden(known, asked, max(1, ceil(total / 2)), form_of(recipe, where=""), pictures, rng)
+    return drawn_golden(known, pairs, max(1, ceil(total / 2)), form_of(recipe, where=""), pictures, rng)
 
 
 def _usual_golden(recipe: CampaignRecipe) -> int:

@@ -32,18 +32,18 @@ class Disputes(Tabular):
 
     def _rows(self, by: str) -> pa.Table:
         rows = []
-        for each in self.disputes:
-            label = max(each.posterior, key=lambda value: each.posterior[value])
+        for item in self.disputes:
+            label = max(item.posterior, key=lambda value: item.posterior[value])
             rows.append(
                 {
-                    "item": each.item,
-                    "kind": each.kind,
-                    "votes": ", ".join(f"{n} × {value}" for value, n in each.votes.items()),
+                    "item": item.item,
+                    "kind": item.kind,
+                    "votes": ", ".join(f"{n} × {value}" for value, n in item.votes.items()),
                     "label": label,
-                    "chance": each.posterior[label],
-                    "entropy": each.entropy,
-                    "decision": "" if each.decided is None else each.decided.answer,
-                    "note": "" if each.decided is None else each.decided.note,
+                    "chance": item.posterior[label],
+                    "entropy": item.entropy,
+                    "decision": "" if item.decided is None else item.decided.answer,
+                    "note": "" if item.decided is None else item.decided.note,
                 }
             )
         texts = ("item", "kind", "votes", "label", "decision", "note")
@@ -63,7 +63,7 @@ class Disputes(Tabular):
     @property
     def notes(self) -> list[str]:
         """How many there are and how many are left."""
-        left = sum(each.decided is None for each in self.disputes)
+        left = sum(item.decided is None for item in self.disputes)
         lines = [f"{amount(len(self.disputes), 'item')} with different answers, {left:,} without a decision"]
         if left:
             lines.append("decide one with: counterfoil annotate adjudicate CAMPAIGN ITEM ANSWER")
@@ -74,19 +74,19 @@ class Disputes(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `annotate adjudicate --json` writes it."""
-        return {"items": [each.to_json() for each in self.disputes]}
+        return {"items": [item.to_json() for item in self.disputes]}
 
 
 def annotate_disputes(campaign: str | Path, *, database: str | None = None) -> Disputes:
     """Items of a campaign that got different answers to its main question."""
-    with opened(campaign, database) as (found, connected):
+    with opened(campaign, database) as (source, connected):
         from counterfoil.annotate.adjudication import adjudicated, disputed_items
         from counterfoil.annotate.agreement import fields_of
         from counterfoil.annotate.answers import judgement_table
 
-        main = fields_of(found)[found.form.main]
+        main = fields_of(source)[source.form.main]
         return Disputes(
-            disputed_items(judgement_table(connected, found), main, adjudicated(connected, found))
+            disputed_items(judgement_table(connected, source), main, adjudicated(connected, source))
         )
 
 
@@ -104,8 +104,8 @@ def annotate_adjudicate(
     from counterfoil.annotate.adjudication import adjudicate
     from counterfoil.annotate.database import open_database
 
-    found = open_campaign(Path(campaign))
-    with closing(open_database(found, database)) as connected:
+    source = open_campaign(Path(campaign))
+    with closing(open_database(source, database)) as connected:
         return adjudicate(
-            connected, found, item, answer, question=question, note=note, by=by, now=time.time()
+            connected, source, item, answer, question=question, note=note, by=by, now=time.time()
         )

@@ -27,8 +27,8 @@ class ImportedJudgements:
     def facts(self) -> dict[str, int]:
         """Rows, items and people of the table, and what was left out."""
         counts = {name: len(self.table.column(name).unique()) for name in ("item", "person")}
-        found = {"judgements": len(self.table), "items": counts["item"], "people": counts["person"]}
-        return {**found, **{name: count for name, count in self.left_out.items() if count}}
+        counted = {"judgements": len(self.table), "items": counts["item"], "people": counts["person"]}
+        return {**counted, **{name: count for name, count in self.left_out.items() if count}}
 
 
 def import_judgements(
@@ -49,24 +49,28 @@ def import_judgements(
     """
     opened = None if campaign is None else open_campaign(campaign)
     if source == "table":
-        found = ImportedJudgements(read_judgement_table(path))
+        imported = ImportedJudgements(read_judgement_table(path))
     else:
         identify = str if keep_ids else _numbered() if opened is None else _hashed(opened, source)
         if source == "mturk":
             results = read_results(path, layout, identify=identify)
             left_out = {"rejected assignments": results.rejected, "judged again": results.repeated}
-            found = ImportedJudgements(results.judgements, left_out)
+            imported = ImportedJudgements(results.judgements, left_out)
         else:
             controls = None if config is None else read_controls(read_text(config), where=config)
             export = read_export(path, controls, identify=identify)
             left_out = {"cancelled": export.cancelled, "annotated again": export.repeated}
-            found = ImportedJudgements(export.judgements, left_out)
-    return found if opened is None else ImportedJudgements(_held(found.table, opened, path), found.left_out)
+            imported = ImportedJudgements(export.judgements, left_out)
+    return (
+        imported
+        if opened is None
+        else ImportedJudgements(_held(imported.table, opened, path), imported.left_out)
+    )
 
 
-def write_judgements(found: ImportedJudgements, out: Path) -> None:
+def write_judgements(imported: ImportedJudgements, out: Path) -> None:
     """Write imported judgements, as CSV or Parquet by the suffix."""
-    write_judgement_table(out, found.table)
+    write_judgement_table(out, imported.table)
 
 
 def _numbered() -> Callable[[str], str]:
@@ -84,7 +88,7 @@ def _hashed(campaign: Campaign, source: str) -> Callable[[str], str]:
 def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:
     """The table with its golden items held to the answers that the campaign knows."""
     fields = {
-        item.id: {each.name: each for each in campaign.form.page(item).fields} for item in campaign.items
+        item.id: {field.name: field for field in campaign.form.page(item).fields} for item in campaign.items
     }
     answers: dict[tuple[str, str], dict[str, Any]] = {}
     for row, judged in enumerate(table.to_pylist()):

@@ -66,8 +66,8 @@ class CampaignExport(Tabular):
         """A row per file."""
         columns = (Column("rows", style="text"), Column("read by", style="text"))
         rows = tuple(
-            Row(Path(each["file"]).name, (Cell(f"{each['rows']:,}"), Cell(each["read_by"])))
-            for each in self.to_arrow().to_pylist()
+            Row(Path(row["file"]).name, (Cell(f"{row['rows']:,}"), Cell(row["read_by"])))
+            for row in self.to_arrow().to_pylist()
         )
         return (Table(f"Exported to {self.folder}", columns, rows, "file"),)
 
@@ -127,31 +127,31 @@ def annotate_export(
         outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet")))
         with feedback.busy("reading answers"), existing_database(source, database) as db:
             table = judgement_table(db, source)
-            decided = {key: each.answer for key, each in adjudicated(db, source).items()}
+            decided = {key: rows.answer for key, rows in adjudicated(db, source).items()}
         if not len(table):
             raise unanswered(campaign)
         with feedback.busy("making labels"):
             judged = JudgedCampaign.of(source, table, model=model, decided=decided)
             tables = exported(judged, partly=partly, people=people)
         written = {}
-        for name, each in tables.items():
+        for name, rows in tables.items():
             path = folder / f"{name}.{kind}"
-            write_csv(path, each) if kind == "csv" else write_parquet(path, each)
-            written[name] = (path, len(each))
+            write_csv(path, rows) if kind == "csv" else write_parquet(path, rows)
+            written[name] = (path, len(rows))
         write_text(folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(source, table)))
         labels = judged.labels
-        asked = question_outcomes(judged) if source.form.name == "choose" else None
-        made = CampaignExport(
+        outcomes = question_outcomes(judged) if source.form.name == "choose" else None
+        export = CampaignExport(
             folder,
             written,
             people=len(pc.unique(judged.judgements.column("person"))),
             model="" if labels is None else labels.model,
             tied=0 if labels is None else labels.labels.count(""),
-            unknown=0 if asked is None else asked.unknown,
+            unknown=0 if outcomes is None else outcomes.unknown,
         )
-        about: dict[str, Any] = {"campaign": source.digest, "form": source.form.name, "people": made.people}
-        about |= {"answers": len(judged.main_answers()), "model": made.model or None}
-        if asked is not None:
-            about |= {"queries": asked.queries, "tied": asked.tied}
+        about: dict[str, Any] = {"campaign": source.digest, "form": source.form.name, "people": export.people}
+        about |= {"answers": len(judged.main_answers()), "model": export.model or None}
+        if outcomes is not None:
+            about |= {"queries": outcomes.queries, "tied": outcomes.tied}
         write_json(folder / ABOUT, about | {"tables": list(tables)})
-    return made
+    return export

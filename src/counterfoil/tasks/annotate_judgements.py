@@ -50,10 +50,10 @@ def read_judgements(
     if path.is_dir():
         if campaign is not None:
             raise InputError("a campaign is given twice", given=f"{source} and {campaign}")
-        with opened(path, database) as (found, connected):
+        with opened(path, database) as (owner, connected):
             from counterfoil.annotate.answers import judgement_table
 
-            return JudgementSource(str(source), judgement_table(connected, found), found)
+            return JudgementSource(str(source), judgement_table(connected, owner), owner)
     if database is not None:
         raise InputError("a database belongs to a campaign", where="--database", given=source)
     own = None if campaign is None else open_campaign(Path(campaign))

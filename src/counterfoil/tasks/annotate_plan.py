@@ -65,22 +65,22 @@ class AnnotationPlan(Tabular):
     def estimates(self) -> dict[str, PlannedEstimate]:
         """What will be estimated, by name."""
         left_out = {"noise", *(["positive"] if self.exchangeable else [])}
-        found = {name: getattr(self.plan, name) for name in _ESTIMATES if name not in left_out}
+        by_name = {name: getattr(self.plan, name) for name in _ESTIMATES if name not in left_out}
         if self.noise is not None:
-            found["noise"] = self.noise
-        return {name: each for name, each in found.items() if each.value == each.value}
+            by_name["noise"] = self.noise
+        return {name: estimate for name, estimate in by_name.items() if estimate.value == estimate.value}
 
     def _rows(self, by: str) -> pa.Table:
         return pa.Table.from_pylist(
             [
                 {
                     "estimate": name,
-                    "value": each.value,
-                    "half_width": each.half_width,
-                    "low": each.value - each.half_width,
-                    "high": each.value + each.half_width,
+                    "value": estimate.value,
+                    "half_width": estimate.half_width,
+                    "low": estimate.value - estimate.half_width,
+                    "high": estimate.value + estimate.half_width,
                 }
-                for name, each in self.estimates.items()
+                for name, estimate in self.estimates.items()
             ]
         )
 
@@ -88,11 +88,13 @@ class AnnotationPlan(Tabular):
     def tables(self) -> tuple[Table]:
         """What to expect, each with the half-width of its interval."""
         rows = []
-        for name, each in self.estimates.items():
+        for name, estimate in self.estimates.items():
             if name == "alpha":
-                rows.append((_ESTIMATES[name], f"{each.value:.3f}", f"± {each.half_width:.3f}"))
+                rows.append((_ESTIMATES[name], f"{estimate.value:.3f}", f"± {estimate.half_width:.3f}"))
             else:
-                rows.append((_ESTIMATES[name], f"{100 * each.value:.1f} %", f"± {100 * each.half_width:.1f}"))
+                rows.append(
+                    (_ESTIMATES[name], f"{100 * estimate.value:.1f} %", f"± {100 * estimate.half_width:.1f}")
+                )
         design = self.plan.design
         caption = f"{self.form}: {design.items:,} items, {amount(design.labels, 'label')} of each"
         return (text_table(caption, "estimate", (Column("expected"), Column("95 % interval")), rows),)
@@ -135,7 +137,7 @@ class AnnotationPlan(Tabular):
             "labels": self.plan.design.labels,
             "label_accuracy": self.plan.label_accuracy,
             "tied": self.plan.tied,
-            "estimates": {name: asdict(each) for name, each in self.estimates.items()},
+            "estimates": {name: asdict(estimate) for name, estimate in self.estimates.items()},
             "seconds": self.seconds,
             "hours": self.hours,
             "cost": self.cost,
@@ -223,15 +225,15 @@ def annotate_plan(form: str, options: PlanOptions) -> AnnotationPlan:
         plan = accuracy_needed(replace(design, labels=1), options.label_accuracy, seed=options.seed)
     else:
         plan = plan_labels(design, seed=options.seed)
-    found = plan.design
-    tellable = found.n_classes == 2 and found.labels in _NOISE and not exchangeable
+    planned = plan.design
+    tellable = planned.n_classes == 2 and planned.labels in _NOISE and not exchangeable
     seconds = entry.kind.seconds if options.seconds is None else options.seconds
-    hours = labelling_hours(found.items, found.labels, seconds)
+    hours = labelling_hours(planned.items, planned.labels, seconds)
     pay = 3600 * options.pay_per_item / seconds if options.pay_per_item is not None else options.pay
     return AnnotationPlan(
         form,
         plan,
-        noise_half_width(found, seed=options.seed) if tellable else None,
+        noise_half_width(planned, seed=options.seed) if tellable else None,
         seconds,
         hours,
         labelling_cost(hours, pay, fee=options.fee),
@@ -259,16 +261,16 @@ def usual_question(entry: WorkFormEntry) -> FormField | None:
     >>> usual_question(WORK_FORMS["choose"]).exchangeable_values
     ('0', '1')
     """
-    made = entry.form({}, where=entry.name)
+    form = entry.form({}, where=entry.name)
     # Four of everything, one image and two texts, or images alone.
     for images, texts in (("abcd", "abcd"), ("a", "ab"), ("a", "")):
         cells = {
             name: {"image": "a", "text": name, "images": [*images], "texts": [*texts]}[kind]
-            for name, kind in made.columns.items()
+            for name, kind in form.columns.items()
         }
         try:
-            page = made.page(WorkItem("1", cells))
+            page = form.page(WorkItem("1", cells))
         except InputError:
             continue
-        return next((each for each in page.fields if each.name == made.main), None)
+        return next((question for question in page.fields if question.name == form.main), None)
     return None

@@ -34,14 +34,14 @@ class StudyState:
 
     study: "ProlificStudy"
     submissions: tuple[ProlificSubmission, ...]
-    found: Reconciled
+    reconciled: Reconciled
     #: Answers that no longer count, since their people gave the place back.
     set_aside: int = 0
 
     @property
     def by_status(self) -> dict[str, int]:
         """How many submissions there are in each state."""
-        return dict(sorted(Counter(each.status for each in self.submissions).items()))
+        return dict(sorted(Counter(submission.status for submission in self.submissions).items()))
 
 
 @contextmanager
@@ -102,17 +102,17 @@ def study_state(
     submissions = client.submissions(study.id)
     db = open_database(campaign, database)
     try:
-        found = reconciled(db, campaign, submissions)
-        aside = give_back(db, campaign, found.free, time.time()) if release else 0
+        reconciliation = reconciled(db, campaign, submissions)
+        aside = give_back(db, campaign, reconciliation.free, time.time()) if release else 0
     finally:
         db.close()
-    return StudyState(study, submissions, found, aside)
+    return StudyState(study, submissions, reconciliation, aside)
 
 
 def approve(folder: Path, client: "Client", *, database: str | None = None, pay: bool) -> tuple[str, ...]:
     """The submissions that wait for review and whose people are done; approved, and so paid, with `pay`."""
     state = study_state(folder, client, database=database)
-    waiting = tuple(each.id for each in state.found.payable)
+    waiting = tuple(submission.id for submission in state.reconciled.payable)
     if pay:
         client.approve(waiting)
     return waiting
@@ -124,13 +124,13 @@ def read_rejections(path: Path) -> tuple[Rejection, ...]:
     columns = [
         [csv_text(cell) for cell in labels(table, name)] for name in ("submission", "message", "category")
     ]
-    made: list[Rejection] = []
+    rejections: list[Rejection] = []
     for row, (submission, message, category) in enumerate(zip(*columns, strict=True)):
-        if not submission or submission in {each.submission for each in made}:
+        if not submission or submission in {rejection.submission for rejection in rejections}:
             what = "empty" if not submission else "occurs twice"
             raise DataError(what, where=table.where(row, "submission"), given=submission or None)
-        made.append(Rejection(submission, message, category))
-    return tuple(made)
+        rejections.append(Rejection(submission, message, category))
+    return tuple(rejections)
 
 
 def reject(folder: Path, rejections: tuple[Rejection, ...], client: "Client", *, send: bool) -> None:
@@ -139,20 +139,24 @@ def reject(folder: Path, rejections: tuple[Rejection, ...], client: "Client", *,
     Raises `InputError` for one that is of another study, or that does not wait for review.
     """
     study = _study(folder)
-    known = {each.id: each for each in client.submissions(study)}
-    for each in rejections:
-        if each.submission not in known:
-            raise InputError("no submission of this study", where=f"study {study}", given=each.submission)
-        status = known[each.submission].status
+    known = {rejection.id: rejection for rejection in client.submissions(study)}
+    for rejection in rejections:
+        if rejection.submission not in known:
+            raise InputError(
+                "no submission of this study", where=f"study {study}", given=rejection.submission
+            )
+        status = known[rejection.submission].status
         if status not in ("AWAITING REVIEW", "REJECTED"):
             raise InputError(
                 "cannot be rejected now",
-                where=f"submission {each.submission}",
+                where=f"submission {rejection.submission}",
                 given=status,
                 allowed="AWAITING REVIEW",
             )
     if send:
-        client.reject([each for each in rejections if known[each.submission].status != "REJECTED"])
+        client.reject(
+            [rejection for rejection in rejections if known[rejection.submission].status != "REJECTED"]
+        )
 
 
 def pay_bonuses(

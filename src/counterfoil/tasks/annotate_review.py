@@ -50,7 +50,9 @@ class PeopleReview(Tabular):
             ]
             kinds += [(name, pa.float64()) for name in ("value", "pool", "p")]
             rows = [
-                {"person": each.person, **vars(reason)} for each in self.quality for reason in each.reasons
+                {"person": person.person, **vars(reason)}
+                for person in self.quality
+                for reason in person.reasons
             ]
             return pa.Table.from_pylist(rows, pa.schema(kinds))
         texts = (
@@ -67,15 +69,15 @@ class PeopleReview(Tabular):
         counts = [(name, pa.int64()) for name in ("items", "not_visible")]
         kinds = [("person", pa.string()), *counts, *((name, pa.string()) for name in texts)]
         kinds.append(("at", pa.float64()))
-        return pa.Table.from_pylist([self._row(each) for each in self.quality], pa.schema(kinds))
+        return pa.Table.from_pylist([self._row(person) for person in self.quality], pa.schema(kinds))
 
-    def _row(self, each: "PersonQuality") -> dict[str, Any]:
-        platform, parameters = self.entered.get(each.person, ("", {}))
-        decided = self.reviews.get(each.person)
+    def _row(self, quality: "PersonQuality") -> dict[str, Any]:
+        platform, parameters = self.entered.get(quality.person, ("", {}))
+        decided = self.reviews.get(quality.person)
         return {
-            "person": each.person,
-            "items": each.items,
-            "not_visible": each.not_visible,
+            "person": quality.person,
+            "items": quality.items,
+            "not_visible": quality.not_visible,
             "platform": platform,
             "study": parameters.get("study", ""),
             "submission": parameters.get("submission", ""),
@@ -83,24 +85,26 @@ class PeopleReview(Tabular):
             "category": "" if decided is None else decided.category,
             "reason": "" if decided is None else decided.reason,
             "by": "" if decided is None else decided.by,
-            "suggestion": each.suggestion,
-            "signs": " ".join(reason.sign for reason in each.reasons),
+            "suggestion": quality.suggestion,
+            "signs": " ".join(reason.sign for reason in quality.reasons),
             "at": None if decided is None else decided.at,
         }
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """People with the signs against them; those with most signs and no decision first."""
-        ordered = sorted(self.quality, key=lambda each: (each.person in self.reviews, -len(each.reasons)))
+        ordered = sorted(
+            self.quality, key=lambda quality: (quality.person in self.reviews, -len(quality.reasons))
+        )
         rows = [
             (
-                each.person[:SHORT],
-                f"{each.items:,}",
-                ", ".join(reason.sign for reason in each.reasons) or "–",
-                each.suggestion,
-                self.reviews[each.person].decision if each.person in self.reviews else "–",
+                quality.person[:SHORT],
+                f"{quality.items:,}",
+                ", ".join(reason.sign for reason in quality.reasons) or "–",
+                quality.suggestion,
+                self.reviews[quality.person].decision if quality.person in self.reviews else "–",
             )
-            for each in ordered
+            for quality in ordered
         ]
         columns = [Column(name) for name in ("items", "signs", "suggested", "decided")]
         return (text_table("People", "person", columns, rows),) if rows else ()
@@ -109,16 +113,16 @@ class PeopleReview(Tabular):
     def notes(self) -> list[str]:
         """The reasons in sentences, a line each."""
         lines = [
-            f"{each.person[:SHORT]}: {reason.sentence} (p {_small(reason.p)})"
-            for each in self.quality
-            for reason in each.reasons
+            f"{quality.person[:SHORT]}: {reason.sentence} (p {_small(reason.p)})"
+            for quality in self.quality
+            for reason in quality.reasons
         ]
         if not self.quality:
             return ["no one has answered so far"]
         return lines or ["no signs of careless answers"]
 
     def __repr__(self) -> str:
-        flagged = sum(bool(each.reasons) for each in self.quality)
+        flagged = sum(bool(quality.reasons) for quality in self.quality)
         return f"<PeopleReview: {flagged} of {amount(len(self.quality), 'person')} with signs>"
 
     def save(self, path: str | Path) -> None:
@@ -130,17 +134,19 @@ class PeopleReview(Tabular):
         return {
             "people": [
                 {
-                    **each.to_json(),
-                    "review": self.reviews[each.person].to_json() if each.person in self.reviews else None,
+                    **quality.to_json(),
+                    "review": self.reviews[quality.person].to_json()
+                    if quality.person in self.reviews
+                    else None,
                 }
-                for each in self.quality
+                for quality in self.quality
             ]
         }
 
 
 def annotate_review(campaign: str | Path, *, database: str | None = None) -> PeopleReview:
     """Everyone who answered in a campaign, with signs of careless work and decisions."""
-    with opened(campaign, database) as (found, connected):
+    with opened(campaign, database) as (source, connected):
         from counterfoil.annotate.answers import judgement_table
         from counterfoil.annotate.quality import people_quality
         from counterfoil.annotate.review import reviews
@@ -149,8 +155,8 @@ def annotate_review(campaign: str | Path, *, database: str | None = None) -> Peo
         with connected.reading() as connection:
             rows = connection.execute(sa.select(people.c.id, people.c.platform, people.c.parameters)).all()
         entered = {row.id: (row.platform, json.loads(row.parameters)) for row in rows}
-        table = judgement_table(connected, found, everything=True)
-        return PeopleReview(people_quality(table, found), reviews(connected), entered)
+        table = judgement_table(connected, source, everything=True)
+        return PeopleReview(people_quality(table, source), reviews(connected), entered)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,15 +182,15 @@ class PersonReview(Tabular):
         rows = [
             {
                 **{
-                    name: getattr(each, name)
+                    name: getattr(answer, name)
                     for name in ("item", "role", "right", "seconds", "comment", "counted")
                 },
                 "question": question,
                 "answer": text,
-                "known": "|".join(each.known.get(question, ())),
+                "known": "|".join(answer.known.get(question, ())),
             }
-            for each in self.answers
-            for question, text in each.texts().items()
+            for answer in self.answers
+            for question, text in answer.texts().items()
         ]
         return pa.Table.from_pylist(rows, pa.schema(kinds))
 
@@ -194,14 +200,14 @@ class PersonReview(Tabular):
         columns = [Column(name, style="text") for name in ("answer", "known", "right", "seconds", "comment")]
         rows = [
             (
-                f"{each['item']}, {each['question']}",
-                each["answer"],
-                each["known"] or "–",
-                {None: "–", True: "right", False: "wrong"}[each["right"]],
-                f"{each['seconds']:.1f}",
-                each["comment"] or "–",
+                f"{row['item']}, {row['question']}",
+                row["answer"],
+                row["known"] or "–",
+                {None: "–", True: "right", False: "wrong"}[row["right"]],
+                f"{row['seconds']:.1f}",
+                row["comment"] or "–",
             )
-            for each in self.to_arrow().to_pylist()
+            for row in self.to_arrow().to_pylist()
         ]
         return (text_table(f"Answers of {self.person[:SHORT]}", "item", columns, rows),) if rows else ()
 
@@ -228,12 +234,12 @@ def annotate_person(campaign: str | Path, person: str, *, database: str | None =
 
     Raises `InputError` for an id that no person or several have.
     """
-    with opened(campaign, database) as (found, connected):
+    with opened(campaign, database) as (source, connected):
         from counterfoil.annotate.person_answers import answers_of
         from counterfoil.annotate.review import person_like
 
         known = person_like(connected, person)
-        return PersonReview(known, answers_of(connected, found, known))
+        return PersonReview(known, answers_of(connected, source, known))
 
 
 def annotate_approve(
@@ -250,22 +256,22 @@ def annotate_approve(
     Returns how many were not approved before. Raises `InputError` for an id that no person or several have,
     and for a person who is at work.
     """
-    with opened(campaign, database) as (found, connected):
+    with opened(campaign, database) as (source, connected):
         from counterfoil.annotate.overview import workers
         from counterfoil.annotate.review import approve, person_like, reviews
 
-        chosen = [person_like(connected, each) for each in people]
+        chosen = [person_like(connected, person) for person in people]
         if suggested:
             from counterfoil.annotate.answers import judgement_table
             from counterfoil.annotate.quality import people_quality
 
             decided = reviews(connected)
-            done = {each.person for each in workers(connected, decided) if each.state == "done"}
-            quality = people_quality(judgement_table(connected, found, everything=True), found)
+            done = {person.person for person in workers(connected, decided) if person.state == "done"}
+            quality = people_quality(judgement_table(connected, source, everything=True), source)
             chosen += [
-                each.person
-                for each in quality
-                if each.suggestion == "approve" and each.person in done and each.person not in decided
+                person.person
+                for person in quality
+                if person.suggestion == "approve" and person.person in done and person.person not in decided
             ]
         return approve(connected, chosen, by=by, now=time.time(), reason=reason)
 
@@ -280,11 +286,11 @@ def annotate_reject(
     database: str | None = None,
 ) -> int:
     """Reject a person's work; returns how many answers were set aside. Raises as `review.reject`."""
-    with opened(campaign, database) as (found, connected):
+    with opened(campaign, database) as (source, connected):
         from counterfoil.annotate.review import person_like, reject
 
         known = person_like(connected, person)
-        return reject(connected, found, known, reason=reason, category=category, by=by, now=time.time())
+        return reject(connected, source, known, reason=reason, category=category, by=by, now=time.time())
 
 
 def annotate_withdraw(
@@ -300,11 +306,11 @@ def annotate_withdraw(
     Returns how many answers that were. `platform` is the campaign's own way in by default. Raises
     `InputError` for a person who is not there.
     """
-    with opened(campaign, database) as (found, connected):
+    with opened(campaign, database) as (source, connected):
         from counterfoil.annotate.privacy import withdraw_person
 
-        known = _who(found, connected, worker, person, platform)
-        return withdraw_person(connected, found, known, time.time(), named=worker)
+        known = _who(source, connected, worker, person, platform)
+        return withdraw_person(connected, source, known, time.time(), named=worker)
 
 
 def annotate_readmit(
@@ -314,10 +320,10 @@ def annotate_readmit(
 
     Raises `InputError` for a person who is not there.
     """
-    with opened(campaign, database) as (found, connected):
+    with opened(campaign, database) as (source, connected):
         from counterfoil.annotate.entry import readmit
 
-        known = _who(found, connected, worker, person)
+        known = _who(source, connected, worker, person)
         with connected.writing() as connection:
             readmit(connection, known, time.time(), named=worker)
         return known
@@ -335,10 +341,10 @@ def _who(campaign: "Campaign", db: "Database", worker: str, person: str, platfor
 
 def annotate_delete(campaign: str | Path, *, early: bool = False, database: str | None = None) -> "Deletion":
     """Delete all people and answers of a campaign whose date has passed, or any with `early`."""
-    with opened(campaign, database) as (found, connected):
+    with opened(campaign, database) as (source, connected):
         from counterfoil.annotate.privacy import delete_people
 
-        return delete_people(connected, found, time.time(), early=early)
+        return delete_people(connected, source, time.time(), early=early)
 
 
 def _small(p: float) -> str:

@@ -61,7 +61,7 @@ def serve_campaign(
 
     if public_url is not None:
         public_url = check_public_url(public_url)
-    proxies = [check_proxy(each) for each in proxies]
+    proxies = [check_proxy(proxy) for proxy in proxies]
     campaign = open_campaign(Path(folder))
     with closing(open_database(campaign, database, serve=True)) as opened:
         app = make_app(campaign, opened, public_url=public_url, proxies=proxies, log=log, trouble=trouble)

@@ -77,7 +77,7 @@ class SimulatedCampaign(Tabular):
     def _rows(self, by: str) -> pa.Table:
         if by == "model":
             names = ("model", "items", "right", "low", "high", "promised")
-            rows = [{n: getattr(each, n) for n in names} for each in self.labels]
+            rows = [{n: getattr(outcome, n) for n in names} for outcome in self.labels]
             return pa.Table.from_pylist([{**row, "promised": _number(row["promised"])} for row in rows])
         if by == "kind":
             return pa.Table.from_pylist([{**vars(e), "right": _number(e.right)} for e in self.kinds])
@@ -113,12 +113,12 @@ class SimulatedCampaign(Tabular):
     def estimates(self) -> dict[str, tuple[Estimate | None, Estimate | None]]:
         """Numbers that were promised beside what came out, by name; shares in [0, 1], alpha at most 1."""
         plan = self.plan
-        found: dict[str, tuple[Estimate | None, Estimate | None]] = {}
-        label = next((each for each in self.labels if each.model == "majority"), None)
+        by_name: dict[str, tuple[Estimate | None, Estimate | None]] = {}
+        label = next((outcome for outcome in self.labels if outcome.model == "majority"), None)
         if label is not None:
             promised = None if plan is None else _planned(plan.score.value, plan.score.half_width)
             came = Estimate(label.right, label.low, label.high, label.items, None)
-            found["items whose label is right"] = (promised, came)
+            by_name["items whose label is right"] = (promised, came)
         main = self._main_agreement
         for name, key in (("pairs of answers that agree", "raw"), ("Krippendorff's alpha", "alpha")):
             if main is not None:
@@ -126,8 +126,8 @@ class SimulatedCampaign(Tabular):
                 if plan is not None and not (key == "alpha" and main.scale.value != "nominal"):
                     of = plan.agreement if key == "raw" else plan.alpha
                     planned = _planned(of.value, of.half_width) if of.value == of.value else None
-                found[name] = (planned, getattr(main, key))
-        return found
+                by_name[name] = (planned, getattr(main, key))
+        return by_name
 
     @property
     def _main_agreement(self) -> Any:
@@ -135,7 +135,7 @@ class SimulatedCampaign(Tabular):
             return None
         main = self.campaign.form.main
         rows = (q for q in self.agreement.questions if q.question == main and not q.reading and not q.kind)
-        return next((each.people for each in rows), None)
+        return next((row.people for row in rows), None)
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -144,70 +144,75 @@ class SimulatedCampaign(Tabular):
         wanted = counts.items * recipe.overlap
         work = [
             ("answers that count", f"{wanted:,}", f"{counts.answers:,}"),
-            ("hours of work", *(f"{each:,.1f}" for each in self.hours)),
-            (f"pay, {recipe.currency}", *(f"{each:,.2f}" for each in self.pay)),
+            ("hours of work", *(f"{outcome:,.1f}" for outcome in self.hours)),
+            (f"pay, {recipe.currency}", *(f"{outcome:,.2f}" for outcome in self.pay)),
         ]
         work += [
             (name, _said(promised, name), _said(came, name))
             for name, (promised, came) in self.estimates.items()
         ]
         columns = Column("promised"), Column("came out")
-        made = [text_table(f"{recipe.title}: {amount(counts.items, 'item')}", "", columns, work)]
+        all_tables = [text_table(f"{recipe.title}: {amount(counts.items, 'item')}", "", columns, work)]
         if self.labels:
             rows = tuple(
-                Row(each.model, (Cell(each.right, each.low, each.high), Cell(_number(each.promised))))
-                for each in self.labels
+                Row(
+                    outcome.model,
+                    (Cell(outcome.right, outcome.low, outcome.high), Cell(_number(outcome.promised))),
+                )
+                for outcome in self.labels
             )
-            made.append(
+            all_tables.append(
                 Table("Labels against the truth", (Column("right, %"), Column("promised, %")), rows, "model")
             )
         people = [
             (
-                each.kind,
-                *(f"{n:,}" for n in (each.people, each.worked, each.disqualified, each.flagged)),
-                "–" if each.right != each.right else f"{100 * each.right:.1f}",
+                outcome.kind,
+                *(f"{n:,}" for n in (outcome.people, outcome.worked, outcome.disqualified, outcome.flagged)),
+                "–" if outcome.right != outcome.right else f"{100 * outcome.right:.1f}",
             )
-            for each in self.kinds
+            for outcome in self.kinds
         ]
         heads = ("came", "worked", "disqualified", "flagged", "right, %")
-        made.append(text_table("People", "kind", [Column(head) for head in heads], people))
-        return tuple(made)
+        all_tables.append(text_table("People", "kind", [Column(head) for head in heads], people))
+        return tuple(all_tables)
 
     @property
     def notes(self) -> list[str]:
         """How far it got, what was drawn, whom the signs found, and what an adaptive design saved."""
-        found, counts, recipe = self.simulation, self.simulation.counts, self.campaign.recipe
+        simulation, counts, recipe = self.simulation, self.simulation.counts, self.campaign.recipe
         lines = []
         if counts.wanted:
             lines.append(
                 f"not finished: {amount(counts.wanted, 'answer')} lacking of {amount(counts.items, 'item')}; "
                 "let more people come with --people"
             )
-        if found.drawn:
-            lines.append(f"{amount(found.drawn, 'item')} without a known truth got one drawn at random")
-        over = [each.model for each in self.labels if each.calibrated is False]
+        if simulation.drawn:
+            lines.append(f"{amount(simulation.drawn, 'item')} without a known truth got one drawn at random")
+        over = [outcome.model for outcome in self.labels if outcome.calibrated is False]
         if over:
             lines.append(
                 f"promised accuracy outside the interval of what is right: {', '.join(over)}; "
                 "take these chances with care"
             )
-        careless = [each for each in self.kinds if each.kind not in CAREFUL]
-        bad = sum(each.people for each in careless)
-        caught = sum(each.flagged + each.disqualified for each in careless)
-        good = sum(each.people for each in self.kinds) - bad
-        alarms = sum(each.flagged + each.disqualified for each in self.kinds if each.kind in CAREFUL)
+        careless = [outcome for outcome in self.kinds if outcome.kind not in CAREFUL]
+        bad = sum(outcome.people for outcome in careless)
+        caught = sum(outcome.flagged + outcome.disqualified for outcome in careless)
+        good = sum(outcome.people for outcome in self.kinds) - bad
+        alarms = sum(
+            outcome.flagged + outcome.disqualified for outcome in self.kinds if outcome.kind in CAREFUL
+        )
         if bad:
             lines.append(f"flagged or disqualified: {caught:,} of {bad:,} people who are not able ones")
         lines.append(f"false alarms: {alarms:,} of {good:,} able people")
         if recipe.design == "adaptive" and counts.complete:
-            each = counts.complete_answers / counts.complete
+            outcome = counts.complete_answers / counts.complete
             saved = recipe.most * counts.complete - counts.complete_answers
             lines.append(
-                f"adaptive: {each:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved"
+                f"adaptive: {outcome:.2f} answers per item in place of up to {recipe.most}, {saved:,} saved"
             )
         lines.append(
-            f"from the first arrival to the last answer {found.seconds / 3600:,.1f} hours; answers set aside "
-            "are in hours and pay, not in what was promised"
+            f"from the first arrival to the last answer {simulation.seconds / 3600:,.1f} hours; answers set "
+            "aside are in hours and pay, not in what was promised"
         )
         if self.plan is not None:
             accuracy = float(np.mean(self.plan.design.accuracy))
@@ -229,15 +234,15 @@ class SimulatedCampaign(Tabular):
             "hours": dict(zip(("promised", "came"), self.hours, strict=True)),
             "pay": dict(zip(("promised", "came"), self.pay, strict=True)),
             **{f"{by}s": self.to_arrow(by=by).to_pylist() for by in self.rows_by},
-            "calibrated": {each.model: each.calibrated for each in self.labels},
+            "calibrated": {outcome.model: outcome.calibrated for outcome in self.labels},
         }
 
     @property
     def judgements(self) -> pa.Table:
         """All answers with the `truth` of the item and the simulated `person_kind`, for other commands."""
-        table, found = self.simulation.judgements, self.simulation
-        truth = [found.truth.get(item) for item in table.column("item").to_pylist()]
-        kinds = [found.people[person].kind for person in table.column("person").to_pylist()]
+        table, simulation = self.simulation.judgements, self.simulation
+        truth = [simulation.truth.get(item) for item in table.column("item").to_pylist()]
+        kinds = [simulation.people[person].kind for person in table.column("person").to_pylist()]
         table = table.append_column("truth", pa.array(truth, pa.string()))
         return table.append_column("person_kind", pa.array(kinds, pa.string()))
 
@@ -274,22 +279,22 @@ def annotate_simulate(
                 raise InputError("a campaign with answers is there", where=place, hint="name another folder")
             check_writable(place, folder=True)
             outputs.folder(Folder(place, FILES))
-        found = _simulated(campaign, came, http=http, seed=seed, keep=place, feedback=feedback)
+        simulation = _simulated(campaign, came, http=http, seed=seed, keep=place, feedback=feedback)
     with feedback.busy("comparing with the plan and the truth"):
         fields = fields_of(campaign)
         main = fields[campaign.form.main]
-        rows = found.judgements.filter(found.judgements.column("counted"))
+        rows = simulation.judgements.filter(simulation.judgements.column("counted"))
         agreement = None
         if pc.any(pc.equal(rows.column("role"), "work")).as_py():
             agreement = campaign_agreement(rows, fields, by_kind=False, draws=_DRAWS, seed=seed)
         one = main.kind == "one"
         return SimulatedCampaign(
             campaign,
-            found,
-            _plan(campaign, found, came, len(main.values), seed) if one else None,
+            simulation,
+            _plan(campaign, simulation, came, len(main.values), seed) if one else None,
             agreement,
-            label_outcomes(rows, main, found.truth) if one else (),
-            _kinds(campaign, found),
+            label_outcomes(rows, main, simulation.truth) if one else (),
+            _kinds(campaign, simulation),
             http,
         )
 
@@ -315,20 +320,20 @@ def _simulated(
 
 
 def _plan(
-    campaign: Campaign, found: Simulation, people: tuple[SimulatedPerson, ...], options: int, seed: int
+    campaign: Campaign, simulation: Simulation, people: tuple[SimulatedPerson, ...], options: int, seed: int
 ) -> LabelPlan | None:
     """The plan for people who are as able as these; None where no plan is for such a campaign."""
     recipe = campaign.recipe
-    if found.counts.items < 2 or recipe.overlap > min(MOST_LABELS, len(people)) or options < 2:
+    if simulation.counts.items < 2 or recipe.overlap > min(MOST_LABELS, len(people)) or options < 2:
         return None
     rates = [person.chance_right(options) for person in people]
-    truths, share = Counter(found.truth.values()), None
+    truths, share = Counter(simulation.truth.values()), None
     main = fields_of(campaign)[campaign.form.main]
     if options == 2 and len(truths) == 2 and not main.exchangeable_values:
         # The plan's last class is the form's second option.
-        share = truths[main.values[-1]] / found.counts.items
+        share = truths[main.values[-1]] / simulation.counts.items
     design = LabelDesign(
-        items=found.counts.items,
+        items=simulation.counts.items,
         labels=recipe.overlap,
         accuracy=fmean(rates),
         n_classes=options,
@@ -339,10 +344,10 @@ def _plan(
     return plan_labels(design, seed=seed)
 
 
-def _kinds(campaign: Campaign, found: Simulation) -> tuple[KindOutcome, ...]:
+def _kinds(campaign: Campaign, simulation: Simulation) -> tuple[KindOutcome, ...]:
     """What came of each kind of people, in the order of their first appearance."""
-    table = found.judgements
-    flagged = {each.person for each in people_quality(table, campaign) if each.reasons}
+    table = simulation.judgements
+    flagged = {quality.person for quality in people_quality(table, campaign) if quality.reasons}
     work = table.filter(
         pc.and_(
             pc.equal(table.column("role"), "work"), pc.equal(table.column("question"), campaign.form.main)
@@ -350,19 +355,19 @@ def _kinds(campaign: Campaign, found: Simulation) -> tuple[KindOutcome, ...]:
     )
     right, given = Counter[str](), Counter[str]()
     for row in work.select(["item", "person", "answer"]).to_pylist():
-        kind = found.people[row["person"]].kind
+        kind = simulation.people[row["person"]].kind
         given[kind] += 1
-        right[kind] += row["answer"] == found.truth[row["item"]]
+        right[kind] += row["answer"] == simulation.truth[row["item"]]
     worked = set(work.column("person").to_pylist())
-    made = []
-    for kind in dict.fromkeys(person.kind for person in found.people.values()):
-        ids = {id for id, person in found.people.items() if person.kind == kind}
-        out = {id for id in ids if found.states[id] == "disqualified"}
+    outcomes = []
+    for kind in dict.fromkeys(person.kind for person in simulation.people.values()):
+        ids = {id for id, person in simulation.people.items() if person.kind == kind}
+        out = {id for id in ids if simulation.states[id] == "disqualified"}
         share = right[kind] / given[kind] if given[kind] else float("nan")
-        made.append(
+        outcomes.append(
             KindOutcome(kind, len(ids), len(ids & worked), len(out), len((ids & flagged) - out), share)
         )
-    return tuple(made)
+    return tuple(outcomes)
 
 
 def _planned(value: float, half_width: float) -> Estimate:
@@ -373,15 +378,15 @@ def _number(value: float) -> float | None:
     return None if value != value else value
 
 
-def _ends(found: Estimate | None) -> dict[str, float | None]:
-    if found is None:
+def _ends(estimate: Estimate | None) -> dict[str, float | None]:
+    if estimate is None:
         return {"": None, "_low": None, "_high": None}
-    values = {"": found.value, "_low": found.low, "_high": found.high}
+    values = {"": estimate.value, "_low": estimate.low, "_high": estimate.high}
     return {end: None if value is None else _number(value) for end, value in values.items()}
 
 
-def _said(found: Estimate | None, name: str) -> str:
-    ends = _ends(found)
+def _said(estimate: Estimate | None, name: str) -> str:
+    ends = _ends(estimate)
     if ends[""] is None:
         return "–"
     scale, digits = (1, 3) if "alpha" in name else (100, 1)

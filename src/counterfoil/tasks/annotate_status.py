@@ -39,30 +39,33 @@ class CampaignProgress(Tabular):
             "seconds": pa.float64(),
             "pay": pa.float64(),
         }
-        rows = [asdict(each) for each in self.status.persons]
+        rows = [asdict(person) for person in self.status.persons]
         return pa.Table.from_pylist(rows, pa.schema(list(kinds.items())))
 
     @property
     def facts(self) -> dict[str, str]:
         """The figures of the campaign in words."""
-        found = self.status
-        return {"Campaign": f"{found.title} ({found.form}, {found.design}), {found.state}", **facts_of(found)}
+        status = self.status
+        return {
+            "Campaign": f"{status.title} ({status.form}, {status.design}), {status.state}",
+            **facts_of(status),
+        }
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """The people, in the order in which they came."""
-        found = self.status
-        columns = [Column(name) for name in ("state", "items", "s each", f"{found.currency}/h", "golden")]
+        status = self.status
+        columns = [Column(name) for name in ("state", "items", "s each", f"{status.currency}/h", "golden")]
         rows = [
             (
-                each.person[:SHORT],
-                each.review or each.state,
-                f"{each.items:,}",
-                "–" if each.seconds is None else f"{each.seconds:.1f}",
-                "–" if each.pay is None else f"{each.pay:.2f}",
-                f"{each.golden_right} of {each.golden}" if each.golden else "–",
+                person.person[:SHORT],
+                person.review or person.state,
+                f"{person.items:,}",
+                "–" if person.seconds is None else f"{person.seconds:.1f}",
+                "–" if person.pay is None else f"{person.pay:.2f}",
+                f"{person.golden_right} of {person.golden}" if person.golden else "–",
             )
-            for each in found.persons
+            for person in status.persons
         ]
         return (text_table("People", "person", columns, rows),) if rows else ()
 
@@ -86,8 +89,8 @@ def annotate_status(
 
     Raises `DataError` for a folder without a campaign, and as `open_database`.
     """
-    with opened(campaign, database) as (found, connected):
+    with opened(campaign, database) as (source, connected):
         from counterfoil.annotate.overview import read_status
 
         moment = time.time() if now is None else now
-        return CampaignProgress(read_status(connected, found, now=moment))
+        return CampaignProgress(read_status(connected, source, now=moment))

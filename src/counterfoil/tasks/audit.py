@@ -85,41 +85,48 @@ class Audit(Tabular):
 
     def _rows(self, by: str) -> pa.Table:
         rows: list[dict[str, Any]] = []
-        for each in self.audits:
-            name = {"benchmark": each.benchmark.name}
+        for audited in self.audits:
+            name = {"benchmark": audited.benchmark.name}
             if by == "word":
-                rows += [{**name, **asdict(word), "examples": list(word.examples)} for word in each.named]
+                rows += [{**name, **asdict(word), "examples": list(word.examples)} for word in audited.named]
             elif by == "duplicate":
                 rows += [
                     {**name, "kind": one.kind, "count": one.count, "meaning": one.meaning}
-                    for one in each.repeated
+                    for one in audited.repeated
                 ]
             else:
-                for result in each.blind:
+                for result in audited.blind:
                     rows += _measured(name, result)
         return pa.Table.from_pylist(rows)
 
     def __getitem__(self, benchmark: str) -> BenchmarkAudit:
         """What was found of the benchmark of this name."""
-        return next(each for each in self.audits if each.benchmark.name == benchmark)
+        return next(audited for audited in self.audits if audited.benchmark.name == benchmark)
 
     @property
     def tables(self) -> list[Table]:
         """Blind scorers, groups, words, duplicates, what is shared and how far people agree."""
-        return [table for each in self.audits for table in audit_page.tables(each)]
+        return [table for audited in self.audits for table in audit_page.tables(audited)]
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What matters most of each benchmark, and what was left out."""
-        leads = [f"{each.benchmark.name}: {audit_page.lead(each)}" for each in self.audits]
-        return (*leads, *(note for each in self.audits for note in each.notes), *self.remarks)
+        leads = [f"{audited.benchmark.name}: {audit_page.lead(audited)}" for audited in self.audits]
+        return (
+            *leads,
+            *(note for audited in self.audits for note in audited.notes),
+            *self.remarks,
+        )
 
     def __repr__(self) -> str:
-        return f"<Audit of {', '.join(each.benchmark.name for each in self.audits)}>"
+        return f"<Audit of {', '.join(audited.benchmark.name for audited in self.audits)}>"
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `audit --json` writes it."""
-        return {"benchmarks": [each.to_json() for each in self.audits], "notes": list(self.remarks)}
+        return {
+            "benchmarks": [audited.to_json() for audited in self.audits],
+            "notes": list(self.remarks),
+        }
 
     def to_html(
         self, path: str | Path, *, title: str = "What captions give away", overwrite: bool = False
@@ -139,7 +146,7 @@ def _measured(name: dict[str, Any], result: Result) -> list[dict[str, Any]]:
 
 
 def _numbers(value: Estimate) -> dict[str, Any]:
-    return {key: each for key, each in asdict(value).items() if key != "effective"}
+    return {key: number for key, number in asdict(value).items() if key != "effective"}
 
 
 def audit(
@@ -154,30 +161,32 @@ def audit(
     named scorer raises; a scorer that cannot answer a benchmark's form is left out with a note.
     """
     options = options or AuditOptions()
-    keys = [each if isinstance(each, str) else each.name for each in benchmarks]
-    for each in benchmarks:
-        if isinstance(each, str) and not Path(each).is_dir():
-            catalog.benchmark_card(each)
-    for each in options.scorers:
-        if isinstance(each, str):
-            catalog.scorer_name(each)
-    others = [_other(each, options, feedback) for each in options.against]
+    keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in benchmarks]
+    for benchmark in benchmarks:
+        if isinstance(benchmark, str) and not Path(benchmark).is_dir():
+            catalog.benchmark_card(benchmark)
+    for benchmark in options.scorers:
+        if isinstance(benchmark, str):
+            catalog.scorer_name(benchmark)
+    others = [_other(benchmark, options, feedback) for benchmark in options.against]
     read = []
-    for key, each in zip(keys, benchmarks, strict=True):
-        if isinstance(each, Benchmark):
-            read.append(each)
+    for key, benchmark in zip(keys, benchmarks, strict=True):
+        if isinstance(benchmark, Benchmark):
+            read.append(benchmark)
             continue
         with feedback.busy(f"reading {key}"):
             where = options.data.of(key, many=len(keys) > 1)
             pictures = options.images.images_of(key)
             read.append(inputs.benchmark(key, where, pictures, None, counts=options.counts))
     if options.limit is not None:
-        read = [each.limited(options.limit) for each in read]
+        read = [benchmark.limited(options.limit) for benchmark in read]
     for one in read:
         check_at_hand(one, images=False)
-    loaded = [one for each in (*BLIND, *options.scorers) for one in _loaded(each, options, feedback)]
-    others += [(each.name, *_captions(each)) for each in read] if len(read) > 1 else []
-    return Audit(tuple(_audited(each, loaded, others, options, feedback) for each in read))
+    loaded = [
+        one for benchmark in (*BLIND, *options.scorers) for one in _loaded(benchmark, options, feedback)
+    ]
+    others += [(benchmark.name, *_captions(benchmark)) for benchmark in read] if len(read) > 1 else []
+    return Audit(tuple(_audited(benchmark, loaded, others, options, feedback) for benchmark in read))
 
 
 def _loaded(scorer: Any, options: AuditOptions, feedback: Feedback) -> list[tuple[str, Any]]:
@@ -189,14 +198,16 @@ def _loaded(scorer: Any, options: AuditOptions, feedback: Feedback) -> list[tupl
         name = str(getattr(scorer, "title", "") or scorer.identity.name)
         return [(name, _blind(name, scorer))]
     plain = DEFAULT if scorer in BLIND else options.options
-    asked = {scorer: plain}
+    options_of = {scorer: plain}
     if scorer.startswith("lm:") and "score" not in plain.settings:
-        asked[f"{scorer} (mean per token)"] = replace(plain, settings={**plain.settings, "score": "mean"})
-    found = []
-    for name, chosen in asked.items():
+        options_of[f"{scorer} (mean per token)"] = replace(
+            plain, settings={**plain.settings, "score": "mean"}
+        )
+    scorers = []
+    for name, chosen in options_of.items():
         with feedback.busy(f"loading {name}"):
-            found.append((name, _blind(name, catalog.scorer(scorer, chosen, memory=options.cache))))
-    return found
+            scorers.append((name, _blind(name, catalog.scorer(scorer, chosen, memory=options.cache))))
+    return scorers
 
 
 def _blind(name: str, scorer: Any) -> Any:
@@ -338,7 +349,7 @@ def _leakages(
     benchmark: Benchmark, others: Sequence[tuple[str, list[str], list[str]]], progress: Any
 ) -> list[Leakage]:
     """What the benchmark shares with other sets, and its splits with each other."""
-    found = [
+    leakages = [
         leakage(benchmark, name, texts, images) for name, texts, images in others if name != benchmark.name
     ]
     labels = np.array(benchmark.questions.groupings.get(_SPLIT, ()), dtype=object)
@@ -349,5 +360,5 @@ def _leakages(
             part = leakage(
                 benchmark, f"{name} in {other}", *_captions(rest), rows=np.flatnonzero(labels == name)
             )
-            found.append(replace(part, of=f"{benchmark.name}, {name}"))
-    return found
+            leakages.append(replace(part, of=f"{benchmark.name}, {name}"))
+    return leakages

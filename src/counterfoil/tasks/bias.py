@@ -57,16 +57,16 @@ class AnnotatorStudy(Tabular):
     rows_by = ("annotators", "model")
 
     def _rows(self, by: str) -> pa.Table:
-        found = []
-        for each in self.studies:
-            for name, of in study_to_json(each)["annotators"].items():
-                about = {"direction": each.direction, "measure": each.measure, "annotators": name}
+        rows = []
+        for measure in self.studies:
+            for name, of in study_to_json(measure)["annotators"].items():
+                about = {"direction": measure.direction, "measure": measure.measure, "annotators": name}
                 values = of.pop("performance")
                 if by == "model":
-                    found += [{**about, "model": model, "value": value} for model, value in values.items()]
+                    rows += [{**about, "model": model, "value": value} for model, value in values.items()]
                 else:
-                    found.append({**about, **of})
-        return pa.Table.from_pylist(found)
+                    rows.append({**about, **of})
+        return pa.Table.from_pylist(rows)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -76,14 +76,14 @@ class AnnotatorStudy(Tabular):
     @property
     def tables(self) -> list[Table]:
         """Performance and bias per direction and measure, what benchmarks know, and several right answers."""
-        found = [
+        all_tables = [
             table
-            for each in self.studies
-            for table in (annotators.performance(each), annotators.biases(each))
+            for measure in self.studies
+            for table in (annotators.performance(measure), annotators.biases(measure))
         ]
         if self.coverages:
-            found.append(annotators.coverages(self.coverages))
-        return [*found, annotators.multiplicities(self.multiplicities)]
+            all_tables.append(annotators.coverages(self.coverages))
+        return [*all_tables, annotators.multiplicities(self.multiplicities)]
 
     def __repr__(self) -> str:
         return f"<AnnotatorStudy of {', '.join(self.models)}>"
@@ -92,14 +92,20 @@ class AnnotatorStudy(Tabular):
         """All of it as plain values, as `bias --json` writes it."""
         return {
             "models": list(self.models),
-            "measures": {each.name: study_to_json(each) for each in self.studies},
+            "measures": {measure.name: study_to_json(measure) for measure in self.studies},
             "positives": {
-                way: {each.name: each.to_json() for each in self.coverages if each.direction == way}
-                for way in dict.fromkeys(each.direction for each in self.coverages)
+                way: {
+                    measure.name: measure.to_json() for measure in self.coverages if measure.direction == way
+                }
+                for way in dict.fromkeys(measure.direction for measure in self.coverages)
             },
             "multiplicity": {
-                way: {each.name: each.to_json() for each in self.multiplicities if each.direction == way}
-                for way in dict.fromkeys(each.direction for each in self.multiplicities)
+                way: {
+                    measure.name: measure.to_json()
+                    for measure in self.multiplicities
+                    if measure.direction == way
+                }
+                for way in dict.fromkeys(measure.direction for measure in self.multiplicities)
             },
             "policies": self.policies,
             "interval": self.interval,
@@ -124,9 +130,9 @@ class AnnotatorStudy(Tabular):
 
 def gallery(name: str | Path, data: str | Path | None) -> Benchmark:
     """The gallery called `name`, read from `data`, or from its own folder; raises where it is none."""
-    found = catalog.benchmark(str(name), data=None if Path(name).is_dir() else data)
-    _ = found.gallery
-    return found
+    benchmark = catalog.benchmark(str(name), data=None if Path(name).is_dir() else data)
+    _ = benchmark.gallery
+    return benchmark
 
 
 def bias(
@@ -169,10 +175,10 @@ def bias(
             verified, unjudged = _verified(models, one, k, clustering, report)
         notes += _about_direction(one, verified, unjudged)
         with feedback.busy("measuring on the benchmarks of all sets"):
-            found = study(verified, measures, undefined=undefined, draws=draws, seed=seed)
-        studies += found
+            measured = study(verified, measures, undefined=undefined, draws=draws, seed=seed)
+        studies += measured
         crossed = crossed or verified.sharing.crossed
-        notes += _about_queries(found[0], undefined)
+        notes += _about_queries(measured[0], undefined)
         some, many = against(one, positives, sharing=verified.sharing)
         coverages += some
         counts += many
@@ -262,14 +268,14 @@ def _verified(
 
 def _of(directions: Sequence[Judgements], direction: Literal["i2t", "t2i"] | None) -> list[Judgements]:
     """The judgements of the wanted direction, or of both."""
-    found = [one for one in directions if direction in (None, one.direction)]
-    if not found:
+    names = [one for one in directions if direction in (None, one.direction)]
+    if not names:
         raise InputError(
             "no judgement of this direction",
             given=direction,
             allowed=", ".join(d.direction for d in directions),
         )
-    return found
+    return names
 
 
 def _about(judged: JudgementTable, aggregate: str) -> list[str]:

@@ -94,21 +94,21 @@ class BuildResult(Tabular):
         if by == "reason":
             return pa.Table.from_pylist(
                 [
-                    {"step": each.label, "reason": reason, "rows": count}
-                    for each in self.build.records
-                    for reason, count in each.dropped.items()
+                    {"step": record.label, "reason": reason, "rows": count}
+                    for record in self.build.records
+                    for reason, count in record.dropped.items()
                 ],
                 pa.schema([("step", pa.string()), ("reason", pa.string()), ("rows", pa.int64())]),
             )
         return pa.Table.from_pylist(
             [
                 {
-                    "step": each.label,
-                    "rows_in": each.rows_in,
-                    "rows_out": each.rows_out,
-                    "dropped": sum(each.dropped.values()),
+                    "step": record.label,
+                    "rows_in": record.rows_in,
+                    "rows_out": record.rows_out,
+                    "dropped": sum(record.dropped.values()),
                 }
-                for each in self.build.records
+                for record in self.build.records
             ]
         )
 
@@ -129,14 +129,14 @@ class BuildResult(Tabular):
             "seed": self.recipe.seed,
             "steps": [
                 {
-                    "step": each.label,
-                    "settings": dict(each.settings),
-                    "rows_in": each.rows_in,
-                    "rows_out": each.rows_out,
-                    "dropped": dict(each.dropped),
-                    "facts": dict(each.facts),
+                    "step": record.label,
+                    "settings": dict(record.settings),
+                    "rows_in": record.rows_in,
+                    "rows_out": record.rows_out,
+                    "dropped": dict(record.dropped),
+                    "facts": dict(record.facts),
                 }
-                for each in self.build.records
+                for record in self.build.records
             ],
         }
 
@@ -164,7 +164,7 @@ class StepResult(Tabular):
     @property
     def tables(self) -> list[Table]:
         """Rows in and out, and the reasons of those that were dropped."""
-        found = [
+        all_tables = [
             text_table(
                 f"{self.step}: {self.rows_in:,} rows in, {len(self.output.kept):,} out",
                 "reason",
@@ -173,18 +173,18 @@ class StepResult(Tabular):
             )
         ]
         if refusals := self.output.facts.get("refusals"):
-            found.append(
+            all_tables.append(
                 text_table(
                     "answers that could not be used",
                     "reason",
                     [Column("rows"), Column("such as", align="left")],
                     [
-                        (reason, f"{each['rows']:,}", Cell(" · ".join(map(_short, each["examples"]))))
-                        for reason, each in refusals.items()
+                        (reason, f"{refusal['rows']:,}", Cell(" · ".join(map(_short, refusal["examples"]))))
+                        for reason, refusal in refusals.items()
                     ],
                 )
             )
-        return found
+        return all_tables
 
     def to_json(self) -> dict[str, Any]:
         """Numbers of rows, reasons and facts as plain values."""
@@ -206,11 +206,11 @@ def _short(answer: str) -> str:
 def funnel(title: str, records: Sequence[Any]) -> Table:
     """Steps with rows in and out and why rows were dropped."""
     rows = []
-    for each in records:
-        reasons = [f"{count:,} {reason}" for reason, count in each.dropped.items()]
+    for record in records:
+        reasons = [f"{count:,} {reason}" for reason, count in record.dropped.items()]
         more = f", {len(reasons) - 3} more reasons" if len(reasons) > 3 else ""
         rows.append(
-            (each.label, f"{each.rows_in:,}", f"{each.rows_out:,}", Cell(", ".join(reasons[:3]) + more))
+            (record.label, f"{record.rows_in:,}", f"{record.rows_out:,}", Cell(", ".join(reasons[:3]) + more))
         )
     columns = [Column("in"), Column("out"), Column("dropped", align="left")]
     return text_table(title, "step", columns, rows)
@@ -242,16 +242,16 @@ def build(
         progress = shown.enter_context(feedback.progress())
         work = _work(out, options, feedback, progress)
         with _under_way(out):
-            made = run_recipe(
+            built = run_recipe(
                 recipe, work, begun=lambda label, rows: feedback.note(f"{label}: {rows:,} rows")
             )
         if options.report:
             with feedback.busy("writing the report"):
                 photos = getattr(recipe.steps[0], "images", None)
                 seen = replace(work, seed=recipe.seed, photos=None if photos is None else Path(photos))
-                said = _command(recipe, out, options)
-                write_text(out / REPORT, report(recipe, made, seen, command=said, feedback=feedback))
-    return BuildResult(recipe, made)
+                command = _command(recipe, out, options)
+                write_text(out / REPORT, report(recipe, built, seen, command=command, feedback=feedback))
+    return BuildResult(recipe, built)
 
 
 def _command(recipe: BuildRecipe, out: Path, options: BuildOptions) -> str:
@@ -324,19 +324,19 @@ def _kept(step: Step, rows: pa.Table, work: StepContext, feedback: Feedback, dro
     """What the step gives, written to its folder; as it lies there where this very step was finished."""
     place = StepFolder(work.folder, build=work.folder)
     source = digest_value([digest_table(rows), None if work.photos is None else listing(work.photos)])
-    found = place.finished(step, seed=work.seed, rows_from=source)
-    if found is None or found.is_empty or not has_images(place.rows(), work, step.produces):
+    record = place.finished(step, seed=work.seed, rows_from=source)
+    if record is None or record.is_empty or not has_images(place.rows(), work, step.produces):
 
         def save(output: Output) -> str:
             place.save(step, rows, output, seed=work.seed, rows_from=source)
-            said = _save_dropped(dropped, output)
-            return said if dropped else said_dropped(place.folder / DROPPED)
+            message = _save_dropped(dropped, output)
+            return message if dropped else said_dropped(place.folder / DROPPED)
 
         output = run_step(step, rows, work, save=save)
         _tidy(work)
         return output
     feedback.note(f"{work.folder}: this step was finished there on these rows; nothing is done again")
-    output = Output(place.rows(), place.dropped(), found.facts, waits=found.waits)
+    output = Output(place.rows(), place.dropped(), record.facts, waits=record.waits)
     _save_dropped(dropped, output)
     return output
 
@@ -385,7 +385,7 @@ def save_rows(table: pa.Table, path: Path) -> None:
 def is_build(folder: Path) -> bool:
     """Whether steps of a build were finished in the folder."""
     steps = (folder / "steps").iterdir() if (folder / "steps").is_dir() else ()
-    return StepFolder(folder).is_finished or any(StepFolder(each).is_finished for each in steps)
+    return StepFolder(folder).is_finished or any(StepFolder(step).is_finished for step in steps)
 
 
 def declared(out: Path) -> Folder:
@@ -409,14 +409,14 @@ def _work(
 
 
 def _scorer(name: str, settings: Mapping[str, str], *, options: BuildOptions) -> Any:
-    asked = Options(
+    scorer_options = Options(
         device=options.device,
         precision=options.precision,
         seed=options.seed or 0,
         settings=dict(settings),
         api_key=options.api_key if name.startswith("chat:") else "",
     )
-    return catalog.scorer(name, asked, memory=options.cache)
+    return catalog.scorer(name, scorer_options, memory=options.cache)
 
 
 def _benchmark(name: str, data: Path | None, images: Path | None) -> Any:

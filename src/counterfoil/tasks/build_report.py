@@ -60,13 +60,13 @@ def report(recipe: BuildRecipe, build: Build, work: StepContext, *, command: str
     )
 
 
-def _section(record: StepRecord, kept: pa.Table, dropped: pa.Table, work: StepContext) -> StepSection:
+def _section(record: StepRecord, rows: pa.Table, dropped: pa.Table, work: StepContext) -> StepSection:
     order: list[int] = []
     if len(dropped):
         reasons = np.array(dropped[REASON].to_pylist())
         for reason in record.dropped:
             order += np.flatnonzero(reasons == reason)[:_PER_REASON].tolist()
-    spread = np.linspace(0, max(0, len(kept) - 1), min(_KEPT, len(kept))).round().astype(int)
+    spread = np.linspace(0, max(0, len(rows) - 1), min(_KEPT, len(rows))).round().astype(int)
     example = partial(_example, work=work)
     return StepSection(
         record.label,
@@ -76,7 +76,7 @@ def _section(record: StepRecord, kept: pa.Table, dropped: pa.Table, work: StepCo
         record.dropped,
         {name: _setting(value) for name, value in record.settings.items()},
         record.facts,
-        tuple(example(kept, int(at)) for at in dict.fromkeys(spread.tolist())),
+        tuple(example(rows, int(at)) for at in dict.fromkeys(spread.tolist())),
         tuple(example(dropped, at) for at in order[:_DROPPED]),
     )
 
@@ -119,17 +119,17 @@ def _counts(rows: pa.Table) -> list[Table]:
 
 
 def _tally(values: Sequence[str | None]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for each in values:
-        found[each or ""] = found.get(each or "", 0) + 1
-    return found
+    counts: dict[str, int] = {}
+    for name in values:
+        counts[name or ""] = counts.get(name or "", 0) + 1
+    return counts
 
 
 def _audits(
     named: Sequence[tuple[str, pa.Table]], work: StepContext, feedback: Feedback
 ) -> tuple[BenchmarkAudit, ...]:
     """The audit of each table by itself: the tables share rows, and that is no leakage."""
-    found: list[BenchmarkAudit] = []
+    audits: list[BenchmarkAudit] = []
     quiet = replace(feedback, remark=feedback.note)
     for title, rows in named:
         options = AuditOptions(
@@ -141,8 +141,8 @@ def _audits(
             batch_size=work.session.batch_size,
             workers=0,
         )
-        found += audit([_choices(title, rows)], options, feedback=quiet).audits
-    return tuple(found)
+        audits += audit([_choices(title, rows)], options, feedback=quiet).audits
+    return tuple(audits)
 
 
 def _choices(title: str, rows: pa.Table) -> Benchmark:

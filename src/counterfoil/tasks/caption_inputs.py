@@ -60,11 +60,11 @@ class MediaFolder:
             return None
         names = sorted(image_names(self.images))
         files = {name: self.images / name for name in names if Path(name).suffix.lower() in _PICTURES}
-        found = _matched(candidates, Named(files), self.images, "an image")
-        _say_left_out(len(files) - len(set(found)), "image", self.images, note)
+        file_names = _matched(candidates, Named(files), self.images, "an image")
+        _say_left_out(len(files) - len(set(file_names)), "image", self.images, note)
         return tuple(
             Image(name, FileSource(image_path(files[file].name, self.images)))
-            for name, file in zip(candidates.captions, found, strict=True)
+            for name, file in zip(candidates.captions, file_names, strict=True)
         )
 
     def _videos(self, candidates: Written, folder: Path, note: Note) -> tuple[Image, ...]:
@@ -126,11 +126,13 @@ def read_inputs(
     ]
     candidate = np.arange(len(captions))
     owner = np.repeat(np.arange(len(written)), [len(texts) for texts in written.captions.values()])
-    found = None
+    reference_rows = None
     if people is not None:
         own = _references(written, people, note)
         ends = np.cumsum([len(captions), *map(len, own)])
-        found = References.of([list(range(*each)) for each in pairwise(ends.tolist())]).take(owner)
+        reference_rows = References.of([list(range(*bounds)) for bounds in pairwise(ends.tolist())]).take(
+            owner
+        )
         captions += chain.from_iterable(own)
     double = first_double(caption.id for caption in captions) if embedded else None
     if double is not None:
@@ -145,11 +147,11 @@ def read_inputs(
         captions=tuple(captions),
         image=None if images is None and not embedded else owner,
         candidate=candidate,
-        references=found,
+        references=reference_rows,
         owner=owner,
         name=str(candidates),
     )
-    return together if found is None else _without_themselves(together, found, policy, note)
+    return together if reference_rows is None else _without_themselves(together, reference_rows, policy, note)
 
 
 def _check_given(needs: Iterable[str], images: bool, references: bool, candidates: Path) -> None:
@@ -182,39 +184,39 @@ def _references(written: Written, people: Written, note: Note) -> list[list[Capt
 
 
 def _without_themselves(
-    asked: CaptionInputs, references: References, policy: Policy | None, note: Note
+    inputs: CaptionInputs, references: References, policy: Policy | None, note: Note
 ) -> CaptionInputs:
-    texts = [str(caption.text) for caption in asked.captions]
+    texts = [str(caption.text) for caption in inputs.captions]
     # Candidates of one image read one list of references, as those of one document.
-    found = contained(texts, asked.candidate, references, policy or "keep", shared=asked.owner)
-    if policy is None and found.equal:
+    containment = contained(texts, inputs.candidate, references, policy or "keep", shared=inputs.owner)
+    if policy is None and containment.equal:
         note(
-            f"{asked.name}: {amount(found.equal, 'candidate')} of {len(asked):,} with a reference that says "
-            "the same, which is kept; see --references-contain"
+            f"{inputs.name}: {amount(containment.equal, 'candidate')} of {len(inputs):,} with a reference "
+            "that says the same, which is kept; see --references-contain"
         )
-    if said := found.said():
-        note(f"{asked.name}: {said}")
-    kept = np.flatnonzero(found.included)
-    if not len(kept):
-        raise DataError("every candidate is one of its references", where=asked.name, given=policy)
-    return replace(asked, references=found.references).take(kept)
+    if message := containment.said():
+        note(f"{inputs.name}: {message}")
+    rows = np.flatnonzero(containment.included)
+    if not len(rows):
+        raise DataError("every candidate is one of its references", where=inputs.name, given=policy)
+    return replace(inputs, references=containment.references).take(rows)
 
 
-def image_of(asked: CaptionInputs, row: int) -> str:
+def image_of(inputs: CaptionInputs, row: int) -> str:
     """What the image of a candidate is called in the file."""
-    assert asked.owner is not None
-    return asked.images[asked.owner[row]].id
+    assert inputs.owner is not None
+    return inputs.images[inputs.owner[row]].id
 
 
-def number_of(asked: CaptionInputs, row: int) -> int:
+def number_of(inputs: CaptionInputs, row: int) -> int:
     """Which of its image's candidates one is, counted from 0 as the file has them."""
-    own = asked.captions[asked.candidate[row]].id.removeprefix(image_of(asked, row))
+    own = inputs.captions[inputs.candidate[row]].id.removeprefix(image_of(inputs, row))
     return int(own.removeprefix("@") or 0)
 
 
 def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[str]:
     """The name in `place` of what each candidate is of; raises `DataError` for none and for several."""
-    found, missing = [], []
+    names_there, missing = [], []
     for name in candidates.captions:
         known = there.find(name)
         if known is None and name in candidates.files:
@@ -230,10 +232,12 @@ def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[
         if known is None:
             missing.append(name)
         else:
-            found.append(known)
-    double = first_double(found)
+            names_there.append(known)
+    double = first_double(names_there)
     if double is not None and not missing:
-        names = [name for name, known in zip(candidates.captions, found, strict=True) if known == double]
+        names = [
+            name for name, known in zip(candidates.captions, names_there, strict=True) if known == double
+        ]
         raise DataError(
             f"one image under two names, '{double}'",
             where=candidates.path,
@@ -248,7 +252,7 @@ def _matched(candidates: Written, there: Named, place: Path, kind: str) -> list[
             given=f"{len(missing):,} of {len(candidates):,} without, first: {few}",
             hint="ids are the names of files, with or without their endings, or COCO's numbers",
         )
-    return found
+    return names_there
 
 
 def _say_several(written: Written, note: Note) -> None:

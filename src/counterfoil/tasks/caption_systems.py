@@ -43,11 +43,11 @@ _LONG = "a row per system, or per judgement with columns 'judge' or 'image' that
 
 def names(files: Sequence[Path]) -> tuple[str, ...]:
     """What systems are called: their files, without endings; raises `InputError` for two of one name."""
-    found = tuple(file.stem for file in files)
-    double = first_double(found)
+    stems = tuple(file.stem for file in files)
+    double = first_double(stems)
     if double is not None:
         raise InputError("two systems of one name", given=double, hint="files are called after their systems")
-    return found
+    return stems
 
 
 @contextmanager
@@ -115,7 +115,10 @@ class SystemRatings:
         if not scores:
             raise DataError("no scores of people", where=path, hint="a column for each, such as M1 and M2")
         called = _cells(table, column)
-        judge, image = (_cells(table, each) if each else [""] * len(called) for each in (by_judge, by_image))
+        judge, image = (
+            _cells(table, name_column) if name_column else [""] * len(called)
+            for name_column in (by_judge, by_image)
+        )
         double = first_double(zip(called, judge, image, strict=True))
         if double is not None:
             given = ", ".join(filter(None, double))
@@ -178,54 +181,54 @@ class SystemValues:
     @classmethod
     def of(
         cls,
-        asked: CaptionInputs,
+        inputs: CaptionInputs,
         metrics: Mapping[str, CaptionMetric],
         images: Sequence[str],
         *,
         session: Session = Session(),
     ) -> "SystemValues":
         """What metrics say of a system's captions, in the order of `images`."""
-        values, scores = caption_values.values(asked, metrics, session=session)
-        row = {name: number for number, name in enumerate(images_of(asked))}
+        values, scores = caption_values.values(inputs, metrics, session=session)
+        row = {name: number for number, name in enumerate(images_of(inputs))}
         order = [row[name] for name in images]
         sums = {}
         for name, metric in metrics.items():
-            made = caption_values.summed(asked, metric, values[name], scores[name])
-            sums[name] = None if made is None else (made[0][order], made[1])
+            summands = caption_values.summed(inputs, metric, values[name], scores[name])
+            sums[name] = None if summands is None else (summands[0][order], summands[1])
         return cls(values, {name: own[order] for name, own in scores.items()}, sums)
 
 
-def images_of(asked: CaptionInputs) -> list[str]:
+def images_of(inputs: CaptionInputs) -> list[str]:
     """What each row's image is called."""
-    return [asked.captions[position].id for position in asked.candidate]
+    return [inputs.captions[position].id for position in inputs.candidate]
 
 
-def agreement(found: Mapping[str, SystemValues], people: People, **how: Any) -> SystemCorrelations:
+def agreement(systems: Mapping[str, SystemValues], people: People, **how: Any) -> SystemCorrelations:
     """How far each metric puts systems in the order in which people do."""
     return system_correlations(
-        {metric: _column(metric, found) for metric in _columns(values_of(found))},
+        {metric: _column(metric, systems) for metric in _columns(values_of(systems))},
         people.scores,
         judges=people.judges,
         **how,
     )
 
 
-def _column(metric: str, found: Mapping[str, SystemValues]) -> SystemScores:
+def _column(metric: str, systems: Mapping[str, SystemValues]) -> SystemScores:
     """A metric of all systems, with what adds up to it where something does."""
-    fixed = SystemScores.of({system: own.values[metric].value for system, own in found.items()})
-    made = [own.sums[metric] for own in found.values()]
-    known = [each for each in made if each is not None]
-    if len(known) < len(made):
+    fixed = SystemScores.of({system: own.values[metric].value for system, own in systems.items()})
+    summands = [own.sums[metric] for own in systems.values()]
+    known = [parts for parts in summands if parts is not None]
+    if len(known) < len(summands):
         return fixed
-    sums, value = np.stack([each[0] for each in known]), known[0][1]
-    is_mean = all(own.values[metric].is_mean for own in found.values())
-    scores = np.stack([own.scores[metric] for own in found.values()]) if is_mean else None
+    sums, value = np.stack([parts[0] for parts in known]), known[0][1]
+    is_mean = all(own.values[metric].is_mean for own in systems.values())
+    scores = np.stack([own.scores[metric] for own in systems.values()]) if is_mean else None
     return SystemScores(fixed.systems, fixed.fixed, sums, value, scores)
 
 
-def values_of(found: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Value]]:
+def values_of(systems: Mapping[str, SystemValues]) -> dict[str, Mapping[str, Value]]:
     """{system: {metric: value}}."""
-    return {system: own.values for system, own in found.items()}
+    return {system: own.values for system, own in systems.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,7 +239,7 @@ class SystemComparison(Tabular):
     "value" are one per system and metric: `system`, `metric`, `value`, `mean`, `low`, `high` (95 %), `n`.
     """
 
-    found: Mapping[str, SystemValues]
+    by_system: Mapping[str, SystemValues]
     people: People | None
     #: How far metrics order systems as people do, None without their ratings.
     agreement: SystemCorrelations | None
@@ -248,25 +251,25 @@ class SystemComparison(Tabular):
 
     def _rows(self, by: str) -> pa.Table:
         if by == "system":
-            return pa.table(columns(self.found, self.people))
+            return pa.table(columns(self.by_system, self.people))
         return pa.Table.from_pylist(
             [
-                {"system": system, "metric": name, **each}
-                for system, own in self.found.items()
-                for name, each in caption_values.to_json(own.values).items()
+                {"system": system, "metric": name, **row}
+                for system, own in self.by_system.items()
+                for name, row in caption_values.to_json(own.values).items()
             ]
         )
 
     @property
     def systems(self) -> Table:
         """A row per system, a column per metric and per score of people; the best in bold."""
-        values, people = values_of(self.found), None if self.people is None else self.people.table()
+        values, people = values_of(self.by_system), None if self.people is None else self.people.table()
         best = {name: max(own[name].value for own in values.values()) for name in _columns(values)}
         rows = []
         for system, own in values.items():
             cells = [
-                Cell(each.value, each.low, each.high, each.n, rank=int(each.value == best[name]))
-                for name, each in own.items()
+                Cell(value.value, value.low, value.high, value.n, rank=int(value.value == best[name]))
+                for name, value in own.items()
             ]
             given = [] if people is None else [Cell(f"{score:g}") for score in people[system].values()]
             rows.append(Row(system, (*cells, *given)))
@@ -275,7 +278,7 @@ class SystemComparison(Tabular):
             *(Column(name, style="score") for name in best),
             *(Column(name, style="text") for name in scores),
         )
-        title = f"{amount(len(self.found), 'system')} on {amount(self.captions, 'image')}"
+        title = f"{amount(len(self.by_system), 'system')} on {amount(self.captions, 'image')}"
         return Table(title, heads, tuple(rows), "system")
 
     @property
@@ -289,19 +292,19 @@ class SystemComparison(Tabular):
     def notes(self) -> list[str]:
         """Why there are no intervals, limits of the agreement, and what metrics are."""
         return [
-            *caption_values.no_intervals(values_of(self.found)),
+            *caption_values.no_intervals(values_of(self.by_system)),
             *(() if self.agreement is None else self.agreement.notes),
             *(f"{name}: {title}" for name, title in caption_values.titles(self.metrics).items()),
         ]
 
     def __repr__(self) -> str:
-        return f"<SystemComparison of {', '.join(self.found)} by {', '.join(self.metrics)}>"
+        return f"<SystemComparison of {', '.join(self.by_system)} by {', '.join(self.metrics)}>"
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `captions systems --json` writes it."""
         return {
             "captions": self.captions,
-            "systems": {name: caption_values.to_json(own.values) for name, own in self.found.items()},
+            "systems": {name: caption_values.to_json(own.values) for name, own in self.by_system.items()},
             **({} if self.people is None else {"humans": self.people.table()}),
             **({} if self.agreement is None else {"agreement": self.agreement.to_json()}),
             "scorers": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
@@ -325,15 +328,15 @@ class SystemComparison(Tabular):
     def to_html(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write one self-contained page."""
         agreed = self.agreement
-        found = ((), ()) if agreed is None else (agreements(agreed), differences(agreed))
-        html = systems_page(self.systems, *found, self.notes)
+        agreement_tables = ((), ()) if agreed is None else (agreements(agreed), differences(agreed))
+        html = systems_page(self.systems, *agreement_tables, self.notes)
         write(path, html, command="captions systems", overwrite=overwrite)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the numbers of systems to `path`, as CSV, JSON or Parquet by its suffix."""
         caption_values.check_kind(Path(path))
         with guarded_file(path, command="captions systems", overwrite=overwrite):
-            caption_values.write_table(Path(path), columns(self.found, self.people))
+            caption_values.write_table(Path(path), columns(self.by_system, self.people))
 
 
 def compare_systems(
@@ -357,12 +360,12 @@ def compare_systems(
     """
     called = names(predictions)
     judged = None if humans is None else SystemRatings.read(humans, called)
-    told: set[str] = set()
+    messages: set[str] = set()
 
     def once(text: str) -> None:
         # The same folder and the same references are behind every system.
-        if text not in told:
-            told.add(text)
+        if text not in messages:
+            messages.add(text)
             feedback.note(text)
 
     with feedback.busy("reading captions"):
@@ -371,23 +374,23 @@ def compare_systems(
     same_items(inputs)
     pictures = images_of(inputs[0])
     people = None if judged is None else judged.people(called, pictures)
-    found = {}
-    with shelf(request.cache) as kept:
-        metrics = request.load(inputs[0], kept, feedback)
-        for name, each in zip(called, inputs, strict=True):
+    systems = {}
+    with shelf(request.cache) as cache:
+        metrics = request.load(inputs[0], cache, feedback)
+        for name, inputs_of in zip(called, inputs, strict=True):
             with feedback.progress() as report:
-                session = replace(request, cache=kept).session(feedback, report)
-                found[name] = SystemValues.of(each, metrics, pictures, session=session)
+                session = replace(request, cache=cache).session(feedback, report)
+                systems[name] = SystemValues.of(inputs_of, metrics, pictures, session=session)
     agreed = None
     if people is not None:
         with feedback.busy("drawing images and systems anew"):
-            agreed = agreement(found, people, over=over, draws=draws, seed=seed)
-    return SystemComparison(found, people, agreed, metrics, len(inputs[0]))
+            agreed = agreement(systems, people, over=over, draws=draws, seed=seed)
+    return SystemComparison(systems, people, agreed, metrics, len(inputs[0]))
 
 
-def columns(found: Mapping[str, SystemValues], people: People | None) -> dict[str, list[Any]]:
+def columns(systems: Mapping[str, SystemValues], people: People | None) -> dict[str, list[Any]]:
     """The table as columns for a file: a row per system."""
-    values = values_of(found)
+    values = values_of(systems)
     table: dict[str, list[Any]] = {"system": list(values)}
     table |= {name: [own[name].value for own in values.values()] for name in _columns(values)}
     if people is not None:

@@ -49,7 +49,7 @@ def titles(metrics: Mapping[str, CaptionMetric]) -> dict[str, str]:
 
 
 def values(
-    asked: CaptionInputs,
+    inputs: CaptionInputs,
     metrics: Mapping[str, CaptionMetric],
     *,
     per_image: PerImage = "mean",
@@ -60,10 +60,10 @@ def values(
     Means are over images. Of metrics of all captions as one text every candidate is part of the text, with
     the references of its image; with `per_image` "best" the best candidate of each image by that metric.
     """
-    scores = {name: score_captions(asked, metric, session=session) for name, metric in metrics.items()}
-    images = {name: _of_images(asked, own, per_image) for name, own in scores.items()}
+    scores = {name: score_captions(inputs, metric, session=session) for name, metric in metrics.items()}
+    images = {name: _of_images(inputs, own, per_image) for name, own in scores.items()}
     wholes = {
-        name: _whole(asked if per_image == "mean" else asked.take(_best(asked, scores[name])), metric)
+        name: _whole(inputs if per_image == "mean" else inputs.take(_best(inputs, scores[name])), metric)
         for name, metric in metrics.items()
     }
     means = [name for name, whole in wholes.items() if whole is None]
@@ -71,45 +71,47 @@ def values(
     if means and len(images[means[0]]) >= FEWEST:
         low, high = mean_intervals(np.stack([images[name] for name in means], axis=1))
         intervals = {name: (float(low[k]), float(high[k])) for k, name in enumerate(means)}
-    what = "captions" if len(asked) == n_images(asked) else "images"
+    what = "captions" if len(inputs) == n_images(inputs) else "images"
     return {name: _value(images[name], wholes[name], intervals.get(name), what) for name in metrics}, scores
 
 
-def n_images(asked: CaptionInputs) -> int:
+def n_images(inputs: CaptionInputs) -> int:
     """How many images or videos the candidates are of."""
-    return len(asked) if asked.owner is None else len(np.unique(asked.owner))
+    return len(inputs) if inputs.owner is None else len(np.unique(inputs.owner))
 
 
-def _of_images(asked: CaptionInputs, scores: NDArray[np.float64], per_image: PerImage) -> NDArray[np.float64]:
+def _of_images(
+    inputs: CaptionInputs, scores: NDArray[np.float64], per_image: PerImage
+) -> NDArray[np.float64]:
     """(images,) what each image counts, in the order of their numbers."""
-    if asked.owner is None:
+    if inputs.owner is None:
         return scores
     if per_image == "best":
-        return scores[_best(asked, scores)]
-    _, place, counts = np.unique(asked.owner, return_inverse=True, return_counts=True)
-    found: NDArray[np.float64] = np.bincount(place, weights=scores) / counts
-    return found
+        return scores[_best(inputs, scores)]
+    _, place, counts = np.unique(inputs.owner, return_inverse=True, return_counts=True)
+    means: NDArray[np.float64] = np.bincount(place, weights=scores) / counts
+    return means
 
 
-def _best(asked: CaptionInputs, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def _best(inputs: CaptionInputs, scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """(images,) the row of the best candidate of each image, the first of equal ones."""
-    if asked.owner is None:
-        return np.arange(len(asked))
-    order = np.lexsort((np.arange(len(asked)), -scores, asked.owner))
-    found: NDArray[np.int64] = order[np.unique(asked.owner[order], return_index=True)[1]]
-    return found
+    if inputs.owner is None:
+        return np.arange(len(inputs))
+    order = np.lexsort((np.arange(len(inputs)), -scores, inputs.owner))
+    rows: NDArray[np.int64] = order[np.unique(inputs.owner[order], return_index=True)[1]]
+    return rows
 
 
-def _whole(asked: CaptionInputs, metric: CaptionMetric) -> float | None:
+def _whole(inputs: CaptionInputs, metric: CaptionMetric) -> float | None:
     """The value of all candidates as one text, None of a metric that is a mean over images."""
     # What is a mean over rows need not be read twice; `whole` is None of such metrics.
     if isinstance(metric, TextMetric) and getattr(metric, "whole", True) is not None:
-        return float(metric.of_corpus(*texts(asked.checked(metric))))
+        return float(metric.of_corpus(*texts(inputs.checked(metric))))
     return None
 
 
 def summed(
-    asked: CaptionInputs, metric: CaptionMetric, value: Value, scores: NDArray[np.float64]
+    inputs: CaptionInputs, metric: CaptionMetric, value: Value, scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NumberOf] | None:
     """(rows, k) what adds up over rows to the value of all candidates, and the number that sums make.
 
@@ -119,7 +121,7 @@ def summed(
         return np.stack([scores, np.ones(len(scores))], axis=1), ratio
     if not isinstance(metric, TextMeasure) or metric.sums is None:
         return None
-    counted = metric.counted(*texts(asked.checked(metric)))
+    counted = metric.counted(*texts(inputs.checked(metric)))
     return None if counted is None else (counted, metric.sums.value)
 
 
@@ -142,24 +144,24 @@ def _value(
 
 def no_intervals(rows: Mapping[str, Mapping[str, Value]]) -> list[str]:
     """Why some metrics have no interval, each reason once; with the systems, where it is not of all."""
-    found: dict[str, dict[str, list[str]]] = {}
+    by_reason: dict[str, dict[str, list[str]]] = {}
     for system, own in rows.items():
-        for name, each in own.items():
-            if each.no_interval is not None:
-                found.setdefault(each.no_interval, {}).setdefault(name, []).append(system)
+        for name, value in own.items():
+            if value.no_interval is not None:
+                by_reason.setdefault(value.no_interval, {}).setdefault(name, []).append(system)
     return [
         ", ".join(
             name if len(systems) == len(rows) else f"{name} of {', '.join(systems)}"
             for name, systems in metrics.items()
         )
         + f": {why}"
-        for why, metrics in found.items()
+        for why, metrics in by_reason.items()
     ]
 
 
-def to_json(found: Mapping[str, Value]) -> dict[str, Any]:
+def to_json(values: Mapping[str, Value]) -> dict[str, Any]:
     """The values as plain ones."""
-    return {name: asdict(value) for name, value in found.items()}
+    return {name: asdict(value) for name, value in values.items()}
 
 
 def check_kind(path: Path | None) -> None:
@@ -186,12 +188,12 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     write_csv(path, table)
 
 
-def rows_table(asked: CaptionInputs, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:
+def rows_table(inputs: CaptionInputs, scores: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:
     """A row per candidate: its image, which of the image's it is, its text, its score of each metric."""
-    rows = range(len(asked))
+    rows = range(len(inputs))
     columns: dict[str, list[Any]] = {
-        "image": [image_of(asked, row) for row in rows],
-        "candidate": [number_of(asked, row) for row in rows],
-        "caption": [asked.captions[position].text for position in asked.candidate],
+        "image": [image_of(inputs, row) for row in rows],
+        "candidate": [number_of(inputs, row) for row in rows],
+        "caption": [inputs.captions[position].text for position in inputs.candidate],
     }
     return columns | {name: own.tolist() for name, own in scores.items()}

@@ -75,7 +75,7 @@ class MetricRequest(SessionOptions):
             candidates,
             references,
             media,
-            needs={each for name in self.names for each in entry(name).needs},
+            needs={need for name in self.names for need in entry(name).needs},
             embedded=self.options.backbone.startswith("embeddings:"),
             note=note,
             **policies,
@@ -84,13 +84,13 @@ class MetricRequest(SessionOptions):
     def load(self, inputs: CaptionInputs, cache: Path | None, feedback: Feedback) -> dict[str, CaptionMetric]:
         """The metrics by name, as they are asked of these; those with a model share the one behind them."""
         with feedback.busy("loading metrics"):
-            found = catalog.caption_metrics(
+            metrics = catalog.caption_metrics(
                 self.names,
                 replace(self.options, settings={}),
                 memory=cache,
                 settings=_settings_of(self.names, self.options.settings),
             )
-        return {name: metric_for(metric, inputs.images) for name, metric in found.items()}
+        return {name: metric_for(metric, inputs.images) for name, metric in metrics.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +115,7 @@ class CaptionScores(Tabular):
     def _rows(self, by: str) -> pa.Table:
         if by == "caption":
             return pa.table(rows_table(self.inputs, self.scores))
-        rows = [{"metric": name, **each} for name, each in to_json(self.values).items()]
+        rows = [{"metric": name, **row} for name, row in to_json(self.values).items()]
         return pa.Table.from_pylist(rows)
 
     @property
@@ -125,18 +125,19 @@ class CaptionScores(Tabular):
         As in 'c.json, 1,200 captions of 400 images, the best of each'.
         """
         captions, images = len(self.inputs), n_images(self.inputs)
-        said = f"{self.inputs.name}, {amount(captions, 'caption')}"
+        title = f"{self.inputs.name}, {amount(captions, 'caption')}"
         return (
-            said
+            title
             if images == captions
-            else f"{said} of {amount(images, 'image')}, the {self.per_image} of each"
+            else f"{title} of {amount(images, 'image')}, the {self.per_image} of each"
         )
 
     @property
     def tables(self) -> tuple[Table]:
         """The value of each metric."""
         rows = tuple(
-            Row(name, (Cell(each.value, each.low, each.high, each.n),)) for name, each in self.values.items()
+            Row(name, (Cell(value.value, value.low, value.high, value.n),))
+            for name, value in self.values.items()
         )
         return (Table(self.heading, (Column("value", style="score"),), rows, "metric"),)
 
@@ -147,8 +148,8 @@ class CaptionScores(Tabular):
         return [*no_intervals({"": self.values}), *named]
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{name} {each.value:.4f}" for name, each in self.values.items())
-        return f"<CaptionScores of {self.heading}: {found}>"
+        numbers = ", ".join(f"{name} {value.value:.4f}" for name, value in self.values.items())
+        return f"<CaptionScores of {self.heading}: {numbers}>"
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `captions score --json` writes it."""
@@ -200,8 +201,8 @@ def score_captions(
     metrics = request.load(inputs, request.cache, feedback)
     with feedback.progress() as report:
         session = request.session(feedback, report)
-        found, scores = values(inputs, metrics, per_image=per_image, session=session)
-    return CaptionScores(found, scores, metrics, inputs, per_image)
+        by_metric, scores = values(inputs, metrics, per_image=per_image, session=session)
+    return CaptionScores(by_metric, scores, metrics, inputs, per_image)
 
 
 def _settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, dict[str, str]]:
@@ -210,7 +211,7 @@ def _settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, di
     >>> _settings_of(["bleu-1", "clip-s"], {"bleu.length": "shortest", "clip-s.prefix": ""})
     {'bleu-1': {'length': 'shortest'}, 'clip-s': {'prefix': ''}}
     """
-    found: dict[str, dict[str, str]] = {name: {} for name in names}
+    settings: dict[str, dict[str, str]] = {name: {} for name in names}
     for key, value in given.items():
         metric, dot, own = key.partition(".")
         meant = SEVERAL.get(metric, (metric,)) if dot else names
@@ -220,8 +221,8 @@ def _settings_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, di
                 "a setting of a metric that is not asked for", given=f"--set {key}", allowed=names
             )
         for name in chosen:
-            found[name][own if dot else key] = value
-    return found
+            settings[name][own if dot else key] = value
+    return settings
 
 
 def _check(names: Sequence[str], scorer: str | None, given: Mapping[str, str]) -> None:

@@ -47,44 +47,46 @@ class RunComparison(Tabular):
 
     def __getitem__(self, benchmark: str) -> Comparison:
         """The comparison on one benchmark; raises `UnknownNameError` for one that is not here."""
-        found = {each.benchmark: each for each in self.comparisons}
-        if benchmark not in found:
-            raise UnknownNameError("benchmark", benchmark, found)
-        return found[benchmark]
+        comparisons = {comparison.benchmark: comparison for comparison in self.comparisons}
+        if benchmark not in comparisons:
+            raise UnknownNameError("benchmark", benchmark, comparisons)
+        return comparisons[benchmark]
 
     @property
     def differences(self) -> tuple[Difference, ...]:
         """The tested differences on all benchmarks: to the baseline where there is one, else of all pairs."""
         return tuple(
             d
-            for each in self.comparisons
-            for d in (each.against_baseline() if each.baseline else each.differences)
+            for comparison in self.comparisons
+            for d in (comparison.against_baseline() if comparison.baseline else comparison.differences)
         )
 
     def _rows(self, by: str) -> pa.Table:
         if by == "measure":
-            runs = [run for each in self.comparisons for run in each.runs]
+            runs = [run for comparison in self.comparisons for run in comparison.runs]
             return pa.Table.from_pylist([row for run in runs for row in measure_rows(run)])
         return pa.Table.from_pylist([d.to_json() for d in self.differences], schema=_DIFFERENCES)
 
     def to_json(self) -> list[dict[str, Any]]:
         """Every run's result, with its differences to the baseline (else to later runs) as `against`."""
-        return [_with_differences(run, each) for each in self.comparisons for run in each.runs]
+        return [
+            _with_differences(run, comparison) for comparison in self.comparisons for run in comparison.runs
+        ]
 
     def to_markdown(self) -> str:
         """The tables in Markdown, with intervals; best in bold, second best in italics."""
-        found = [to_markdown(table, intervals=True) for table in self._tables()]
-        return "\n".join([*found, *(f"{line}.\n" for line in self.notes)])
+        pages = [to_markdown(table, intervals=True) for table in self._tables()]
+        return "\n".join([*pages, *(f"{line}.\n" for line in self.notes)])
 
     def to_latex(self) -> str:
         """The tables as LaTeX floats (booktabs), with intervals; best in bold, second best underlined."""
-        found = [to_latex(table, intervals=True) for table in self._tables()]
-        return "\n".join([*found, *(f"% {line}.\n" for line in self.notes)])
+        pages = [to_latex(table, intervals=True) for table in self._tables()]
+        return "\n".join([*pages, *(f"% {line}.\n" for line in self.notes)])
 
     def to_csv(self) -> str:
         """The tables as CSV: a line per number at full precision, with interval and count."""
-        found = (overview(*self.comparisons), *self._groups(), *self._tested())
-        return to_csv(*(table for table in found if table.columns))
+        tables = (overview(*self.comparisons), *self._groups(), *self._tested())
+        return to_csv(*(table for table in tables if table.columns))
 
     def to_html(
         self,
@@ -111,10 +113,10 @@ class RunComparison(Tabular):
         By default the main measures of the only benchmark. Needs matplotlib.
         """
         if benchmark is None and len(self) > 1:
-            names = [each.benchmark for each in self.comparisons]
+            names = [comparison.benchmark for comparison in self.comparisons]
             raise InputError("a figure is of one benchmark", allowed=names, hint="name it: benchmark=NAME")
-        found = self.comparisons[0] if benchmark is None else self[benchmark]
-        return figures.measures(found, measures)
+        chosen = self.comparisons[0] if benchmark is None else self[benchmark]
+        return figures.measures(chosen, measures)
 
     def with_images(
         self,
@@ -130,61 +132,65 @@ class RunComparison(Tabular):
         With `required` it is an error where they are not in `data`, else a note.
         """
         places = Places(data)
-        found = []
+        comparisons = []
         for comparison in self.comparisons:
             place, folder = _whereabouts(comparison, places, images, many=len(self) > 1)
             if (outputs := active_outputs()) is not None:
                 outputs.read(*(path for path in (place, folder) if path is not None))
             try:
-                found.append(_with_images(comparison, place, folder))
+                comparisons.append(_with_images(comparison, place, folder))
             except CounterfoilError as error:
                 if required:
                     raise
                 feedback.note(f"no pictures of {comparison.benchmark} on the page: {error}")
-                found.append(comparison)
-        return RunComparison(tuple(found))
+                comparisons.append(comparison)
+        return RunComparison(tuple(comparisons))
 
     @property
     def tables(self) -> list[Table]:
         """The main measures of each benchmark, and the differences."""
-        found = [overview(each, finer=False) for each in self.comparisons]
-        return [table for table in (*found, *self._tested()) if table.columns]
+        overviews = [overview(comparison, finer=False) for comparison in self.comparisons]
+        return [table for table in (*overviews, *self._tested()) if table.columns]
 
     def __repr__(self) -> str:
-        names = [each.benchmark for each in self.comparisons]
-        runs = dict.fromkeys(run.name for each in self.comparisons for run in each.runs)
+        names = [comparison.benchmark for comparison in self.comparisons]
+        runs = dict.fromkeys(run.name for comparison in self.comparisons for run in comparison.runs)
         return f"<RunComparison of {', '.join(runs)} on {', '.join(names)}>"
 
     def _groups(self) -> list[Table]:
-        return [by_group(each) for each in self.comparisons]
+        return [by_group(comparison) for comparison in self.comparisons]
 
     def _tested(self) -> list[Table]:
         """A table of the tested differences per measure that has any."""
-        kept = (
-            replace(each, differences=each.against_baseline()) if each.baseline else each
-            for each in self.comparisons
+        tested_ones = (
+            replace(comparison, differences=comparison.against_baseline())
+            if comparison.baseline
+            else comparison
+            for comparison in self.comparisons
         )
         return [
-            differences(each, name)
-            for each in kept
-            for name in dict.fromkeys(d.measure for d in each.differences)
+            differences(comparison, name)
+            for comparison in tested_ones
+            for name in dict.fromkeys(d.measure for d in comparison.differences)
         ]
 
     def _tables(self) -> list[Table]:
         """The tables of a page of text: a gallery's by itself, with what its authors report."""
-        galleries = [each for each in self.comparisons if each.runs[0].benchmark.questions.directed]
-        others = [each for each in self.comparisons if each not in galleries]
-        found = [overview(*others)] if others else []
-        found += [overview(each, measures=headline(each) or None) for each in galleries]
-        return [table for table in (*found, *self._groups(), *self._tested()) if table.columns]
+        galleries = [
+            comparison for comparison in self.comparisons if comparison.runs[0].benchmark.questions.directed
+        ]
+        others = [comparison for comparison in self.comparisons if comparison not in galleries]
+        overviews = [overview(*others)] if others else []
+        overviews += [overview(comparison, measures=headline(comparison) or None) for comparison in galleries]
+        return [table for table in (*overviews, *self._groups(), *self._tested()) if table.columns]
 
     @property
     def notes(self) -> list[str]:
         """What the intervals of each benchmark rest on."""
         return [
-            f"{each.benchmark}: {line}"
-            for each in self.comparisons
-            for line in rests_on(each.runs[0].benchmark, [run.result for run in each.runs])
+            f"{comparison.benchmark}: {line}"
+            for comparison in self.comparisons
+            for line in rests_on(comparison.runs[0].benchmark, [run.result for run in comparison.runs])
         ]
 
 
@@ -218,16 +224,18 @@ def compare(
     answer: people beside models. Raises what `counterfoil.evaluation.compare` raises, and `InputError` where
     the runs have no benchmark in common.
     """
-    found = load_runs(runs, feedback)
-    check_common(found, note=feedback.note)
+    loaded = load_runs(runs, feedback)
+    check_common(loaded, note=feedback.note)
     if ties is not None:
-        found = [_with_ties(run, Ties(ties)) for run in found]
+        loaded = [_with_ties(run, Ties(ties)) for run in loaded]
     if shared:
-        found = [*over_shared(found, note=feedback.note, interval=interval or "auto", draws=draws, seed=seed)]
+        loaded = [
+            *over_shared(loaded, note=feedback.note, interval=interval or "auto", draws=draws, seed=seed)
+        ]
     if interval is not None:
-        found = [remeasured(run, interval, draws=draws, seed=seed) for run in found]
+        loaded = [remeasured(run, interval, draws=draws, seed=seed) for run in loaded]
     name = baseline.name if isinstance(baseline, Run) else baseline
-    return RunComparison(tested(found, baseline=name, interval=interval or "auto"))
+    return RunComparison(tested(loaded, baseline=name, interval=interval or "auto"))
 
 
 def _with_ties(run: Run, ties: Ties) -> Run:

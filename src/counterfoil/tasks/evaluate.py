@@ -142,11 +142,11 @@ class Evaluation:
             if not part.benchmark.questions.directed:
                 return answer_benchmark(part.benchmark, scorer, session=session), None
             if not self._ranked:
-                galleries = [each for each in self._parts if each.benchmark.questions.directed]
+                galleries = [gallery for gallery in self._parts if gallery.benchmark.questions.directed]
                 from counterfoil.engine.retrieve import rank_galleries
 
-                found = rank_galleries(
-                    [each.benchmark for each in galleries],
+                rankings = rank_galleries(
+                    [gallery.benchmark for gallery in galleries],
                     self.scorer,
                     first_stage=self._first,
                     depth=options.depth,
@@ -154,7 +154,9 @@ class Evaluation:
                     truncated_as_miss=options.truncated_as_miss,
                     session=session,
                 )
-                self._ranked = {each.key: answers for each, answers in zip(galleries, found, strict=True)}
+                self._ranked = {
+                    gallery.key: answers for gallery, answers in zip(galleries, rankings, strict=True)
+                }
             return self._ranked[part.key], None
 
     def _narrowed(self, part: _Part, answers: Answers) -> tuple[_Part, Answers]:
@@ -165,7 +167,7 @@ class Evaluation:
         empty, policy, benchmark = int(missing.sum()), self.options.scorer.unanswered, part.benchmark
         # A scorer that was loaded before says itself what becomes of them.
         policy = getattr(self.scorer, "unanswered", policy)
-        found = cast(Scores | Outcomes, answers)
+        scores = cast(Scores | Outcomes, answers)
         self.feedback.note(
             f"{benchmark.name}: {empty:,} of {len(benchmark):,} questions have no answer and are "
             + ("left out" if policy == "leave-out" else "counted as wrong")
@@ -176,8 +178,8 @@ class Evaluation:
             if not len(rows):
                 raise ScoreError("no question is answered", where=self._called)
             title = f"{benchmark.card.title} (those answered of its {len(benchmark):,})"
-            return replace(part, benchmark=benchmark.part(rows, title)), found.take(rows)
-        return part, binarize(benchmark, found)
+            return replace(part, benchmark=benchmark.part(rows, title)), scores.take(rows)
+        return part, binarize(benchmark, scores)
 
     def _measured(self, part: _Part, answers: Answers) -> EvaluationRun:
         options = self.options
@@ -206,9 +208,9 @@ class Evaluation:
             return EvaluationRun.of(measured_run(part.benchmark, answers, result, manifest))
         folder = run_folder(options.out, part.key)
         with guarding(self._outputs):
-            found = save_run(folder, part.benchmark, answers, result, manifest)
+            run = save_run(folder, part.benchmark, answers, result, manifest)
         self.feedback.note(f"run written to {folder}")
-        return EvaluationRun.of(found)
+        return EvaluationRun.of(run)
 
 
 def prepare(
@@ -238,17 +240,20 @@ def _prepare(
     outputs: Outputs,
 ) -> Evaluation:
     named = options.scorer.backbone, options.first_stage
-    scorer, backbone, first_stage = (_with_kind(each, feedback) for each in (scorer, *named))
+    scorer, backbone, first_stage = (_with_kind(benchmark, feedback) for benchmark in (scorer, *named))
     options = replace(options, scorer=replace(options.scorer, backbone=backbone), first_stage=first_stage)
-    asked = called = _called(scorer, options)
-    benchmarks = [catalog.benchmark_name(each) if isinstance(each, str) else each for each in benchmarks]
-    keys = [each if isinstance(each, str) else each.name for each in benchmarks]
-    for folder in run_folders(options.out, keys, asked):
+    run_name = called = _called(scorer, options)
+    benchmarks = [
+        catalog.benchmark_name(benchmark) if isinstance(benchmark, str) else benchmark
+        for benchmark in benchmarks
+    ]
+    keys = [benchmark if isinstance(benchmark, str) else benchmark.name for benchmark in benchmarks]
+    for folder in run_folders(options.out, keys, run_name):
         check_writable(folder.path, folder=True)
         outputs.folder(folder)
-    for each in benchmarks:
-        if isinstance(each, str) and not Path(each).is_dir():
-            catalog.benchmark_card(each)
+    for benchmark in benchmarks:
+        if isinstance(benchmark, str) and not Path(benchmark).is_dir():
+            catalog.benchmark_card(benchmark)
     for spec in (scorer, backbone, first_stage):
         if isinstance(spec, str) and spec:
             catalog.scorer_name(spec)
@@ -261,9 +266,9 @@ def _prepare(
     loaded = None if _is_model(scorer) else _loaded(scorer, options, feedback)
     parts: list[_Part] = []
     missing: list[tuple[str, CounterfoilError]] = []
-    for key, each in zip(keys, benchmarks, strict=True):
+    for key, benchmark in zip(keys, benchmarks, strict=True):
         try:
-            parts.append(_read(key, each, scorer, loaded, options, feedback, many=len(keys) > 1))
+            parts.append(_read(key, benchmark, scorer, loaded, options, feedback, many=len(keys) > 1))
         except CounterfoilError as error:
             if len(keys) == 1:
                 raise
@@ -285,7 +290,7 @@ def _prepare(
         inputs.check(loaded, part.benchmark)
         if options.out is not None and options.name is not None:
             identity = inputs.scorer_for(loaded, part.benchmark).identity
-            check_identity(run_folder(options.out, part.key), asked, identity)
+            check_identity(run_folder(options.out, part.key), run_name, identity)
     reported = inputs.measures([part.benchmark for part in parts], options.measures)
     parts = [replace(part, measures=names) for part, names in zip(parts, reported, strict=True)]
     return Evaluation(
@@ -297,7 +302,7 @@ def _prepare(
         _parts=parts,
         _first=first,
         _called=called,
-        _asked=asked,
+        _asked=run_name,
         # A loaded scorer has a name of its own; a run of a named one is called after its folder.
         _named=options.name is not None or not isinstance(scorer, str),
         _outputs=outputs,
@@ -349,8 +354,8 @@ def _placed(scorer: str, benchmarks: Sequence[str], options: EvaluateOptions) ->
 def _reads(scorer: Any, options: EvaluateOptions) -> list[object]:
     """The names of what is read, files among them."""
     places = (options.data, options.images)
-    paths = [path for each in places for path in (each.plain, *each.named.values())]
-    specs = [each for each in (scorer, options.first_stage) if isinstance(each, str)]
+    paths = [path for place in places for path in (place.plain, *place.named.values())]
+    specs = [place for place in (scorer, options.first_stage) if isinstance(place, str)]
     return [*specs, *(path for path in (*paths, options.scorer.ids) if path is not None)]
 
 
@@ -364,10 +369,10 @@ def _loaded(scorer: Any, options: EvaluateOptions, feedback: Feedback) -> Any:
         return scorer
     with feedback.busy(f"loading {scorer}"):
         where = inputs.beside_data(scorer, options.data.plain)
-        found = catalog.scorer(where, options.scorer, memory=options.cache)
-    if (described := getattr(found, "described", None)) is not None:
+        loaded = catalog.scorer(where, options.scorer, memory=options.cache)
+    if (described := getattr(loaded, "described", None)) is not None:
         feedback.note(f"{scorer}: {described}")
-    return found
+    return loaded
 
 
 def _read(
@@ -382,26 +387,26 @@ def _read(
 ) -> _Part:
     """The benchmark with its data, narrowed to what is asked of it."""
     if isinstance(benchmark, Benchmark):
-        each = benchmark
+        questions = benchmark
     else:
         where = options.data.of(key, many=many)
         with feedback.busy(f"reading {key}"):
             pictures = options.images.images_of(key)
-            each = inputs.benchmark(key, where, pictures, loaded, counts=options.counts)
+            questions = inputs.benchmark(key, where, pictures, loaded, counts=options.counts)
     if options.available:
-        whole = len(each)
-        each = each.available()
-        feedback.note(f"{each.name}: {len(each):,} of {whole:,} questions are at hand")
-    if any(words in (each.source or "") for words in ("left out", "taken out")):
+        whole = len(questions)
+        questions = questions.available()
+        feedback.note(f"{questions.name}: {len(questions):,} of {whole:,} questions are at hand")
+    if any(words in (questions.source or "") for words in ("left out", "taken out")):
         # Which rows the protocol left out, and which were not sound, changes what the numbers are of.
-        feedback.note(f"{each.name}: {each.source}")
+        feedback.note(f"{questions.name}: {questions.source}")
     unanswered = options.scorer.unanswered
     limit = options.limit
     if limit is not None:
-        limit = max(1, round(limit * len(each))) if limit < 1 else int(limit)
-    unlimited = each
-    given, each, empty = inputs.narrowed(loaded, each, limit, unanswered, feedback=feedback)
+        limit = max(1, round(limit * len(questions))) if limit < 1 else int(limit)
+    unlimited = questions
+    given, questions, empty = inputs.narrowed(loaded, questions, limit, unanswered, feedback=feedback)
     if isinstance(scorer, str):
-        inputs.check_at_hand(scorer, options.scorer.backbone, each)
-    partial = limit is not None and len(each) < len(unlimited)
-    return _Part(key, each, given, empty, unlimited if partial else None)
+        inputs.check_at_hand(scorer, options.scorer.backbone, questions)
+    partial = limit is not None and len(questions) < len(unlimited)
+    return _Part(key, questions, given, empty, unlimited if partial else None)

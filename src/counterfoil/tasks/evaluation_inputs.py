@@ -23,21 +23,21 @@ def measures(benchmarks: Sequence[Benchmark], named: Sequence[str]) -> list[list
     if not named:
         return [None] * len(benchmarks)
     lacking: list[dict[str, InputError]] = []
-    for each in benchmarks:
+    for one in benchmarks:
         lacking.append({})
         for name in named:
             try:
-                check_measures(each, [name])
+                check_measures(one, [name])
             except InputError as error:
                 lacking[-1][name] = error
     for name in named:
         if all(name in errors for errors in lacking):
             raise lacking[0][name]
-    found = [[name for name in named if name not in errors] for errors in lacking]
-    for its, errors in zip(found, lacking, strict=True):
+    names = [[name for name in named if name not in errors] for errors in lacking]
+    for its, errors in zip(names, lacking, strict=True):
         if not its:
             raise errors[named[0]]
-    return [*found]
+    return [*names]
 
 
 def not_measured(missing: Sequence[tuple[str, CounterfoilError]], total: int) -> CounterfoilError:
@@ -113,7 +113,7 @@ def whole_rows(scorer: str, benchmarks: Sequence[str]) -> bool:
             return None
 
     forms = [form(name) for name in benchmarks] if scorer.startswith("given:") else [None]
-    return all(found is not None and found.row_per_question for found in forms)
+    return all(question_form is not None and question_form.row_per_question for question_form in forms)
 
 
 def beside(path: Path | None, data: Path | None) -> Path | None:

@@ -97,8 +97,8 @@ class Explanation(Tabular):
     rows_by = ("word", "cell")
 
     def __repr__(self) -> str:
-        asked = amount(len(self.questions), "question")
-        return f"<Explanation of {self.scorer} on {self.benchmark.card.title}: {asked}>"
+        questions = amount(len(self.questions), "question")
+        return f"<Explanation of {self.scorer} on {self.benchmark.card.title}: {questions}>"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -113,16 +113,18 @@ class Explanation(Tabular):
     def _table(self, question: ExplainedQuestion) -> Table:
         rows = []
         for (caption, image), pair in question.pairs.items():
-            words = sorted(zip(pair.words, pair.drops.tolist(), strict=True), key=lambda each: -each[1])
-            told = ", ".join(f"{word} {drop:+.4f}" for word, drop in words[:3] if drop)
+            words = sorted(
+                zip(pair.words, pair.drops.tolist(), strict=True), key=lambda word_drop: -word_drop[1]
+            )
+            largest = ", ".join(f"{word} {drop:+.4f}" for word, drop in words[:3] if drop)
             name = f"{self.benchmark.images[image].id} with {self.benchmark.captions[caption].id}"
-            rows.append(Row(name, (Cell(pair.score), Cell(told.replace("-", "−") or "none"))))
+            rows.append(Row(name, (Cell(pair.score), Cell(largest.replace("-", "−") or "none"))))
         columns = (Column("score", style="score"), Column("main words", style="text", align="left"))
         title = f"{self.scorer} on {self.benchmark.card.title}, question {question.id}"
         return Table(title, columns, tuple(rows), "image with caption")
 
     def _rows(self, by: str) -> pa.Table:
-        found: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []
         for question in self.questions:
             for (caption, image), pair in question.pairs.items():
                 about = {
@@ -133,17 +135,17 @@ class Explanation(Tabular):
                 words = pair.words
                 if by == "word":
                     drops = zip(words, pair.drops.tolist(), strict=True)
-                    found += [{**about, "word": w, "score": pair.score, "drop": d} for w, d in drops]
+                    rows += [{**about, "word": w, "score": pair.score, "drop": d} for w, d in drops]
                     continue
                 for heat in pair.heats:
                     for word, grid in zip(["", *words], [heat.whole, *heat.parts], strict=True):
                         named = {**about, "method": heat.method, "word": word}
-                        found += [
+                        rows += [
                             {**named, "row": row, "column": column, "heat": value}
                             for row, line in enumerate(grid.tolist())
                             for column, value in enumerate(line)
                         ]
-        return pa.Table.from_pylist(found)
+        return pa.Table.from_pylist(rows)
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, the arrays as nested lists, as `explain --json` writes it."""
@@ -225,21 +227,25 @@ def explain(
     """
     options = options or ExplainOptions()
     loaded, whole = prepared(scorer, benchmark, options, feedback)
-    asked = whole.select(options.chosen(whole))
-    check_at_hand(asked, images="images" in getattr(loaded, "needs", ("images", "captions")))
+    benchmark_part = whole.select(options.chosen(whole))
+    check_at_hand(benchmark_part, images="images" in getattr(loaded, "needs", ("images", "captions")))
     names = check_methods(loaded, options.methods)
-    captions, images = asked.listed.slots()
+    captions, images = benchmark_part.listed.slots()
     questions = [
         (
             name,
             tuple(c for c in dict.fromkeys(captions[at].tolist()) if c >= 0),
             tuple(i for i in dict.fromkeys(images[at].tolist()) if i >= 0),
         )
-        for at, name in enumerate(asked.questions.ids)
+        for at, name in enumerate(benchmark_part.questions.ids)
     ]
     places = list(dict.fromkeys((c, i) for _, its, shown in questions for i in shown for c in its))
     pairs = [
-        PairToExplain(asked.images[i], asked.captions[c], words_of(asked.captions[c].text or ""))
+        PairToExplain(
+            benchmark_part.images[i],
+            benchmark_part.captions[c],
+            words_of(benchmark_part.captions[c].text or ""),
+        )
         for c, i in places
     ]
     if "scores_pairs" in abilities(loaded):
@@ -247,7 +253,7 @@ def explain(
         feedback.note(f"at most {options.scores(pairs, names):,} scores are asked for")
     with feedback.progress() as progress:
         session = options.session(feedback, progress)
-        found = explain_pairs(
+        explained = explain_pairs(
             loaded,
             pairs,
             methods=names,
@@ -255,10 +261,10 @@ def explain(
             mask=options.mask,
             session=session,
         )
-    by_place = dict(zip(places, found, strict=True))
+    by_place = dict(zip(places, explained, strict=True))
     return Explanation(
         scorer=str(getattr(loaded, "title", "") or loaded.identity.name),
-        benchmark=asked,
+        benchmark=benchmark_part,
         questions=tuple(
             ExplainedQuestion(name, {(c, i): by_place[c, i] for i in shown for c in its})
             for name, its, shown in questions
@@ -279,7 +285,7 @@ def prepared(
     if isinstance(benchmark, str) and not Path(benchmark).is_dir():
         catalog.benchmark_card(benchmark)
     places = [options.data, options.images]
-    reads = [path for each in places for path in (each.plain, *each.named.values()) if path is not None]
+    reads = [path for place in places for path in (place.plain, *place.named.values()) if path is not None]
     with guarded("explain", reads=reads) as outputs:
         if isinstance(benchmark, str):
             with feedback.busy(f"reading {key}"):

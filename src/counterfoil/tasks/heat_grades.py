@@ -112,11 +112,11 @@ class HeatGrades(Tabular):
                             Cell(f"{grade.n:,}"),
                             *(
                                 cell
-                                for each in (grade.pointing, grade.iou)
+                                for graded in (grade.pointing, grade.iou)
                                 for cell in (
-                                    Cell(each.value, each.low, each.high),
-                                    Cell(each.chance),
-                                    Cell(each.elsewhere),
+                                    Cell(graded.value, graded.low, graded.high),
+                                    Cell(graded.chance),
+                                    Cell(graded.elsewhere),
                                 )
                             ),
                         ),
@@ -135,11 +135,11 @@ class HeatGrades(Tabular):
         return pa.Table.from_pylist(
             [
                 {
-                    **{name: getattr(each, name) for name in ("method", "words", "n", "clusters")},
+                    **{name: getattr(grade, name) for name in ("method", "words", "n", "clusters")},
                     "measure": name,
-                    **asdict(getattr(each, name)),
+                    **asdict(getattr(grade, name)),
                 }
-                for each in self.grades
+                for grade in self.grades
                 for name in _MEASURES
             ]
         )
@@ -149,7 +149,7 @@ class HeatGrades(Tabular):
         return {
             "scorer": self.scorer,
             "benchmark": self.benchmark.name,
-            "grades": [asdict(each) for each in self.grades],
+            "grades": [asdict(grade) for grade in self.grades],
             "notes": list(self.notes),
         }
 
@@ -168,26 +168,26 @@ def grade_heatmaps(
     """
     options = options or ExplainOptions(limit=GRADED)
     loaded, whole = prepared(scorer, benchmark, options, feedback)
-    asked = whole.select(options.chosen(whole))
-    if not any(isinstance(image.source, LazyDrawing) for image in asked.images):
+    questions = whole.select(options.chosen(whole))
+    if not any(isinstance(image.source, LazyDrawing) for image in questions.images):
         raise DataError(
             "where things lie is not known",
-            where=asked.name,
+            where=questions.name,
             allowed="benchmarks that are drawn from scenes: world-quads, world-choices",
         )
     methods = check_methods(loaded, options.methods) or (OCCLUSION.name,)
-    cases = list(_cases(asked))
+    cases = list(_cases(questions))
     if not cases:
-        raise DataError("no caption with a word that says where to look", where=asked.name)
+        raise DataError("no caption with a word that says where to look", where=questions.name)
     pairs = [case.pair for case in cases]
     if "scores_pairs" in abilities(loaded):
         feedback.note(f"at most {options.scores(pairs, methods):,} scores are asked for")
     with feedback.progress() as progress:
         session = options.session(feedback, progress)
-        found = explain_pairs(
+        explained = explain_pairs(
             loaded, pairs, methods=methods, occlusion=options.occlusion, mask=options.mask, session=session
         )
-    items = [row for at in range(len(cases)) for row in _graded(cases, found, at)]
+    items = [row for at in range(len(cases)) for row in _graded(cases, explained, at)]
     kinds = ["all", *dict.fromkeys(kind for kind, _ in SAYS.values())]
     grades = [
         _grade(method, kind, rows)
@@ -197,11 +197,12 @@ def grade_heatmaps(
     ]
     return HeatGrades(
         scorer=str(getattr(loaded, "title", "") or loaded.identity.name),
-        benchmark=asked,
+        benchmark=questions,
         grades=tuple(grades),
         items=tuple(items),
         notes=(
-            f"{len(items) // len(methods):,} words of {len(cases):,} true captions, {len(asked):,} questions",
+            f"{len(items) // len(methods):,} words of {len(cases):,} true captions, "
+            f"{len(questions):,} questions",
             "pointing: the hottest pixel lies on a thing of which the word is true; iou: overlap with those",
             "chance: a random point or random pixels; elsewhere: the heatmaps of other scenes",
             *options.remarks(methods),
@@ -242,25 +243,27 @@ def _says(text: str, span: Span) -> bool:
     return text[span.start : span.end].lower() in SAYS
 
 
-def _graded(cases: Sequence[_Case], found: Sequence[ExplainedPair], at: int) -> Iterator[dict[str, Any]]:
+def _graded(cases: Sequence[_Case], explained: Sequence[ExplainedPair], at: int) -> Iterator[dict[str, Any]]:
     """A row per word and method of one case."""
-    case, one = cases[at], found[at]
+    case, one = cases[at], explained[at]
     places = masks(case.drawing.scene, case.drawing.size)
     others = [other for other in range(len(cases)) if cases[other].cluster != case.cluster]
     # Other ones for every case, or a few heatmaps would stand for all.
-    turns = range(at, at + len(others), max(1, len(others) // _ELSEWHERE))[:_ELSEWHERE]
-    others = [others[turn % len(others)] for turn in turns]
+    starts = range(at, at + len(others), max(1, len(others) // _ELSEWHERE))[:_ELSEWHERE]
+    others = [others[turn % len(others)] for turn in starts]
     for number, word in enumerate(one.words):
         mask = np.any(places[spoken_of(word, case.drawing.scene)], axis=0)
         chance = {"pointing": pointing_chance(mask), "iou": iou_chance(mask)}
         for k, heat in enumerate(one.heats):
 
-            def measured(each: Heat, part: int, mask: ndarray = mask) -> dict[str, float]:
-                pixels = upsampled(each.parts[part], mask.shape[0], mask.shape[1], box=each.box)
+            def measured(heatmap: Heat, part: int, mask: ndarray = mask) -> dict[str, float]:
+                pixels = upsampled(heatmap.parts[part], mask.shape[0], mask.shape[1], box=heatmap.box)
                 return {"pointing": pointing_game(pixels, mask), "iou": area_iou(pixels, mask)}
 
             own = measured(heat, number)
-            foreign = [measured(found[other].heats[k], number % len(found[other].words)) for other in others]
+            foreign = [
+                measured(explained[other].heats[k], number % len(explained[other].words)) for other in others
+            ]
             yield {
                 "question": case.question,
                 "caption": case.pair.caption.id,
@@ -277,7 +280,9 @@ def _graded(cases: Sequence[_Case], found: Sequence[ExplainedPair], at: int) -> 
                         ("_chance", chance[name]),
                         (
                             "_elsewhere",
-                            float(np.mean([each[name] for each in foreign])) if foreign else chance[name],
+                            float(np.mean([measures[name] for measures in foreign]))
+                            if foreign
+                            else chance[name],
                         ),
                     )
                 },

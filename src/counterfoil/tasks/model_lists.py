@@ -41,22 +41,22 @@ def load(
     if ids is not None and not ids.is_file():
         raise DataError("no such file", where=ids, hint="check --ids")
     runs = gallery_runs(sources, widest=widest)
-    found = [of_rankings(run.name, run.benchmark, run.answers.rankings) for run in runs]
-    paths = [Path(each) for each in sources if not isinstance(each, Run)]
-    found += [_file(path, ids) for path in paths if not path.is_dir()]
-    names = [lists.name for lists in found]
+    lists_of = [of_rankings(run.name, run.benchmark, run.answers.rankings) for run in runs]
+    paths = [Path(source) for source in sources if not isinstance(source, Run)]
+    lists_of += [_file(path, ids) for path in paths if not path.is_dir()]
+    names = [lists.name for lists in lists_of]
     double = first_double(names)
     if double is not None:
         raise InputError(
             "two models have one name", given=double, hint="give each once, or rename files and folders"
         )
-    return tuple(renumbered(lists, found[0]) for lists in found)
+    return tuple(renumbered(lists, lists_of[0]) for lists in lists_of)
 
 
 def gallery_runs(sources: Sequence[Run | str | Path], *, widest: bool = False) -> list[Run]:
     """The gallery runs among the sources and in folders among them, one of each model (`load`)."""
-    given = [each for each in sources if isinstance(each, Run)]
-    folders = [Path(each) for each in sources if not isinstance(each, Run) and Path(each).is_dir()]
+    given = [source for source in sources if isinstance(source, Run)]
+    folders = [Path(source) for source in sources if not isinstance(source, Run) and Path(source).is_dir()]
     if not given and not folders:
         return []
     every = [*given, *(find_runs(folders) if folders else ())]
@@ -107,18 +107,18 @@ def _file(path: Path, ids: Path | None) -> ModelLists:
 
 
 def _embeddings(path: Path, ids: Path | None) -> ModelLists:
-    found = load_embeddings(str(path))
-    image_ids, caption_ids = found.image_ids, found.caption_ids
+    embeddings = load_embeddings(str(path))
+    image_ids, caption_ids = embeddings.image_ids, embeddings.caption_ids
     if image_ids is None or caption_ids is None:
-        image_ids, caption_ids = _ids_beside(ids, path, len(found.images), len(found.captions))
-    return of_embeddings(path.stem, found, image_ids, caption_ids)
+        image_ids, caption_ids = _ids_beside(ids, path, len(embeddings.images), len(embeddings.captions))
+    return of_embeddings(path.stem, embeddings, image_ids, caption_ids)
 
 
 def _similarity(path: Path, ids: Path | None) -> ModelLists:
-    found = load_similarity(str(path), Options(ids=ids))
-    if found.image_ids is None or found.caption_ids is None:
+    similarity = load_similarity(str(path), Options(ids=ids))
+    if similarity.image_ids is None or similarity.caption_ids is None:
         raise _no_ids(path)
-    return of_similarity(path.stem, found.values, found.image_ids, found.caption_ids)
+    return of_similarity(path.stem, similarity.values, similarity.image_ids, similarity.caption_ids)
 
 
 def _ids_beside(
@@ -148,11 +148,11 @@ def chosen_queries(
     models: Sequence[ModelLists], named: str | Path | Sequence[str] | None, ways: Sequence[Direction]
 ) -> dict[Direction, tuple[str, ...]]:
     """The ids of the queries by direction: those in a file or a list, else all that every model answers."""
-    found = {way: common(models, way) for way in ways} if named is None else _named(models, named, ways)
-    found = {way: names for way, names in found.items() if names}
-    if not found:
+    queries = {way: common(models, way) for way in ways} if named is None else _named(models, named, ways)
+    queries = {way: names for way, names in queries.items() if names}
+    if not queries:
         raise InputError("the models answer no query in common", hint="give runs of one benchmark")
-    return found
+    return queries
 
 
 def _named(
@@ -164,8 +164,8 @@ def _named(
     a column `direction` says it too. Raises `DataError` for unknown ids or some model does not
     answer, with how many there are, and for ids that could be either.
     """
-    asked = {way: set(models[0].ids(way)[0]) for way in ways}
-    found: dict[Direction, dict[str, None]] = {way: {} for way in ways}
+    answerable = {way: set(models[0].ids(way)[0]) for way in ways}
+    queries: dict[Direction, dict[str, None]] = {way: {} for way in ways}
     unknown: list[str] = []
     either: list[str] = []
     file: str | Path = "queries"
@@ -176,10 +176,10 @@ def _named(
         written_ones = [("", name) for name in named]
     for way_said, written in written_ones:
         head, slash, rest = written.partition("/")
-        said, name = (head, rest) if slash and head in ROLES else (way_said, written)
-        fits = [way for way in ways if name in asked[way] and said in ("", way)]
+        prefix, name = (head, rest) if slash and head in ROLES else (way_said, written)
+        fits = [way for way in ways if name in answerable[way] and prefix in ("", way)]
         if len(fits) == 1:
-            found[fits[0]][name] = None
+            queries[fits[0]][name] = None
         else:
             (either if fits else unknown).append(written)
     if unknown:
@@ -197,7 +197,7 @@ def _named(
             hint=f"choose a --direction, or write i2t/{either[0]} or t2i/{either[0]}",
         )
     for m in models:
-        for way, names in found.items():
+        for way, names in queries.items():
             answered = set(m.query_ids[way])
             lacking = [name for name in names if name not in answered]
             if lacking:
@@ -207,7 +207,7 @@ def _named(
                     given=f"{len(lacking):,} of {len(names):,}, such as {', '.join(lacking[:3])}",
                     hint="give a run over a benchmark that asks them, such as coco-5k, or embeddings",
                 )
-    return {way: tuple(names) for way, names in found.items()}
+    return {way: tuple(names) for way, names in queries.items()}
 
 
 def _written(file: Path) -> list[tuple[str, str]]:
@@ -221,7 +221,7 @@ def _written(file: Path) -> list[tuple[str, str]]:
         ways = labels(table, "direction") if "direction" in table else ("",) * len(table)
         return [(way, name) for way, name in zip(ways, names, strict=True) if name]
     lines = read_text(file, hint="check --queries").splitlines()
-    found = [("", line.strip()) for line in lines if line.strip()]
-    if not found:
+    queries = [("", line.strip()) for line in lines if line.strip()]
+    if not queries:
         raise DataError("no query in this file", where=file, allowed="an id per line")
-    return found
+    return queries

@@ -48,13 +48,13 @@ def write(path: str | Path, text: str, *, command: str, overwrite: bool) -> None
 
 def load_runs(runs: Sequence[Run | str | Path], feedback: Feedback = SILENT) -> list[Run]:
     """The runs among `runs`, then those in folders (however deep); raises `InputError` for none."""
-    found = [each for each in runs if isinstance(each, Run)]
-    folders = [each for each in runs if not isinstance(each, Run)]
+    loaded = [run for run in runs if isinstance(run, Run)]
+    folders = [run for run in runs if not isinstance(run, Run)]
     if folders:
-        found += find_runs(folders, note=feedback.note)
-    if not found:
+        loaded += find_runs(folders, note=feedback.note)
+    if not loaded:
         raise InputError("no runs", hint="give runs, run folders, or folders of them")
-    return found
+    return loaded
 
 
 def run_folder(out: Path, benchmark: str) -> Path:
@@ -89,7 +89,7 @@ def run_folders(out: Path | None, benchmarks: Sequence[str], scorer: str) -> lis
             )
         folders[name.casefold()] = benchmark
     resumes = partial(is_run_of, scorer=scorer)
-    return [Folder(run_folder(out, each), FILES, resumes, alone=True) for each in benchmarks]
+    return [Folder(run_folder(out, name_of_run), FILES, resumes, alone=True) for name_of_run in benchmarks]
 
 
 def check_identity(folder: Path, scorer: str, identity: Identity) -> None:

@@ -57,11 +57,11 @@ class CandidatePool(Tabular):
         )
 
     def _by_model(self) -> list[dict[str, Any]]:
-        found = self.summary
+        summary = self.summary
         return [
             {"model": name, "proposes": proposed, "alone": alone, "new": new}
             for name, proposed, alone, new in zip(
-                found.models, found.proposed, found.alone, found.new, strict=True
+                summary.models, summary.proposed, summary.alone, summary.new, strict=True
             )
         ]
 
@@ -73,8 +73,8 @@ class CandidatePool(Tabular):
         """What each model proposes."""
         columns = [Column(name, style="text") for name in ("proposes", "alone", "new in this order")]
         rows = []
-        for each in self._by_model():
-            name, *numbers = each.values()
+        for row in self._by_model():
+            name, *numbers = row.values()
             rows.append(Row(name, tuple(Cell(f"{number:,}") for number in numbers)))
         return (Table(self.summary.heading, tuple(columns), tuple(rows)),)
 
@@ -132,12 +132,12 @@ def pool(
     excluded = 0
     for way, names in chosen.items():
         with feedback.progress() as report:
-            found = pooled_items([top_lists(m, way, names, k, progress=report) for m in models])
+            pooled = pooled_items([top_lists(m, way, names, k, progress=report) for m in models])
         if exclude_known:
-            before = len(found.query)
-            found = without(found, _known(models, way, names))
-            excluded += before - len(found.query)
-        pools[way] = found
+            before = len(pooled.query)
+            pooled = without(pooled, _known(models, way, names))
+            excluded += before - len(pooled.query)
+        pools[way] = pooled
     numbers = summary(
         pools,
         k=k,
@@ -163,10 +163,10 @@ def _pair_numbers(
     pools: Mapping[Direction, Pool], chosen: Mapping[Direction, Sequence[str]], reference: ModelLists
 ) -> dict[Direction, NDArray[np.int64]]:
     """A number per pooled pair, the same in both directions where image and caption are."""
-    found = {}
+    numbers = {}
     for way, pooled in pools.items():
         place = {name: at for at, name in enumerate(reference.ids(way)[0])}
-        asked = np.array([place[name] for name in chosen[way]], dtype=np.int64)[pooled.query]
-        image, caption = (asked, pooled.item) if way == "i2t" else (pooled.item, asked)
-        found[way] = image * len(reference.caption_ids) + caption
-    return found
+        queries = np.array([place[name] for name in chosen[way]], dtype=np.int64)[pooled.query]
+        image, caption = (queries, pooled.item) if way == "i2t" else (pooled.item, queries)
+        numbers[way] = image * len(reference.caption_ids) + caption
+    return numbers

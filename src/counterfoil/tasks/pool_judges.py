@@ -82,7 +82,7 @@ def judge_of(
         return _of_benchmark(judge, models, chosen, options)
     name = str(judge)
     if name == WORLD:
-        known = next((each.benchmark for each in models if each.benchmark is not None), None)
+        known = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
         if known is None or known.card.name != "world-gallery":
             raise InputError(
                 "the world judges runs over its own gallery only",
@@ -128,8 +128,8 @@ def _of_benchmark(
         pairs = list(zip(table["image"].to_pylist(), table["caption"].to_pylist(), strict=True))
         if not crowd:
             return np.array([float(pair in right) for pair in pairs])
-        said = judge(table.select(["image", "caption"]), right, crowd, rng)
-        votes = np.array([gain_of(each) for each in said["answer"].to_pylist()], dtype=np.float64)
+        answers = judge(table.select(["image", "caption"]), right, crowd, rng)
+        votes = np.array([gain_of(answer) for answer in answers["answer"].to_pylist()], dtype=np.float64)
         return (votes.reshape(len(crowd), len(pairs)).mean(axis=0) > 0.5).astype(np.float64)
 
     return truth, len(right)
@@ -159,19 +159,19 @@ def _of_scorer(
 
     def scored(table: pa.Table) -> NDArray[np.float64]:
         shown, image = _used(table["image"].to_pylist(), images, items.name)
-        told, caption = _used(table["caption"].to_pylist(), captions, items.name)
-        found = score_items(scorer, shown, used.keys(shown), told, (caption, image), session=used)
-        return (found >= threshold).astype(np.float64)
+        texts, caption = _used(table["caption"].to_pylist(), captions, items.name)
+        scores = score_items(scorer, shown, used.keys(shown), texts, (caption, image), session=used)
+        return (scores >= threshold).astype(np.float64)
 
     return scored
 
 
 def _gallery(models: Sequence[ModelLists], options: RoundOptions) -> Benchmark | None:
     """The gallery of the runs among the models, with its pictures where they are at hand."""
-    asked = next((each.benchmark for each in models if each.benchmark is not None), None)
-    if asked is None:
+    benchmark = next((lists.benchmark for lists in models if lists.benchmark is not None), None)
+    if benchmark is None:
         return None if options.data is None else catalog.benchmark(str(options.data), images=options.images)
-    return whole_benchmark(asked.name, options.data or asked.path, options.images) or asked
+    return whole_benchmark(benchmark.name, options.data or benchmark.path, options.images) or benchmark
 
 
 def _used(names: list[str], known: Mapping[str, _Item], where: str) -> tuple[list[_Item], NDArray[np.int64]]:

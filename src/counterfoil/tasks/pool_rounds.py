@@ -63,67 +63,67 @@ class PoolRounds(Tabular):
             return self.judgements
         if by == "positive":
             return self.positives
-        found = []
-        for each in self.rounds:
-            facts = each.to_json()
+        rows = []
+        for one in self.rounds:
+            facts = one.to_json()
             of_models, missing = facts.pop("by_model"), facts.pop("missing")
             if by == "model":
-                found += [{"round": each.number, "model": name, **row} for name, row in of_models.items()]
+                rows += [{"round": one.number, "model": name, **row} for name, row in of_models.items()]
             else:
                 ends = {
                     f"{name}_{end}": None if of is None else of[end]
                     for name, of in missing.items()
                     for end in (("total",) if name == "graded" else ("total", "low", "high"))
                 }
-                found.append({**facts, **ends})
-        return pa.Table.from_pylist(found)
+                rows.append({**facts, **ends})
+        return pa.Table.from_pylist(rows)
 
     @property
     def tables(self) -> list[Table]:
         """The rounds, what each model added, and the bias after the last round."""
-        known = any(each.total is not None for each in self.rounds)
+        known = any(one.total is not None for one in self.rounds)
         names = ["judged", "right", "right of judged", "all right", "cost", "independent", "at least"]
-        names += ["graded"] if any(each.missing.graded is not None for each in self.rounds) else []
+        names += ["graded"] if any(one.missing.graded is not None for one in self.rounds) else []
         names += ["all there are"] if known else []
         rows = []
-        for each in self.rounds:
-            of = each.missing
+        for one in self.rounds:
+            of = one.missing
             cells = [
-                f"{each.judged:,}",
-                f"{each.right:,}",
-                "–" if not each.judged else f"{100 * each.yielded:.1f} %",
-                f"{each.all_right:,}",
-                f"{each.cost:,.2f}",
+                f"{one.judged:,}",
+                f"{one.right:,}",
+                "–" if not one.judged else f"{100 * one.yielded:.1f} %",
+                f"{one.all_right:,}",
+                f"{one.cost:,.2f}",
                 _written(of.independent),
                 _written(of.chao),
             ]
             if "graded" in names:
                 cells.append("–" if of.graded is None else _count(of.graded))
-            cells += ["–" if each.total is None else f"{each.total:,}"] if known else []
-            rows.append((str(each.number), *cells))
+            cells += ["–" if one.total is None else f"{one.total:,}"] if known else []
+            rows.append((str(one.number), *cells))
         caption = f"Rounds of pooling: the next {self.k} of {len(self.models)} models for each query."
-        found = [text_table(caption, "round", [Column(name) for name in names], rows)]
+        all_tables = [text_table(caption, "round", [Column(name) for name in names], rows)]
         by_model = [
             (
                 name,
                 *(
                     f"{right:,} of {judged:,}"
-                    for each in self.rounds
-                    for _, judged, right in [each.by_model[name]]
+                    for one in self.rounds
+                    for _, judged, right in [one.by_model[name]]
                 ),
             )
             for name in self.models
         ]
-        found.append(
+        all_tables.append(
             text_table(
                 "Right of judged pairs, by who proposed them.",
                 "model",
-                [Column(f"round {each.number}") for each in self.rounds],
+                [Column(f"round {one.number}") for one in self.rounds],
                 by_model,
             )
         )
-        last = next((each for each in reversed(self.biases) if each is not None), None)
-        return [*found, *([] if last is None else [each for each in last.tables if "Bias" in each.caption])]
+        last = next((one for one in reversed(self.biases) if one is not None), None)
+        return [*all_tables, *([] if last is None else [one for one in last.tables if "Bias" in one.caption])]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -147,8 +147,8 @@ class PoolRounds(Tabular):
             "models": list(self.models),
             "k": self.k,
             "rounds": [
-                {**each.to_json(), "bias": None if of is None else of.to_json()}
-                for each, of in zip(self.rounds, self.biases, strict=True)
+                {**one.to_json(), "bias": None if of is None else of.to_json()}
+                for one, of in zip(self.rounds, self.biases, strict=True)
             ],
             "notes": list(self.notes),
         }
@@ -196,19 +196,19 @@ def pool_rounds(
         models = load(scores, ids=None if options.ids is None else Path(options.ids), widest=True)
     ways: tuple[Direction, ...] = ("i2t", "t2i") if options.direction is None else (options.direction,)
     chosen = chosen_queries(models, options.queries, ways)
-    asked, total = judge_of(judge, models, chosen, options, gallery, session)
+    judging, total = judge_of(judge, models, chosen, options, gallery, session)
     tasks = options.tasks
     state = PoolingState(models, chosen, options.k, lambda judged: tasks.of(judged) * tasks.price, total)
-    names = tuple(each.name for each in models)
+    names = tuple(lists.name for lists in models)
     done: list[PoolRound] = []
     biases: list[AnnotatorStudy | None] = []
     for number in range(1, options.rounds + 1):
         with feedback.busy(f"round {number}: judging what {len(models)} models propose"):
-            made = state.round(number, asked)
-        if made is None:
+            pooling_round = state.round(number, judging)
+        if pooling_round is None:
             state.remarks.append(f"nothing was left to propose in round {number}")
             break
-        done.append(made)
+        done.append(pooling_round)
         biases.append(_bias(scores, state.table(), options))
     if not done:
         raise InputError("the models propose nothing", given=f"k {options.k}")
@@ -220,11 +220,11 @@ def _bias(
 ) -> AnnotatorStudy | None:
     """The bias of what the models proposed so far; None for one model, and where nothing was right."""
     gains = judgements["gain"].to_numpy()
-    kept = judgements.filter(pa.array(~np.isnan(gains)))
-    directions = set(kept.filter(pa.array(kept["gain"].to_numpy() > 0))["direction"].to_pylist())
-    if len(scores) < 2 or not options.draws or directions != set(kept["direction"].to_pylist()):
+    answered = judgements.filter(pa.array(~np.isnan(gains)))
+    directions = set(answered.filter(pa.array(answered["gain"].to_numpy() > 0))["direction"].to_pylist())
+    if len(scores) < 2 or not options.draws or directions != set(answered["direction"].to_pylist()):
         return None
-    columns = {name: kept[name].to_pylist() for name in kept.column_names}
+    columns = {name: answered[name].to_pylist() for name in answered.column_names}
     return bias(
         scores,
         DataTable(columns, "the judgements of the rounds"),

@@ -30,64 +30,66 @@ class VoteStrengths(Tabular):
     rows_by = ("name", "pair")
 
     def _rows(self, by: str) -> pa.Table:
-        found, order = self.strengths, self.strengths.order
+        strengths, order = self.strengths, self.strengths.order
         if by == "name":
             return pa.table(
                 {
-                    "name": [found.names[i] for i in order],
-                    "strength": [float(found.strength[i]) for i in order],
-                    "low": [float(found.low[i]) for i in order],
-                    "high": [float(found.high[i]) for i in order],
-                    "rank_best": [found.ranks[i][0] for i in order],
-                    "rank_worst": [found.ranks[i][1] for i in order],
+                    "name": [strengths.names[i] for i in order],
+                    "strength": [float(strengths.strength[i]) for i in order],
+                    "low": [float(strengths.low[i]) for i in order],
+                    "high": [float(strengths.high[i]) for i in order],
+                    "rank_best": [strengths.ranks[i][0] for i in order],
+                    "rank_worst": [strengths.ranks[i][1] for i in order],
                 }
             )
         pairs = [(i, j) for i in order for j in order if i != j]
         return pa.table(
             {
-                "name": [found.names[i] for i, _ in pairs],
-                "over": [found.names[j] for _, j in pairs],
-                "chance": [float(found.chance[at]) for at in pairs],
-                "low": [float(found.chance_low[at]) for at in pairs],
-                "high": [float(found.chance_high[at]) for at in pairs],
-                "apart": [bool(found.apart[at]) for at in pairs],
+                "name": [strengths.names[i] for i, _ in pairs],
+                "over": [strengths.names[j] for _, j in pairs],
+                "chance": [float(strengths.chance[at]) for at in pairs],
+                "low": [float(strengths.chance_low[at]) for at in pairs],
+                "high": [float(strengths.chance_high[at]) for at in pairs],
+                "apart": [bool(strengths.apart[at]) for at in pairs],
             }
         )
 
     @property
     def heading(self) -> str:
         """How many names, votes and judges."""
-        found = self.strengths
-        voted = f"{found.votes:,} votes" + (f" of {found.judges:,} judges" if found.judges else "")
-        return f"Bradley-Terry strengths of {len(found.names)}, {voted}"
+        strengths = self.strengths
+        voted = f"{strengths.votes:,} votes" + (
+            f" of {strengths.judges:,} judges" if strengths.judges else ""
+        )
+        return f"Bradley-Terry strengths of {len(strengths.names)}, {voted}"
 
     @property
     def tables(self) -> tuple[Table]:
         """The strengths with intervals and ranks."""
         rows = []
-        for each in self.to_arrow().to_pylist():
-            low, high = each["rank_best"], each["rank_worst"]
-            strength = f"{each['strength']:.2f} [{each['low']:.2f}, {each['high']:.2f}]"
+        for row in self.to_arrow().to_pylist():
+            low, high = row["rank_best"], row["rank_worst"]
+            strength = f"{row['strength']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
             rank = str(low) if low == high else f"{low} to {high}"
-            rows.append(Row(each["name"], (Cell(strength), Cell(rank))))
+            rows.append(Row(row["name"], (Cell(strength), Cell(rank))))
         columns = (Column("strength", style="text"), Column("rank", style="text"))
         return (Table(self.heading, columns, tuple(rows), "name"),)
 
     @property
     def notes(self) -> list[str]:
         """The order, and what was left out or had to be added."""
-        found = self.strengths
-        lines = [f"order: {found.written_order}"]
-        if found.own:
-            lines.append(f"left out, since they prefer something to itself: {amount(found.own, 'vote')}")
-        return [*lines, *([self.separation] if found.separated else [])]
+        strengths = self.strengths
+        lines = [f"order: {strengths.written_order}"]
+        if strengths.own:
+            lines.append(f"left out, since they prefer something to itself: {amount(strengths.own, 'vote')}")
+        return [*lines, *([self.separation] if strengths.separated else [])]
 
     @property
     def separation(self) -> str:
         """In how many draws one won every vote against the rest, and what was done."""
-        found = self.strengths
+        strengths = self.strengths
         return (
-            f"in {found.separated:,} of {found.draws:,} draws one won every vote against the rest: "
+            f"in {strengths.separated:,} of {strengths.draws:,} draws one won every vote against the rest: "
             "half a vote was added both ways to every pair in these"
         )
 

@@ -108,9 +108,9 @@ class Published(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        found = {"to": self.to, "licence": self.licence.spdx or self.licence.url, "executed": self.executed}
+        facts = {"to": self.to, "licence": self.licence.spdx or self.licence.url, "executed": self.executed}
         sent = {} if self.upload is None else {"url": self.upload.url, "revision": self.upload.revision}
-        return {**found, **sent, "files": dict(self.folder.sizes), "notes": [*self.notes[1:]]}
+        return {**facts, **sent, "files": dict(self.folder.sizes), "notes": [*self.notes[1:]]}
 
 
 def publish(
@@ -128,7 +128,7 @@ def publish(
     options = options or PublishOptions()
     kind, place = _target(to)
     provenance = _provenance(options.provenance, benchmark)
-    sheets = [line for each in options.campaigns for line in _data_sheet(each)]
+    sheets = [line for campaign in options.campaigns for line in _data_sheet(campaign)]
     provenance = replace(provenance, people=(*provenance.people, *sheets))
     licence = find(options.licence) if options.licence else None
     about = partial(
@@ -142,40 +142,44 @@ def publish(
         provenance=provenance,
     )
     about(licence=licence or find("CC0-1.0"))
-    reads = [each for each in (benchmark, options.data, options.images, options.provenance) if _names(each)]
+    reads = [
+        campaign
+        for campaign in (benchmark, options.data, options.images, options.provenance)
+        if _names(campaign)
+    ]
     with guarded("publish", overwrite=options.overwrite, reads=reads) as outputs:
         if kind == "folder":
             check_writable(Path(place), folder=True)
-        found = _read(benchmark, options, feedback)
+        source = _read(benchmark, options, feedback)
         if kind == "folder":
             outputs.folder(Folder(Path(place), writing.FILES, alone=True))
-        if found.path is not None:
-            outputs.read(found.path)
-        licence = licence or _stated(found)
-        against = conflicts(licence, found.card)
+        if source.path is not None:
+            outputs.read(source.path)
+        licence = licence or _stated(source)
+        against = conflicts(licence, source.card)
         if against and not options.anyway:
             raise InputError(
                 f"may not be published: {against[0]}",
-                where=found.name,
+                where=source.name,
                 hint="with --anyway it is, and its card says so",
             )
         facts = about(licence=licence, overridden=tuple(against))
-        remarks = _remarks(found, facts, against)
-        publishing = partial(publish_folder, found, about=facts, split=options.split, seed=options.seed)
+        remarks = _remarks(source, facts, against)
+        publishing = partial(publish_folder, source, about=facts, split=options.split, seed=options.seed)
         if kind == "folder":
             with feedback.progress() as progress:
                 written = publishing(Path(place), progress=progress)
             return Published(to, written, licence, remarks)
         with tempfile.TemporaryDirectory(prefix="counterfoil-publish-") as temporary:
-            made = Path(temporary) / "data-set"
+            data_set = Path(temporary) / "data-set"
             with feedback.progress() as progress:
-                written = publishing(made, progress=progress)
+                written = publishing(data_set, progress=progress)
             sent = None
             if options.execute:
                 with feedback.busy(f"uploading {written.bytes:,} bytes to {place}"):
-                    message = f"{found.card.title or found.name}, release {options.release}"
+                    message = f"{source.card.title or source.name}, release {options.release}"
                     sent = upload(
-                        made, place, private=options.private, update=options.overwrite, message=message
+                        data_set, place, private=options.private, update=options.overwrite, message=message
                     )
             return Published(to, written, licence, remarks, sent)
 
@@ -189,59 +193,61 @@ def _target(to: str) -> tuple[str, str]:
     return kind, check_repository(place) if kind == "hub" else place
 
 
-def _names(each: object) -> bool:
-    return isinstance(each, str | Path)
+def _names(source: object) -> bool:
+    return isinstance(source, str | Path)
 
 
 def _read(benchmark: str | Benchmark, options: PublishOptions, feedback: Feedback) -> Benchmark:
-    found = benchmark
-    if not isinstance(found, Benchmark):
+    source = benchmark
+    if not isinstance(source, Benchmark):
         with feedback.busy(f"reading {benchmark}"):
-            found = catalog.benchmark(found, data=options.data, images=options.images, counts=options.counts)
+            source = catalog.benchmark(
+                source, data=options.data, images=options.images, counts=options.counts
+            )
     if options.available:
-        whole, found = len(found), found.available()
-        feedback.note(f"{found.name}: {len(found):,} of {whole:,} questions are at hand")
-    return found
+        whole, source = len(source), source.available()
+        feedback.note(f"{source.name}: {len(source):,} of {whole:,} questions are at hand")
+    return source
 
 
 def _stated(benchmark: Benchmark) -> Licence:
-    found = stated(benchmark.card.licence)
-    if found is None:
+    licence = stated(benchmark.card.licence)
+    if licence is None:
         raise InputError(
             "no licence to publish under",
             where=benchmark.name,
             given=benchmark.card.licence or "none stated",
             hint="name one with --licence, such as CC-BY-4.0",
         )
-    return found
+    return licence
 
 
 def _remarks(benchmark: Benchmark, about: Publication, against: Sequence[str]) -> tuple[str, ...]:
     """What was overridden, and what is missing."""
-    found = [f"published although {each}" for each in against]
+    remarks = [f"published although {reason}" for reason in against]
     missing = sum(image.source is None for image in benchmark.images)
     if missing:
-        found.append(
+        remarks.append(
             f"{missing:,} of {len(benchmark.images):,} images are not at hand and are named alone; "
             "--available leaves their questions out"
         )
     if not benchmark.captions_at_hand:
-        found.append("the texts of some captions are not at hand, and their cells are empty")
+        remarks.append("the texts of some captions are not at hand, and their cells are empty")
     if about.date_of(benchmark.card) == UNKNOWN_DATE:
-        found.append(f"no date is known, so that datePublished is {UNKNOWN_DATE}; --date gives one")
+        remarks.append(f"no date is known, so that datePublished is {UNKNOWN_DATE}; --date gives one")
     if any(Path(image.id).is_absolute() for image in benchmark.images):
-        found.append("images are called by paths of this machine; name them relative to --images")
-    return tuple(found)
+        remarks.append("images are called by paths of this machine; name them relative to --images")
+    return tuple(remarks)
 
 
 def _data_sheet(campaign: str | Path) -> tuple[str, ...]:
     """What a campaign says of its people."""
     from counterfoil.annotate.data_sheet import data_sheet
 
-    found = read_judgements(campaign)
-    if found.campaign is None:
+    judged = read_judgements(campaign)
+    if judged.campaign is None:
         raise InputError("not the folder of a campaign", where="--campaign", given=campaign)
-    return data_sheet(found.campaign, found.table)
+    return data_sheet(judged.campaign, judged.table)
 
 
 def _provenance(given: Mapping[str, Any] | Path | None, benchmark: str | Benchmark) -> Provenance:
@@ -253,15 +259,15 @@ def _provenance(given: Mapping[str, Any] | Path | None, benchmark: str | Benchma
     built = {} if build is None else build_provenance(build)
     if given is None or isinstance(given, Mapping):
         return Provenance.of({**built, **(given or {})})
-    found = read_json(given)
-    if not isinstance(found, dict):
-        return Provenance.of(found, where=given)
-    if "rows" in found:
-        if not isinstance(found["rows"], str):
-            raise DataError("no name of a table", where=f"{given}, rows", given=found["rows"])
-        table = read_table(given.parent / found["rows"])
+    facts = read_json(given)
+    if not isinstance(facts, dict):
+        return Provenance.of(facts, where=given)
+    if "rows" in facts:
+        if not isinstance(facts["rows"], str):
+            raise DataError("no name of a table", where=f"{given}, rows", given=facts["rows"])
+        table = read_table(given.parent / facts["rows"])
         cells = {
-            name: [None if each is None else str(each) for each in table[name]] for name in table.columns
+            name: [None if cell is None else str(cell) for cell in table[name]] for name in table.columns
         }
-        found = {**found, "rows": pa.table({name: pa.array(c, pa.string()) for name, c in cells.items()})}
-    return Provenance.of({**built, **found}, where=given)
+        facts = {**facts, "rows": pa.table({name: pa.array(c, pa.string()) for name, c in cells.items()})}
+    return Provenance.of({**built, **facts}, where=given)

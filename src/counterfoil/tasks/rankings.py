@@ -33,16 +33,16 @@ class ModelRankings(Tabular):
     rows_by = ("pair", "model")
 
     def _rows(self, by: str) -> pa.Table:
-        found = self.correlation
+        correlation = self.correlation
         if by == "pair":
-            return pa.Table.from_pylist([asdict(pair) for pair in found.pairs])
+            return pa.Table.from_pylist([asdict(pair) for pair in correlation.pairs])
         return pa.Table.from_pylist(
             [
                 {"model": model, "measure": column.name, "value": value, "rank": rank}
                 for model, values, ranks in zip(
-                    found.models, found.values.tolist(), found.ranks.tolist(), strict=True
+                    correlation.models, correlation.values.tolist(), correlation.ranks.tolist(), strict=True
                 )
-                for column, value, rank in zip(found.columns, values, ranks, strict=True)
+                for column, value, rank in zip(correlation.columns, values, ranks, strict=True)
             ]
         )
 
@@ -60,12 +60,15 @@ class ModelRankings(Tabular):
         return [f"left out, since fewer than three models have them: {', '.join(few)}"] if few else []
 
     def __repr__(self) -> str:
-        found = self.correlation
-        return f"<ModelRankings of {', '.join(found.models)} by {len(found.columns)} measures>"
+        correlation = self.correlation
+        return f"<ModelRankings of {', '.join(correlation.models)} by {len(correlation.columns)} measures>"
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values, as `rankings --json` writes it."""
-        return {**self.correlation.to_json(), "lists": [each.to_json() for each in self.lists]}
+        return {
+            **self.correlation.to_json(),
+            "lists": [diversity_of.to_json() for diversity_of in self.lists],
+        }
 
     def to_csv(self) -> str:
         """All numbers as CSV, one a line."""
@@ -111,6 +114,6 @@ def rank(
     their benchmark (`eccv:mean_map_at_r`) or without, or patterns; none named are all. The first `k` items of
     each query are compared. Raises what `counterfoil.evaluation.rank_correlation` raises.
     """
-    found = load_runs(runs, feedback)
-    correlation = rank_correlation(found, measures=measures, draws=draws, seed=seed)
-    return ModelRankings(correlation, diversity(found, k=k), tuple(found))
+    loaded = load_runs(runs, feedback)
+    correlation = rank_correlation(loaded, measures=measures, draws=draws, seed=seed)
+    return ModelRankings(correlation, diversity(loaded, k=k), tuple(loaded))

@@ -76,7 +76,7 @@ class EvaluationRun(Tabular, Run):
     @classmethod
     def of(cls, run: Run) -> "EvaluationRun":
         """The same run with these ways to show it."""
-        return cls(**{each.name: getattr(run, each.name) for each in fields(Run)})
+        return cls(**{column.name: getattr(run, column.name) for column in fields(Run)})
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain values, as `evaluate --json` writes it."""
@@ -113,8 +113,8 @@ class EvaluationRun(Tabular, Run):
         title = self.benchmark.card.title or self.benchmark.name
         columns = (Column("%"), Column("chance"))
         rows = tuple(
-            Row(name, (Cell(each.value, each.low, each.high), Cell(each.chance)))
-            for name, each in self.result.measures.items()
+            Row(name, (Cell(estimate.value, estimate.low, estimate.high), Cell(estimate.chance)))
+            for name, estimate in self.result.measures.items()
         )
         heading = f"{self.name} on {title}, {len(self.benchmark):,} questions"
         return (Table(heading, columns, rows, "measure"),)
@@ -153,10 +153,14 @@ def measure_rows(run: Run) -> list[dict[str, Any]]:
 
     def row(group: str, measure: str, estimate: Estimate) -> dict[str, Any]:
         names = {"benchmark": run.benchmark.name, "scorer": run.name, "group": group, "measure": measure}
-        return {**names, **{each.name: getattr(estimate, each.name) for each in fields(Estimate)}}
+        return {**names, **{column.name: getattr(estimate, column.name) for column in fields(Estimate)}}
 
     groups = {"": run.result.measures, **run.result.groups}
-    return [row(group, name, each) for group, found in groups.items() for name, each in found.items()]
+    return [
+        row(group, name, measured)
+        for group, estimates in groups.items()
+        for name, measured in estimates.items()
+    ]
 
 
 def _by_question(run: Run) -> pa.Table:

@@ -30,7 +30,7 @@ class StudyReport(Tabular):
     `sentence` that says why. Rows by "measure" are those of the runs, as `EvaluationRun` has them.
     """
 
-    made: "Study"
+    study: "Study"
     #: The page; networks, runs and all numbers (findings.json) lie beside it.
     path: Path
     #: Duration of the study in seconds.
@@ -41,17 +41,17 @@ class StudyReport(Tabular):
     @property
     def comparison(self) -> RunComparison:
         """The runs of the first seed's networks, side by side on each benchmark."""
-        return RunComparison(self.made.comparisons)
+        return RunComparison(self.study.comparisons)
 
     def _rows(self, by: str) -> pa.Table:
         if by == "measure":
             return self.comparison.to_arrow(by="measure")
-        found = [*self.made.findings, *self.made.captions.findings]
+        findings = [*self.study.findings, *self.study.captions.findings]
         return pa.table(
             {
-                "claim": [each.claim for each in found],
-                "verdict": [str(each.verdict) for each in found],
-                "sentence": [each.sentence for each in found],
+                "claim": [finding.claim for finding in findings],
+                "verdict": [str(finding.verdict) for finding in findings],
+                "sentence": [finding.sentence for finding in findings],
             }
         )
 
@@ -63,8 +63,11 @@ class StudyReport(Tabular):
     @property
     def notes(self) -> list[str]:
         """Each claim and its verdict."""
-        found = [*self.made.findings, *self.made.captions.findings]
-        return [f"{each.claim} {each.verdict.capitalize()} in this run. {each.sentence}" for each in found]
+        findings = [*self.study.findings, *self.study.captions.findings]
+        return [
+            f"{finding.claim} {finding.verdict.capitalize()} in this run. {finding.sentence}"
+            for finding in findings
+        ]
 
     def __repr__(self) -> str:
         return f"<StudyReport in {self.path}>"
@@ -73,12 +76,12 @@ class StudyReport(Tabular):
         """All numbers as plain values, as they are in findings.json."""
         from counterfoil.studies.plan import NUMBERS
 
-        found: dict[str, Any] = json.loads((self.path.parent / NUMBERS).read_text(encoding="utf-8"))
-        return found
+        numbers: dict[str, Any] = json.loads((self.path.parent / NUMBERS).read_text(encoding="utf-8"))
+        return numbers
 
     def plot(self, *, benchmark: str | None = None) -> Any:
         """A matplotlib figure of the main measures on a benchmark, by default the first."""
-        return self.comparison.plot(benchmark=benchmark or self.made.comparisons[0].benchmark)
+        return self.comparison.plot(benchmark=benchmark or self.study.comparisons[0].benchmark)
 
 
 def study(out: str | Path, *, full: bool = False, seed: int = 0, feedback: Feedback = SILENT) -> StudyReport:
@@ -104,17 +107,17 @@ def study(out: str | Path, *, full: bool = False, seed: int = 0, feedback: Feedb
     chosen = plan.FULL if full else plan.SHORT
     chosen = replace(
         chosen,
-        seeds=tuple(seed + each for each in chosen.seeds),
-        dialled=tuple(seed + each for each in chosen.dialled),
+        seeds=tuple(seed + offset for offset in chosen.seeds),
+        dialled=tuple(seed + offset for offset in chosen.dialled),
     )
     with claimed(out, "demo", plan.FILES):
         with feedback.progress() as report:
             # The engine and the evaluation say all the rest of how a run came about.
             facts = partial(_facts, command=command())
-            made = demo.study(chosen, out, facts=facts, progress=report, note=feedback.note)
+            small_world = demo.study(chosen, out, facts=facts, progress=report, note=feedback.note)
         with feedback.busy("writing the report"):
-            path = demo.write(made, out, seconds=perf_counter() - began)
-    return StudyReport(made, path, perf_counter() - began)
+            path = demo.write(small_world, out, seconds=perf_counter() - began)
+    return StudyReport(small_world, path, perf_counter() - began)
 
 
 def _facts(benchmark: object, scorer: object, *, command: list[str]) -> dict[str, Any]:

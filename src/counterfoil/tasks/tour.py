@@ -94,22 +94,22 @@ class Tour:
 def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str, ...]]:
     """The commands of each part, to be run in the tour's folder; `question` is the one that is explained."""
     seeded = f" --seed {seed}" if seed else ""
-    made = [
+    measuring = [
         f"counterfoil world build choices --n {sizes.questions} --size {sizes.pixels} --out {_BENCHMARK} "
         "--overwrite",
         f"counterfoil world build training --kind trohn-text --n {sizes.rows} --out {_TRAINING} --overwrite",
     ]
     for name, (recipe, batch) in _NETWORKS.items():
-        made.append(
+        measuring.append(
             f"counterfoil train {recipe} --model small --data {_TRAINING} --steps {sizes.steps} "
             f"--batch-size {batch} --lr {_LR}{seeded} --out models/{name}"
         )
     for name, (scorer, more) in _asked().items():
         given = "".join(f" --set {key}={value}" for key, value in more.items())
-        made.append(f"counterfoil evaluate {scorer} {_BENCHMARK}{given} --out runs/{name}")
+        measuring.append(f"counterfoil evaluate {scorer} {_BENCHMARK}{given} --out runs/{name}")
     mix = ",".join(f"{kind}={share}" for kind, share in _MIX.items())
     return {
-        "measure": tuple(made),
+        "measure": tuple(measuring),
         "build": (
             f"counterfoil build sugarcrepe --from {_CAPTIONS} --images {_BENCHMARK}/images --out built",
         ),
@@ -129,8 +129,11 @@ def commands(sizes: TourSizes, seed: int, question: str) -> dict[str, tuple[str,
 
 def _asked() -> dict[str, tuple[str, Mapping[str, str]]]:
     """The scorer of each run, and its settings."""
-    found: dict[str, tuple[str, Mapping[str, str]]] = {name: (f"models/{name}", {}) for name in _NETWORKS}
-    return found | {"blind": ("blind:learned", {}), "people": (f"people:{_ANSWERS}", {"campaign": _CAMPAIGN})}
+    scorers: dict[str, tuple[str, Mapping[str, str]]] = {name: (f"models/{name}", {}) for name in _NETWORKS}
+    return scorers | {
+        "blind": ("blind:learned", {}),
+        "people": (f"people:{_ANSWERS}", {"campaign": _CAMPAIGN}),
+    }
 
 
 def tour(
@@ -151,16 +154,24 @@ def tour(
     _check_extras()
     _claim(out, {"tour": __version__, "seed": seed}, overwrite=overwrite)
     feedback.note(f"takes about {duration(expected(_WORK))} here")
-    made = _Making(SIZES, seed, feedback)
+    parts = _Making(SIZES, seed, feedback)
     began, worked = perf_counter(), process_time()
     # As the commands that the page prints are run: names in runs and manifests are the same.
     with chdir(out), each_guarded():
-        for part in (made.world, made.ask, made.learn, made.measure, made.build, made.compare, made.explain):
+        for part in (
+            parts.world,
+            parts.ask,
+            parts.learn,
+            parts.measure,
+            parts.build,
+            parts.compare,
+            parts.explain,
+        ):
             part()
         with feedback.busy("writing the page"):
             path = Path(REPORT)
-            write_text(path, made.page())
-    return Tour(out / REPORT, made.compared, made.seconds, perf_counter() - began, process_time() - worked)
+            write_text(path, parts.page())
+    return Tour(out / REPORT, parts.compared, parts.seconds, perf_counter() - began, process_time() - worked)
 
 
 def _claim(out: Path, ours: dict[str, Any], *, overwrite: bool) -> None:
@@ -199,12 +210,12 @@ class _Making:
     shown: dict[str, Any] = field(default_factory=dict)
 
     @contextmanager
-    def _timed(self, part: str, said: str) -> Iterator[None]:
+    def _timed(self, part: str, message: str) -> Iterator[None]:
         began = perf_counter()
         yield
         spent = perf_counter() - began
         self.seconds[part] = self.seconds.get(part, 0.0) + spent
-        self.feedback.note(f"{said} ({spent:.0f} s)")
+        self.feedback.note(f"{message} ({spent:.0f} s)")
 
     def world(self) -> None:
         """A benchmark, rows to learn from, and a table of captions."""
@@ -219,7 +230,7 @@ class _Making:
         self.benchmark = benchmarks.load(_BENCHMARK)
         captions, images = self.benchmark.listed.slots()
         shown = [self.benchmark.images[at].source for at in images[: sizes.captions, 0]]
-        files = [each.path.name for each in shown if isinstance(each, FileSource)]
+        files = [image_source.path.name for image_source in shown if isinstance(image_source, FileSource)]
         texts = [self.benchmark.captions[at].text for at in captions[: sizes.captions, 0]]
         write_csv(_CAPTIONS, pa.table({"image": files, "caption": texts}))
 
@@ -233,15 +244,20 @@ class _Making:
         people = self.sizes.people
         with self._timed("asking", f"asked {people} simulated people"):
             create_campaign("choose", _BENCHMARK, _CAMPAIGN, overwrite=True)
-            found = annotate_simulate(_CAMPAIGN, people=people, mix=_MIX, feedback=self.feedback)
+            simulated = annotate_simulate(_CAMPAIGN, people=people, mix=_MIX, feedback=self.feedback)
             with guarded_file(_ANSWERS, command="annotate simulate", overwrite=True):
-                write_judgement_table(Path(_ANSWERS), found.judgements)
+                write_judgement_table(Path(_ANSWERS), simulated.judgements)
             agreed = annotate_agreement(_ANSWERS, campaign=_CAMPAIGN).to_arrow().to_pylist()[0]
         self.shown["people"] = Campaigned(
             people=people,
-            answers=found.simulation.counts.answers,
-            labels=tuple((each.model, each.right, each.low, each.high, each.items) for each in found.labels),
-            kinds=tuple((each.kind, each.worked, each.right, each.flagged) for each in found.kinds),
+            answers=simulated.simulation.counts.answers,
+            labels=tuple(
+                (outcome.model, outcome.right, outcome.low, outcome.high, outcome.items)
+                for outcome in simulated.labels
+            ),
+            kinds=tuple(
+                (outcome.kind, outcome.worked, outcome.right, outcome.flagged) for outcome in simulated.kinds
+            ),
             raw=agreed["raw"],
             alpha=(agreed["alpha"], agreed["alpha_low"], agreed["alpha_high"]),
         )
@@ -271,26 +287,28 @@ class _Making:
         """Negatives for the captions of a table."""
         settings = {"read.source": _CAPTIONS, "read.images": f"{_BENCHMARK}/images"}
         with self._timed("building", "built negatives for captions"):
-            made = build(
+            built = build(
                 "sugarcrepe", "built", BuildOptions(settings=settings, workers=0), feedback=self._quiet
             )
-        folders = made.build.folders
+        folders = built.build.folders
         steps = [
-            StepSection(each.label, "", each.rows_in, each.rows_out, each.dropped, {}, each.facts)
-            for each in made.build.records
+            StepSection(record.label, "", record.rows_in, record.rows_out, record.dropped, {}, record.facts)
+            for record in built.build.records
         ]
         self.shown["built"] = Built(
             captions=self.sizes.captions,
             steps=tuple(steps),
             kept_rows=tuple(folders[-1].rows().slice(0, 200).to_pylist()),
-            dropped_rows=tuple(row for each in folders for row in each.dropped().slice(0, 200).to_pylist()),
+            dropped_rows=tuple(
+                row for folder in folders for row in folder.dropped().slice(0, 200).to_pylist()
+            ),
         )
 
     def compare(self) -> None:
         """All runs side by side."""
         with self._timed("comparing", "compared them"):
-            found = compare([Path("runs", name) for name in sorted(SCORERS)], feedback=self._quiet)
-            self.compared = found.with_images(data=Path(_BENCHMARK))
+            comparison = compare([Path("runs", name) for name in sorted(SCORERS)], feedback=self._quiet)
+            self.compared = comparison.with_images(data=Path(_BENCHMARK))
             self.compared.to_html("compare.html", overwrite=True)
 
     def explain(self) -> None:
@@ -308,9 +326,9 @@ class _Making:
         self.question = self.benchmark.questions.ids[int(np.lexsort((lead, differ, wanted))[-1])]
         with self._timed("explaining", "explained one wrong answer"):
             options = ExplainOptions(questions=[self.question], workers=0)
-            found = explain("models/pairs", _BENCHMARK, options, feedback=self._quiet)
-            found.to_html("explain.html", overwrite=True)
-        self.shown["explained"] = found.questions[0]
+            explanation = explain("models/pairs", _BENCHMARK, options, feedback=self._quiet)
+            explanation.to_html("explain.html", overwrite=True)
+        self.shown["explained"] = explanation.questions[0]
 
     def page(self) -> str:
         """The page of all of it."""

@@ -93,13 +93,13 @@ class TrainedModel(Tabular):
     rows_by = ("measure",)
 
     def _rows(self, by: str) -> pa.Table:
-        found = [
+        rows = [
             {"moment": moment, by: name, "value": value}
             for moment, values in self.outcome.points.items()
             for name, value in values.items()
         ]
         schema = pa.schema([("moment", pa.string()), (by, pa.string()), ("value", pa.float64())])
-        return pa.Table.from_pylist(found, schema=schema)
+        return pa.Table.from_pylist(rows, schema=schema)
 
     @property
     def tables(self) -> tuple[Table]:
@@ -115,8 +115,8 @@ class TrainedModel(Tabular):
     @property
     def notes(self) -> list[str]:
         """Which weights are kept."""
-        found = self.outcome
-        return [f"kept: {found.unit.removesuffix('s')} {found.kept:,} of {found.steps:,}"]
+        outcome = self.outcome
+        return [f"kept: {outcome.unit.removesuffix('s')} {outcome.kept:,} of {outcome.steps:,}"]
 
     def plot(self) -> Any:
         """A matplotlib figure of the loss and of what was validated over the training, a panel each.
@@ -237,15 +237,17 @@ def _train(training: Training, *, resume: bool, progress: Progress, note: Note) 
     )
 
 
-def _warn_of_worse(curves: Mapping[str, Mapping[int, float]], kept: int, measure: str, note: Note) -> None:
+def _warn_of_worse(
+    curves: Mapping[str, Mapping[int, float]], best_step: int, measure: str, note: Note
+) -> None:
     """Say so where the weights that are kept validate worse than those that the training began with."""
     from counterfoil.train.validation import better
 
     curve = curves.get(measure, {})
-    if 0 in curve and kept in curve and better({measure: curve[0]}, measure, curve[kept]):
+    if 0 in curve and best_step in curve and better({measure: curve[0]}, measure, curve[best_step]):
         note(
             f"the training made the model worse: {measure} was {curve[0]:.4f} at the start and is "
-            f"{curve[kept]:.4f} at step {kept:,}, whose weights are kept; try a lower learning rate"
+            f"{curve[best_step]:.4f} at step {best_step:,}, whose weights are kept; try a lower learning rate"
         )
 
 
@@ -274,7 +276,9 @@ def _train_detector(
     )
     # Without validation rows, the share classified correctly during training.
     right = {
-        side: [each.accuracy if each.validation != each.validation else each.validation for each in epochs]
+        side: [
+            epoch.accuracy if epoch.validation != epoch.validation else epoch.validation for epoch in epochs
+        ]
         for side, epochs in fitted.history.items()
     }
     points = {
@@ -307,7 +311,9 @@ def _quieten() -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def _moments(history: Sequence[Mapping[str, float]], kept: int, guarded: str) -> dict[str, dict[str, float]]:
+def _moments(
+    history: Sequence[Mapping[str, float]], best_step: int, guarded: str
+) -> dict[str, dict[str, float]]:
     """What was measured first, at the step whose weights are kept, and last, by the name of the moment."""
     measured: dict[int, dict[str, float]] = {}
     for name, curve in _curves(history, guarded).items():
@@ -316,8 +322,8 @@ def _moments(history: Sequence[Mapping[str, float]], kept: int, guarded: str) ->
     if not measured:
         return {}
     first, last = min(measured), max(measured)
-    words: dict[int, list[str]] = {step: [] for step in sorted({first, kept, last}) if step in measured}
-    for step, word in ((first, "first"), (kept, "kept"), (last, "last")):
+    words: dict[int, list[str]] = {step: [] for step in sorted({first, best_step, last}) if step in measured}
+    for step, word in ((first, "first"), (best_step, "kept"), (last, "last")):
         if step in words:
             words[step].append(word)
     return {f"{', '.join(its)} (step {step:,})": measured[step] for step, its in words.items()}
@@ -325,13 +331,13 @@ def _moments(history: Sequence[Mapping[str, float]], kept: int, guarded: str) ->
 
 def _curves(history: Sequence[Mapping[str, float]], guarded: str) -> dict[str, dict[int, float]]:
     """The loss and what was validated, from step to value, of the entries of a journal."""
-    found: dict[str, dict[int, float]] = {}
+    curves: dict[str, dict[int, float]] = {}
     for entry in history:
         for name, value in entry.items():
             if name == "loss" or name == guarded or name.startswith("validation_"):
                 known = "training loss" if name == "loss" else name.removeprefix("validation_")
-                found.setdefault(known, {})[int(entry["step"])] = value
-    return found
+                curves.setdefault(known, {})[int(entry["step"])] = value
+    return curves
 
 
 def _processes(options: TrainOptions) -> int:

@@ -192,9 +192,9 @@ def data(wanted: TrainOptions, recipe: Recipe) -> Data:
         part = 0.2 if share is None else share
         whole, held = training_files.split(whole, share=part, seed=42)
         words = f"{part:.0%} of the rows, drawn with seed 42"
-    for each in (whole,) if held is None else (whole, held):
+    for rows in (whole,) if held is None else (whole, held):
         for role in recipe.needs:
-            each.need(role)
+            rows.need(role)
     return Data(whole, held, words)
 
 
@@ -204,7 +204,7 @@ def _has_validation(path: Path) -> bool:
         names = [] if path.suffix.lower() == ".tar" else sorted(names_in(where))
     elif path.is_dir():
         places = (path, path / "data", path / "annotations")
-        names = [found.name for each in places for found in each.glob("*")]
+        names = [file.name for folder in places for file in folder.glob("*")]
     else:
         names = []
     splits = [name.removeprefix("captions_") for name in names]
@@ -236,7 +236,7 @@ def stages(
     everything = count(tuple(backbone.network.parameters()))
     if isinstance(recipe, Detection):
         return (Stage(recipe, None, None, everything),)
-    found = []
+    stages_of = []
     for stage in recipe.staged():
         if stage.batch_size % processes:
             raise InputError(
@@ -246,8 +246,8 @@ def stages(
                 hint="choose another --batch-size or --devices",
             )
         check_chunk(chunk, stage.batch_size, processes, hint="choose a smaller --chunk-size")
-        each = steps_per_epoch(rows, stage.batch_size, stage.accumulate)
-        if not each:
+        per_epoch = steps_per_epoch(rows, stage.batch_size, stage.accumulate)
+        if not per_epoch:
             raise InputError(
                 "too few rows to train on",
                 given=rows,
@@ -255,9 +255,9 @@ def stages(
                 hint="choose a smaller --batch-size",
             )
         moved = count([parameter for _, parameter in trained_parameters(backbone.network, stage)])
-        steps = each * stage.epochs if stage.steps is None else stage.steps
-        found.append(Stage(stage, steps, moved, everything - moved))
-    return tuple(found)
+        steps = per_epoch * stage.epochs if stage.steps is None else stage.steps
+        stages_of.append(Stage(stage, steps, moved, everything - moved))
+    return tuple(stages_of)
 
 
 def guard(wanted: TrainOptions, *, note: Callable[[str], None]) -> Benchmark | None:
@@ -271,10 +271,10 @@ def guard(wanted: TrainOptions, *, note: Callable[[str], None]) -> Benchmark | N
     if name not in catalog.benchmarks():
         name, path = wanted.guard, ""
     whole = catalog.benchmark(name, data=path or None, images=wanted.guard_images)
-    found = whole.available()
-    if len(found) < len(whole):
-        note(f"--guard {name}: {len(found):,} of {len(whole):,} questions are at hand")
-    return found
+    benchmark = whole.available()
+    if len(benchmark) < len(whole):
+        note(f"--guard {name}: {len(benchmark):,} of {len(whole):,} questions are at hand")
+    return benchmark
 
 
 def model(spec: str, data: TrainingSet, recipe: Recipe, *, regions: Path | None = None) -> "Backbone":
@@ -309,8 +309,8 @@ def _model(spec: str, data: TrainingSet, recipe: Recipe, regions: Path | None) -
         if spec != "small":
             from counterfoil.scorers.region_files import read_regions
 
-            found = None if regions is None else read_regions(regions)
-            return recurrent.backbone(captions, kind=spec, seed=recipe.seed, regions=found)
+            features = None if regions is None else read_regions(regions)
+            return recurrent.backbone(captions, kind=spec, seed=recipe.seed, regions=features)
         backbone = small.backbone(captions, seed=recipe.seed)
     else:
         backbone = network(spec, allowed=MISSING["model"].removeprefix("name "))

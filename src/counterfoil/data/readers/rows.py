@@ -19,10 +19,8 @@ from typing import Any
 import numpy as np
 import PIL.Image
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from counterfoil.data.benchmark import Card
-from counterfoil.data.fetching import serving
 from counterfoil.data.hub_reach import cache_alone_where_unreachable
 from counterfoil.data.image_files import (
     image_names,
@@ -338,9 +336,11 @@ def _age(path: Path) -> int:
 
 
 @lru_cache(maxsize=32)
-def _parquet(path: Path, age: int) -> pq.ParquetFile:
+def _parquet(path: Path, age: int) -> Any:
     # Not mapped into memory: a mapped file that is cut off meanwhile ends the process by a signal.
-    return pq.ParquetFile(path)
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(path)
 
 
 @lru_cache(maxsize=4)
@@ -406,6 +406,8 @@ def released_rows(
 
 def not_on_hub(card: Card) -> DataError:
     """The error that says where to get a benchmark that has no official data set on the hub."""
+    from counterfoil.data.fetching import serving
+
     if serving(card.name) is not None:
         hint = f"get it with 'counterfoil fetch {card.name}', or name its folder with --data"
     elif card.homepage:

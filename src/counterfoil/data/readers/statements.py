@@ -132,13 +132,13 @@ def read(card: Card, data: Path | DataTable | None, images: Path | None) -> Benc
         cell if isinstance(cell, str) else f"{ids[row]}_image" for row, cell in enumerate(table["image"])
     ]
     first = {name: row for row, name in reversed(list(enumerate(called)))}
-    votes = None
+    votes: NDArray[np.float64] | None = None
     if "votes_false" in table and "votes_true" in table:
-        votes = np.stack([integers(table, name) for name in ("votes_false", "votes_true")], axis=1)
-        if (votes < 0).any():
-            low = int(np.argmax((votes < 0).any(axis=1)))
+        counts = np.stack([integers(table, name) for name in ("votes_false", "votes_true")], axis=1)
+        if (counts < 0).any():
+            low = int(np.argmax((counts < 0).any(axis=1)))
             raise DataError("a negative number of votes", where=table.where(low))
-        votes = votes.astype(np.float64)
+        votes = counts.astype(np.float64)
     return _benchmark(
         card if card.size is not None else card.model_copy(update={"title": title_of(path)}),
         ids,
