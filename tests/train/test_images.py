@@ -13,7 +13,7 @@ import thumbnails  # noqa: E402
 from counterfoil.data.records import BytesSource, FileSource, Image  # noqa: E402
 from counterfoil.errors import DataError, InputError  # noqa: E402
 from counterfoil.scorers.images import Untouched  # noqa: E402
-from counterfoil.train.images import ImageRequest, ImageStore, say_unreadable  # noqa: E402
+from counterfoil.train.images import BatchImages, ImageStore, say_unreadable  # noqa: E402
 
 pytestmark = pytest.mark.models
 
@@ -35,7 +35,7 @@ def test_unreadable_images_are_all_found_beforehand_where_they_are_skipped(kept:
     # The first is not used, so it is not opened.
     assert pictures.unreadable == (4,)
     assert pictures.in_memory == (kept > 0)
-    asked = [ImageRequest(np.array([7, 2])), ImageRequest(np.array([5]))]
+    asked = [BatchImages(np.array([7, 2])), BatchImages(np.array([5]))]
     found = [[int(picture[0, 0, 0]) for picture in batch] for batch in pictures.batches(asked)]
     assert found == [[70, 20], [50]]
 
@@ -73,7 +73,7 @@ def test_pictures_of_different_shapes_are_streamed() -> None:
     images = [image("a", 1), image("b", 2, size=(4, 4))]
     pictures = ImageStore(images, np.arange(2), Untouched())
     assert not pictures.in_memory
-    (batch,) = pictures.batches([ImageRequest(np.array([1, 0]))])
+    (batch,) = pictures.batches([BatchImages(np.array([1, 0]))])
     assert [picture.shape for picture in batch] == [(4, 4, 3), (7, 9, 3)]
 
 

@@ -63,7 +63,7 @@ class TextRequest:
 
 
 @dataclass(frozen=True, eq=False)
-class TextGenerator:
+class CachedTextGenerator:
     """A local model that writes; finished batches are kept in the folder of `context`, if there is one."""
 
     identity: Identity
@@ -95,7 +95,7 @@ class TextGenerator:
 
 def captioner(
     name: str, device: str, prompt: str | None, most: int, beams: int, temperature: float
-) -> TextGenerator:
+) -> CachedTextGenerator:
     """The writer of captions of a folder or a name of the hub; raises what loading it raises."""
     from counterfoil.scorers.generative.writing import load_writer
 
@@ -105,12 +105,12 @@ def captioner(
         return writer.write(images, most=most, beams=beams, temperature=temperature, seed=seed)
 
     more = {"most": most, "beams": beams, "temperature": temperature}
-    maker = TextGenerator(replace(writer.identity, options={**writer.identity.options, **more}), write)
+    maker = CachedTextGenerator(replace(writer.identity, options={**writer.identity.options, **more}), write)
     remember_source(maker, partial(captioner, name, device, prompt, most, beams, temperature))
     return maker
 
 
-def continuer(name: str, device: str, most: int, temperature: float, head: str = "") -> TextGenerator:
+def continuer(name: str, device: str, most: int, temperature: float, head: str = "") -> CachedTextGenerator:
     """The language model of a folder or a name of the hub, whose answers all begin with `head`.
 
     Raises what loading it raises.
@@ -124,7 +124,7 @@ def continuer(name: str, device: str, most: int, temperature: float, head: str =
 
     known = generator.identity
     more = {"most": most, "temperature": temperature, "head": head}
-    maker = TextGenerator(
+    maker = CachedTextGenerator(
         replace(known, name=f"writing {known.name}", options={**known.options, **more}), write
     )
     remember_source(maker, partial(continuer, name, device, most, temperature, head))

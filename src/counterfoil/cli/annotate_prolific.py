@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from counterfoil.annotate.platforms.prolific_study import ProlificStudy
 
 app = typer.Typer(
-    cls=usage.Group,
+    cls=usage.CommandGroup,
     help="Prolific: a study for a campaign, its submissions, and what people are paid.",
     no_args_is_help=True,
     epilog="Start with: counterfoil annotate prolific create campaign/ --url https://... --dry-run",

@@ -63,7 +63,7 @@ class SeveralValues(usage.Command):
         return super().parse_args(ctx, words)
 
 
-class Builds(usage.Group):
+class Builds(usage.CommandGroup):
     """Recipes and steps as commands, each made when it is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:

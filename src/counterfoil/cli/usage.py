@@ -109,7 +109,7 @@ def _shown(params: list[Any], ctx: Any) -> list[Any]:
     return params
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group whose help shows a flag as a flag, and that knows which commands were removed."""
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -174,14 +174,16 @@ def _loaded(name: str, module: Any, attribute: str, wrap: Callable[..., Any]) ->
     return loaded
 
 
-def lazily(rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: function) -> type[Group]:
+def lazily(
+    rows: Mapping[str, str], wrap: Callable[..., Any] = lambda function: function
+) -> type[CommandGroup]:
     """A class of groups whose commands are imported when they are asked for.
 
     `rows` says of each name which "module:function" of `counterfoil.cli` it is, or which "module:app".
     Functions go through `wrap`.
     """
 
-    class LazyGroup(Group):
+    class LazyGroup(CommandGroup):
         def __init__(self, *given: Any, **options: Any) -> None:
             super().__init__(*given, **options)
             self.commands = cast(Any, _Commands(rows, wrap))

@@ -4,8 +4,12 @@ A cache, and the leases of those who share its work, need the same few things of
 prefix in a bucket: `Place` says which. `open_place` gives the one that a path or URL names.
 """
 
-from counterfoil.places.base import Place, PlaceEntry, Tagged, open_place
+from pathlib import Path
+
+from counterfoil.errors import InputError
+from counterfoil.places.base import Place, PlaceEntry, Tagged
 from counterfoil.places.location import (
+    SCHEMES,
     Location,
     as_path,
     is_distant,
@@ -28,3 +32,49 @@ __all__ = [
     "open_place",
     "user_cache",
 ]
+
+
+def open_place(text: str | Path) -> Place:
+    """The place that a path or a URL names; a folder need not be there.
+
+    Raises `InputError` for a scheme that can neither create a file only where there is none nor replace one
+    whole, and `MissingExtraError` where the package of a scheme is not installed. No connection is made.
+
+    >>> import tempfile; place = open_place(tempfile.mkdtemp())
+    >>> place.create("a/lease", b"mine"), place.create("a/lease", b"yours")
+    (True, False)
+    >>> data, tag = place.read("a/lease")
+    >>> place.replace("a/lease", b"mine, again", tag), place.replace("a/lease", b"late", tag)
+    (True, False)
+    >>> [entry.name for entry in place.entries("a/")], place.remove("a/lease")
+    (['a/lease'], True)
+    >>> open_place("sftp://host/cache")
+    Traceback (most recent call last):
+    counterfoil.errors.InputError: sftp://host/cache: a place of this kind cannot write a file only where ...
+    """
+    where = location(text)
+    if isinstance(where, Path):
+        from counterfoil.places.folder import FolderPlace
+
+        return FolderPlace(where)
+    if where.scheme not in SCHEMES:
+        raise InputError(
+            "a place of this kind cannot write a file only where there is none",
+            where=where,
+            given=where.scheme,
+            allowed="a folder, s3://, gcs://, memory://",
+            hint="work that is shared needs that",
+        )
+    if not where.path.partition("/")[0]:
+        raise InputError("no bucket in the URL", where=where, allowed=f"{where.scheme}://BUCKET/FOLDER")
+    if where.scheme == "s3":
+        from counterfoil.places.buckets import S3Place
+
+        return S3Place(where)
+    if where.scheme == "gcs":
+        from counterfoil.places.buckets import GcsPlace
+
+        return GcsPlace(where)
+    from counterfoil.places.memory import MemoryPlace
+
+    return MemoryPlace(where)

@@ -1,12 +1,8 @@
-"""The protocol of a place, the entries of its names, and the place that a path or a URL names."""
+"""The protocol of a place, and the entries of its names."""
 
 from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
-from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
-
-from counterfoil.errors import InputError
-from counterfoil.places.location import SCHEMES, location
 
 
 class PlaceEntry(NamedTuple):
@@ -99,49 +95,3 @@ class Place(Protocol):
 
 #: How many bytes `Place.opened` reads of a large entry to know whether it is wanted.
 HEAD = 1 << 14
-
-
-def open_place(text: str | Path) -> Place:
-    """The place that a path or a URL names; a folder need not be there.
-
-    Raises `InputError` for a scheme that can neither create a file only where there is none nor replace one
-    whole, and `MissingExtraError` where the package of a scheme is not installed. No connection is made.
-
-    >>> import tempfile; place = open_place(tempfile.mkdtemp())
-    >>> place.create("a/lease", b"mine"), place.create("a/lease", b"yours")
-    (True, False)
-    >>> data, tag = place.read("a/lease")
-    >>> place.replace("a/lease", b"mine, again", tag), place.replace("a/lease", b"late", tag)
-    (True, False)
-    >>> [entry.name for entry in place.entries("a/")], place.remove("a/lease")
-    (['a/lease'], True)
-    >>> open_place("sftp://host/cache")
-    Traceback (most recent call last):
-    counterfoil.errors.InputError: sftp://host/cache: a place of this kind cannot write a file only where ...
-    """
-    where = location(text)
-    if isinstance(where, Path):
-        from counterfoil.places.folder import FolderPlace
-
-        return FolderPlace(where)
-    if where.scheme not in SCHEMES:
-        raise InputError(
-            "a place of this kind cannot write a file only where there is none",
-            where=where,
-            given=where.scheme,
-            allowed="a folder, s3://, gcs://, memory://",
-            hint="work that is shared needs that",
-        )
-    if not where.path.partition("/")[0]:
-        raise InputError("no bucket in the URL", where=where, allowed=f"{where.scheme}://BUCKET/FOLDER")
-    if where.scheme == "s3":
-        from counterfoil.places.buckets import S3Place
-
-        return S3Place(where)
-    if where.scheme == "gcs":
-        from counterfoil.places.buckets import GcsPlace
-
-        return GcsPlace(where)
-    from counterfoil.places.memory import MemoryPlace
-
-    return MemoryPlace(where)

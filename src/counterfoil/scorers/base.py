@@ -446,6 +446,8 @@ def source_of(scorer: Any) -> Source | None:
     return _SOURCES.get(id(scorer))
 
 
+#: The settings of dual encoders that name the route of pictures, with their values, first the reference's.
+IMAGE_ROUTES = {"resize": ("host", "device"), "compile": ("no", "yes")}
 #: Settings that were removed, and what to do instead.
 _REMOVED_SETTINGS = {"decode": "leave it out: images are decoded whole; resize=device is the faster setting"}
 

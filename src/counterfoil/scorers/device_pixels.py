@@ -1,4 +1,4 @@
-"""What image towers do on their device beside the reference: resizing pictures there, and `torch.compile`.
+"""Image towers beside the reference: pictures resized on the device, and `torch.compile`.
 
 Resizing is PyTorch's antialiased one in float32, rounded to bytes once; Pillow rounds after each of its two
 passes and weighs in whole numbers, so pixels differ by a level or two of 255 and embeddings by little.

@@ -9,9 +9,8 @@ embeddings and decisions is measured by `benchmarks/routes.py`.
 from dataclasses import asdict, dataclass
 
 from counterfoil.errors import InputError
-from counterfoil.scorers.base import ScorerSettings
+from counterfoil.scorers.base import IMAGE_ROUTES, ScorerSettings
 from counterfoil.scorers.images import Preparation, Resized, Untouched
-from counterfoil.scorers.registry import IMAGE_ROUTES
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING
 
 from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.registry import Registry
-from counterfoil.scorers.base import DEFAULT, Options, reject_unused_options
+from counterfoil.scorers.base import DEFAULT, IMAGE_ROUTES, Options, reject_unused_options
 from counterfoil.scorers.runtime import import_torch
 
 if TYPE_CHECKING:
     from counterfoil.scorers.networks import Backbone
-
-#: The settings of dual encoders that name the route of pictures, with their values, first the reference's.
-IMAGE_ROUTES = {
-    "resize": ("host", "device"),
-    "compile": ("no", "yes"),
-}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from counterfoil.scorers.base import text_of
 from counterfoil.scorers.networks import Backbone
 from counterfoil.train.images import (
     UNVARIED,
-    ImageRequest,
+    BatchImages,
     ImageStore,
     Variation,
     say_unreadable,
@@ -339,15 +339,15 @@ class Feed:
     def _positions(self, roles: Sequence[str], part: BatchPart) -> ndarray:
         return np.concatenate([self.data.need(role)[part.rows] for role in roles])
 
-    def asked(self, part: BatchPart) -> ImageRequest:
+    def asked(self, part: BatchPart) -> BatchImages:
         """The pictures of one batch."""
         positions = self._positions(self.image_roles, part)
         if not self.variation.of_pictures:
-            return ImageRequest(positions)
-        return ImageRequest(positions, tuple(self._keys(self.image_roles, part)), self.variation)
+            return BatchImages(positions)
+        return BatchImages(positions, tuple(self._keys(self.image_roles, part)), self.variation)
 
 
-class _Lookup(Sequence[ImageRequest]):
+class _Lookup(Sequence[BatchImages]):
     """The pictures of each batch, worked out when they are asked for."""
 
     def __init__(self, feed: Feed, parts: Sequence[BatchPart]) -> None:

@@ -33,7 +33,7 @@ from counterfoil.scorers.networks import (
 from counterfoil.scorers.runtime import device_of, fewest_threads
 from counterfoil.store import check_writable
 from counterfoil.train.dataloaders import order
-from counterfoil.train.images import ImageRequest, ImageStore, say_unreadable
+from counterfoil.train.images import BatchImages, ImageStore, say_unreadable
 from counterfoil.train.optim import learning_rate, optimiser
 from counterfoil.train.recipes import Detection
 
@@ -94,7 +94,7 @@ def _images(
     backbone: Backbone, pictures: ImageStore, used: Int[ndarray, "items"], progress: Progress
 ) -> Float[Tensor, "items width"]:
     inner, device = _inner(backbone), backbone.device()
-    requests = [ImageRequest(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
+    requests = [BatchImages(used[at : at + _AT_ONCE]) for at in range(0, len(used), _AT_ONCE)]
     parts: list[Tensor] = []
     with closing(pictures.batches(requests)) as stream, torch.inference_mode():
         for batch in stream:

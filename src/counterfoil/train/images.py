@@ -173,7 +173,7 @@ _AS_DECODED = Untouched()
 
 
 @dataclass(frozen=True)
-class ImageRequest:
+class BatchImages:
     """The pictures of one batch: positions of images and, where they are to be varied, a key for each."""
 
     positions: Int[ndarray, "n"]
@@ -243,7 +243,7 @@ class ImageStore:
         """Whether the pictures are kept, so that nothing is decoded any more."""
         return self._pixels is not None
 
-    def batches(self, requests: Sequence[ImageRequest]) -> Generator[Sequence[ndarray], None, None]:
+    def batches(self, requests: Sequence[BatchImages]) -> Generator[Sequence[ndarray], None, None]:
         """Each batch's pictures, (height, width, 3) bytes each, in order."""
         if self._pixels is not None:
             for request in requests:
@@ -305,7 +305,7 @@ class _Images(Sequence[Sequence[Image]]):
     """The images of each batch, looked up when they are asked for: no list of all is made."""
 
     def __init__(
-        self, images: Sequence[Image], requests: Sequence[ImageRequest], size: tuple[int, int]
+        self, images: Sequence[Image], requests: Sequence[BatchImages], size: tuple[int, int]
     ) -> None:
         self._images, self._requests, self._size = images, requests, size
 

@@ -31,7 +31,7 @@ from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
 from counterfoil.train.dataloaders import Batch, BatchPart, Feed, in_order
 from counterfoil.train.gradients import joined
-from counterfoil.train.images import ImageRequest
+from counterfoil.train.images import BatchImages
 from counterfoil.train.losses import similarity
 from counterfoil.train.objectives import Objective
 from counterfoil.train.recipes import Recipe
@@ -238,7 +238,7 @@ class Validation:
 
     def _pictures(self, positions: ndarray, fabric: Fabric) -> Tensor:
         backbone, size = self.feed.backbone, self.batch_size
-        asked_for = [ImageRequest(positions[at : at + size]) for at in range(0, len(positions), size)]
+        asked_for = [BatchImages(positions[at : at + size]) for at in range(0, len(positions), size)]
         embeddings = []
         with closing(self.feed.pictures.batches(asked_for)) as stream:
             for arrays in stream:

@@ -12,7 +12,7 @@ from counterfoil.data.forms.release import SPLIT, FormRelease
 from counterfoil.errors import DataError, InputError
 from counterfoil.metrics.class_rules import Plausible
 from counterfoil.metrics.ranks import Positives
-from counterfoil.stats.sharing import Sharing
+from counterfoil.stats.dependence import Sharing
 
 #: Queries whose right answers by rule are counted at once.
 _AT_ONCE = 1024

@@ -1,4 +1,4 @@
-"""What the papers print, beside what this project computes from the data that they released."""
+"""Figures that the papers print, beside those that this project computes from the data they released."""
 
 from collections.abc import Sequence
 from pathlib import Path
