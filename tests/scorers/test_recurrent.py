@@ -20,7 +20,7 @@ from counterfoil.scorers import checkpoint, networks, pcme, recurrent, small  # 
 from counterfoil.scorers.base import Options  # noqa: E402
 from counterfoil.scorers.lazy import LazyEmbedder, lazy  # noqa: E402
 from counterfoil.scorers.region_files import read_regions  # noqa: E402
-from counterfoil.train.images import ImageRequest, ImageStore, say_unreadable  # noqa: E402
+from counterfoil.train.images import BatchImages, ImageStore, say_unreadable  # noqa: E402
 from counterfoil.world import captions as world_captions  # noqa: E402
 from counterfoil.world import sample, scenes  # noqa: E402
 
@@ -307,7 +307,7 @@ def test_rows_of_images_without_regions_are_left_out_where_that_is_asked_for(reg
     assert said[0].startswith("1 image cannot be read, 4 rows are left out:")
     assert "no regions for image 'd'" in said[0]
     # Regions of different numbers are read when their turn comes.
-    (batch,) = store.batches([ImageRequest(np.array([0, 2]))])
+    (batch,) = store.batches([BatchImages(np.array([0, 2]))])
     assert [each.shape for each in batch] == [(4, 6), (2, 6)]
 
 
