@@ -332,14 +332,6 @@ class WeightedCorrelation:
             [np.bincount(entries.clusters, weights=of, minlength=entries.n_clusters) for of in powers]
         )
 
-    def _ties_of_distinct(self, weights: Int[ndarray, "draws clusters"]) -> _Ties:
-        """Those of the scores where all entries have scores of their own: sums over clusters."""
-        there, squares, cubes = self._powers_of_counts
-        exact = weights.astype(np.float64)
-        squared = exact * exact
-        sums = (exact > 0) @ there, squared @ squares, (squared * exact) @ cubes
-        return _Ties(*(total.astype(np.int64) for total in sums))
-
     def _block(
         self, weights: Int[ndarray, "draws clusters"], order: Float[ndarray, "draws"]
     ) -> Float[ndarray, "draws 4"]:
@@ -351,7 +343,12 @@ class WeightedCorrelation:
         # Of each score and of each level: how much weighs the same, and how much more lies below than above.
         if self._score_cuts is None:
             rank = before[:, :-1] + before[:, 1:] - n[:, None]
-            ties_of_score = self._ties_of_distinct(weights)
+            # All entries have scores of their own: sums over clusters.
+            there, squares, cubes = self._powers_of_counts
+            exact = weights.astype(np.float64)
+            squared = exact * exact
+            totals = (exact > 0) @ there, squared @ squares, (squared * exact) @ cubes
+            ties_of_score = _Ties(*(total.astype(np.int64) for total in totals))
         else:
             of_score, rank = _ranked(np.take(before, self._score_cuts, axis=1, mode="clip"))
             rank = np.take(rank, score, axis=1, mode="clip")

@@ -81,7 +81,24 @@ def independent(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95)
             + (xlogy(left, left) - xlogy(total, total)).sum()
         )
 
-    return _profiled(n_found, likelihood, level)
+    def at(log_missing: float) -> float:
+        return likelihood(n_found + float(np.exp(log_missing)))
+
+    total, best = _likeliest(n_found, likelihood)
+    least, most = log(1e-3), log(_BEYOND * (n_found + 1))
+    none = likelihood(float(n_found))
+    # The totals that are not rejected.
+    floor = max(at(best), none) - float(chi2.ppf(level, 1)) / 2
+
+    def end(start: float, stop: float) -> float:
+        return n_found + float(np.exp(brentq(lambda log_missing: at(log_missing) - floor, start, stop)))
+
+    low = end(least, best) if none < floor and at(least) < floor else float(n_found)
+    high = inf
+    if at(most) < floor:
+        inside = next((start for start in (best, least) if at(start) >= floor), None)
+        high = float(n_found) if inside is None else end(inside, most)
+    return Population(n_found, total, low, high)
 
 
 def chao(finds: Bool[ndarray, "pairs proposers"], *, level: float = 0.95) -> Population:
@@ -187,31 +204,6 @@ def _likeliest(n_found: int, likelihood: Callable[[float], float]) -> tuple[floa
         return inf, best
     none = likelihood(float(n_found)) >= at(best)
     return (float(n_found) if none else n_found + float(np.exp(best))), best
-
-
-def _profiled(n_found: int, likelihood: Callable[[float], float], level: float) -> Population:
-    """The likeliest total from `n_found` on and those that are not rejected."""
-    least, most = log(1e-3), log(_BEYOND * (n_found + 1))
-
-    def at(missing: float) -> float:
-        return likelihood(n_found + float(np.exp(missing)))
-
-    total, best = _likeliest(n_found, likelihood)
-    none = likelihood(float(n_found))
-    floor = max(at(best), none) - float(chi2.ppf(level, 1)) / 2
-    low = float(n_found)
-    if none < floor and at(least) < floor:
-        low = n_found + float(np.exp(brentq(lambda log_missing: at(log_missing) - floor, least, best)))
-    high = inf
-    if at(most) < floor:
-        inside = best if at(best) >= floor else least
-        beyond = inside if at(inside) >= floor else None
-        high = (
-            float(n_found)
-            if beyond is None
-            else n_found + float(np.exp(brentq(lambda log_missing: at(log_missing) - floor, beyond, most)))
-        )
-    return Population(n_found, total, low, high)
 
 
 def _poisson(design: Float[ndarray, "cells terms"], counts: Float[ndarray, "cells"]) -> ndarray:

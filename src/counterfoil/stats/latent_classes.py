@@ -101,20 +101,6 @@ def fit(
     )
 
 
-def _chance(
-    yes: Float[ndarray, "patterns people"],
-    against: Float[ndarray, "patterns people"],
-    hits: Float[ndarray, "*chains people"],
-    rejections: Float[ndarray, "*chains people"],
-    share: Float[ndarray, "*chains"],
-) -> Float[ndarray, "*chains patterns"]:
-    """The chance of every pattern to be so, for one set of rates or for many."""
-    odds = np.log(share / (1 - share))[..., None] + np.log(hits / (1 - rejections)) @ yes.T
-    odds = odds + np.log((1 - hits) / rejections) @ against.T
-    chance: ndarray = 1 / (1 + np.exp(-np.clip(odds, -500, 500)))
-    return chance
-
-
 def drawn_so(
     answered: Patterns, rng: np.random.Generator, *, draws: int = 2000
 ) -> Int[ndarray, "draws patterns"]:
@@ -151,7 +137,10 @@ def drawn_so(
             np.where(mirrored[:, None], 1 - rejections, rejections),
         )
         share = np.where(mirrored, 1 - share, share)
-        so = rng.binomial(counts, _chance(yes, against, hits, rejections, share))
+        # The chance of every pattern to be so, of each chain.
+        odds = np.log(share / (1 - share))[:, None] + np.log(hits / (1 - rejections)) @ yes.T
+        odds = odds + np.log((1 - hits) / rejections) @ against.T
+        so = rng.binomial(counts, 1 / (1 + np.exp(-np.clip(odds, -500, 500))))
         if step >= _BURN:
             samples.append(so)
     return np.concatenate(samples)[:draws]

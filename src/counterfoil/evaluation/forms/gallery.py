@@ -228,10 +228,65 @@ class GalleryEvaluation(FormEvaluation):
         return []
 
     def answer_columns(self, benchmark: Benchmark, answers: Answers) -> dict[str, pa.Array]:
-        return _answer_columns(benchmark.gallery, answers.rankings)
+        """A table of rankings, a row per query (see `_COLUMNS`), by name of column."""
+        gallery, rankings = benchmark.gallery, answers.rankings
+        sides = (rankings.i2t, rankings.t2i)
+        answered = np.concatenate([_counts(gallery.i2t), _counts(gallery.t2i)])
+        tops = np.repeat([placed.top.shape[1] for placed in sides], [len(placed.top) for placed in sides])
+
+        def lists(counts: NDArray[np.int64], parts: list[ndarray], kind: pa.DataType) -> pa.Array:
+            starts = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
+            return pa.ListArray.from_arrays(starts, pa.array(np.concatenate(parts), kind))
+
+        columns = {
+            "depth": pa.array(np.concatenate([placed.depth for placed in sides]), pa.int64()),
+            "above": lists(answered, [placed.above for placed in sides], pa.int64()),
+            "level": lists(answered, [placed.level for placed in sides], pa.int64()),
+            "items": lists(tops, [placed.top.reshape(-1) for placed in sides], pa.int32()),
+            "scores": lists(tops, [placed.top_scores.reshape(-1) for placed in sides], pa.float32()),
+        }
+        shares: dict[str, ndarray] = {}
+        for search, rows, placed in zip(*_directions(gallery), sides, strict=True):
+            if placed.shares is not None:
+                for name, values in zip(
+                    _share_names(search), placed.shares.reshape(-1, len(search)), strict=True
+                ):
+                    shares.setdefault(name, np.full(len(gallery), np.nan))[rows] = values
+        return columns | {name: pa.array(column, pa.float64()) for name, column in shares.items()}
 
     def read_answers(self, benchmark: Benchmark, table: pa.Table, *, where: object) -> Answers:
-        return _read_answers(benchmark.gallery, table, where=where)
+        """The rankings that `answer_columns` gave; raises `DataError` naming the column that does not fit."""
+        gallery = benchmark.gallery
+        searches, directions = _directions(gallery)
+        shares = {name: _SHARE for search in searches for name in _share_names(search)}
+        table = check_answers(table, _COLUMNS | shares, gallery.ids, where=where)
+        sizes = (gallery.n_captions, gallery.n_images)
+        placed = []
+        for search, rows, size in zip(searches, directions, sizes, strict=True):
+            part = table.slice(rows.start, rows.stop - rows.start)
+            above, level = (
+                _flat(part, name, _counts(search), f"{where}, column '{name}'", rows)
+                for name in ("above", "level")
+            )
+            widths = part["items"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
+            width = int(widths.max(initial=0))
+            items, scores = (
+                _flat(part, name, np.full(len(search), width), f"{where}, column '{name}'", rows)
+                for name in ("items", "scores")
+            )
+            names = _share_names(search)
+            shares_of = np.stack([part[name].to_numpy() for name in names]) if names else np.empty(0)
+            ranks = DirectionRanks(
+                above.astype(np.int64),
+                level.astype(np.int64),
+                part["depth"].to_numpy().astype(np.int64),
+                items.reshape(len(search), width).astype(np.int32),
+                scores.reshape(len(search), width).astype(np.float32),
+                shares_of.reshape(-1, len(_POLICIES), len(search)) if names else None,
+            )
+            _check_places(ranks, search, size, where)
+            placed.append(ranks)
+        return Rankings(placed[0], placed[1])
 
     def item_columns(self, benchmark: Benchmark) -> dict[str, pa.Array]:
         """The direction, the position of the query among the images (or the captions), and its part."""
@@ -362,67 +417,6 @@ _COLUMNS = {
 }
 _SHARE = ColumnSchema("real", nan=True, low=0, high=1)
 _POLICIES = ("strict", "half", "optimistic")
-
-
-def _answer_columns(gallery: Gallery, rankings: Rankings) -> dict[str, pa.Array]:
-    """A table of rankings, a row per query (see `_COLUMNS`), by name of column."""
-    sides = (rankings.i2t, rankings.t2i)
-    answered = np.concatenate([_counts(gallery.i2t), _counts(gallery.t2i)])
-    tops = np.repeat([placed.top.shape[1] for placed in sides], [len(placed.top) for placed in sides])
-
-    def lists(counts: NDArray[np.int64], parts: list[ndarray], kind: pa.DataType) -> pa.Array:
-        starts = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-        return pa.ListArray.from_arrays(starts, pa.array(np.concatenate(parts), kind))
-
-    columns = {
-        "depth": pa.array(np.concatenate([placed.depth for placed in sides]), pa.int64()),
-        "above": lists(answered, [placed.above for placed in sides], pa.int64()),
-        "level": lists(answered, [placed.level for placed in sides], pa.int64()),
-        "items": lists(tops, [placed.top.reshape(-1) for placed in sides], pa.int32()),
-        "scores": lists(tops, [placed.top_scores.reshape(-1) for placed in sides], pa.float32()),
-    }
-    shares: dict[str, ndarray] = {}
-    for search, rows, placed in zip(*_directions(gallery), sides, strict=True):
-        if placed.shares is not None:
-            for name, values in zip(
-                _share_names(search), placed.shares.reshape(-1, len(search)), strict=True
-            ):
-                shares.setdefault(name, np.full(len(gallery), np.nan))[rows] = values
-    return columns | {name: pa.array(column, pa.float64()) for name, column in shares.items()}
-
-
-def _read_answers(gallery: Gallery, table: pa.Table, *, where: object) -> Rankings:
-    """The rankings that `_answer_columns` gave; raises `DataError` naming the column that does not fit."""
-    searches, directions = _directions(gallery)
-    shares = {name: _SHARE for search in searches for name in _share_names(search)}
-    table = check_answers(table, _COLUMNS | shares, gallery.ids, where=where)
-    sizes = (gallery.n_captions, gallery.n_images)
-    placed = []
-    for search, rows, size in zip(searches, directions, sizes, strict=True):
-        part = table.slice(rows.start, rows.stop - rows.start)
-        above, level = (
-            _flat(part, name, _counts(search), f"{where}, column '{name}'", rows)
-            for name in ("above", "level")
-        )
-        widths = part["items"].combine_chunks().value_lengths().to_numpy(zero_copy_only=False)
-        width = int(widths.max(initial=0))
-        items, scores = (
-            _flat(part, name, np.full(len(search), width), f"{where}, column '{name}'", rows)
-            for name in ("items", "scores")
-        )
-        names = _share_names(search)
-        shares_of = np.stack([part[name].to_numpy() for name in names]) if names else np.empty(0)
-        ranks = DirectionRanks(
-            above.astype(np.int64),
-            level.astype(np.int64),
-            part["depth"].to_numpy().astype(np.int64),
-            items.reshape(len(search), width).astype(np.int32),
-            scores.reshape(len(search), width).astype(np.float32),
-            shares_of.reshape(-1, len(_POLICIES), len(search)) if names else None,
-        )
-        _check_places(ranks, search, size, where)
-        placed.append(ranks)
-    return Rankings(placed[0], placed[1])
 
 
 def _directions(gallery: Gallery) -> tuple[tuple[Search, Search], tuple[slice, slice]]:

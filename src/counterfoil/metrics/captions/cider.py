@@ -119,7 +119,13 @@ def of_load(
             hint="score it together with others, or name a corpus of document frequencies",
         )
     grams, counts = load.grams, load.grams.counts
-    weights = _weights(load, frequencies, counted) ** 2
+    # log(documents / documents with the n-gram), squared.
+    if frequencies is None:
+        total, having = len(counted), np.maximum(_frequencies(load, counted), 1)
+    else:
+        total = frequencies.documents
+        having = np.maximum([frequencies.counts.get(name, 0.0) for name in grams.names()], 1.0)
+    weights = (np.log(total) - np.log(having)) ** 2
     squares = counts.copy()
     squares.data = squares.data**2
     norms = np.sqrt(grams.by_order(squares, weights))
@@ -137,16 +143,6 @@ def of_load(
             value *= 10 * np.exp(-((spans[own] - spans[other]) ** 2) / (2 * sigma**2))
         sums[block] = np.add.reduceat(value, load.starts[:-1][block] - pairs.start)
     return sums / np.diff(load.starts)
-
-
-def _weights(
-    load: Load, frequencies: DocumentFrequencies | None, documents: Int[ndarray, "documents"]
-) -> Float[ndarray, "grams"]:
-    """log(documents / documents with the n-gram) of each n-gram of the load."""
-    if frequencies is None:
-        return np.log(len(documents)) - np.log(np.maximum(_frequencies(load, documents), 1))
-    known = np.array([frequencies.counts.get(name, 0.0) for name in load.grams.names()])
-    return np.log(frequencies.documents) - np.log(np.maximum(known, 1.0))
 
 
 def _frequencies(load: Load, documents: Int[ndarray, "documents"]) -> Int[ndarray, "grams"]:
