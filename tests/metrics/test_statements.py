@@ -124,7 +124,7 @@ def test_a_statement_has_no_part_in_its_own_threshold() -> None:
         own.append(statements.balanced_accuracy(s, t, statements.threshold(s, t)))
         at = statements.cross_fitted(s, t, np.arange(40) % 10)
         other.append(statements.balanced_accuracy(s, t, at))
-    assert np.mean(own) > 0.58
+    assert np.mean(own) > 0.56
     assert abs(np.mean(other) - 0.5) < 0.025
 
 
