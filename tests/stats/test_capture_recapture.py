@@ -91,7 +91,7 @@ def test_coverage_of_known_populations() -> None:
     assert share < 0.05
     assert centre < 0.9
     totals = [
-        graded(drawn(400, (0.3, 0.4, 0.5, 0.35), np.random.default_rng(s), spread=1.5)) for s in range(60)
+        graded(drawn(400, (0.3, 0.4, 0.5, 0.35), np.random.default_rng(s), spread=1.5)) for s in range(30)
     ]
     assert np.median(totals) == pytest.approx(400, rel=0.12)
 
