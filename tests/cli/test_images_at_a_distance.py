@@ -4,11 +4,10 @@ import csv
 import json
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import PIL.Image
 import pytest
-
-from counterfoil.places import open_place
 
 
 @pytest.fixture
@@ -34,7 +33,8 @@ def pairs(tmp_path: Path) -> Path:
 def test_numbers_are_those_of_a_disk(scheme: str, counterfoil, pairs: Path, tmp_path: Path) -> None:
     far = f"file://{tmp_path}/far" if scheme == "file" else f"memory://{tmp_path.name}-cli/far"
     for photo in (tmp_path / "photos").iterdir():
-        open_place(far).write(photo.name, photo.read_bytes())
+        with fsspec.open(f"{far}/{photo.name}", "wb", auto_mkdir=True) as file:
+            file.write(photo.read_bytes())
 
     def values(images: object, out: str) -> dict[str, object]:
         asked = ("--data", pairs, "--images", images, "--out", tmp_path / out, "--draws", 100)

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
@@ -22,13 +21,10 @@ from role_values import pictures
 from tar_shards import pair, png, write_tar
 
 
-@pytest.fixture(params=["memory", "s3"])
-def root(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "memory":
-        yield f"memory://{secrets.token_hex(8)}"
-    else:
-        with s3_server() as server, s3_at(server):
-            yield f"s3://{new_bucket()}"
+@pytest.fixture
+def root() -> Iterator[str]:
+    with s3_server() as server, s3_at(server):
+        yield f"s3://{new_bucket()}"
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Videos behind a URL: the frames, names and errors of videos on a disk, read by their ranges."""
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,13 +22,10 @@ pytest.importorskip("av", reason="the extra 'video' is not installed")
 from numbered_videos import number_of, numbered, write
 
 
-@pytest.fixture(params=["memory", "s3"])
-def root(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "memory":
-        yield f"memory://{secrets.token_hex(8)}"
-    else:
-        with s3_server() as server, s3_at(server):
-            yield f"s3://{new_bucket()}"
+@pytest.fixture
+def root() -> Iterator[str]:
+    with s3_server() as server, s3_at(server):
+        yield f"s3://{new_bucket()}"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""One contract over all places: a folder, memory, S3 and Google's storage."""
+"""One contract over all places: a folder, S3 and Google's storage."""
 
 import multiprocessing
 import os
@@ -29,12 +29,10 @@ def bucket(s3: str) -> str:
         return new_bucket()
 
 
-@pytest.fixture(params=["folder", "memory", "s3", "gcs"])
+@pytest.fixture(params=["folder", "s3", "gcs"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     if request.param == "folder":
         yield open_place(tmp_path / "cache")
-    elif request.param == "memory":
-        yield open_place(f"memory://{secrets.token_hex(8)}/cache")
     elif request.param == "s3":
         with s3_at(request.getfixturevalue("s3")):
             yield open_place(f"s3://{request.getfixturevalue('bucket')}/{secrets.token_hex(8)}/a cache")

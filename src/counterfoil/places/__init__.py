@@ -9,7 +9,6 @@ from pathlib import Path
 from counterfoil.errors import InputError
 from counterfoil.places.base import Place, PlaceEntry, Tagged
 from counterfoil.places.location import (
-    SCHEMES,
     Location,
     as_path,
     is_distant,
@@ -57,24 +56,16 @@ def open_place(text: str | Path) -> Place:
         from counterfoil.places.folder import FolderPlace
 
         return FolderPlace(where)
-    if where.scheme not in SCHEMES:
+    if where.scheme not in ("s3", "gcs"):
         raise InputError(
             "a place of this kind cannot write a file only where there is none",
             where=where,
             given=where.scheme,
-            allowed="a folder, s3://, gcs://, memory://",
+            allowed="a folder, s3://, gcs://",
             hint="work that is shared needs that",
         )
     if not where.path.partition("/")[0]:
         raise InputError("no bucket in the URL", where=where, allowed=f"{where.scheme}://BUCKET/FOLDER")
-    if where.scheme == "s3":
-        from counterfoil.places.buckets import S3Place
+    from counterfoil.places.buckets import GcsPlace, S3Place
 
-        return S3Place(where)
-    if where.scheme == "gcs":
-        from counterfoil.places.buckets import GcsPlace
-
-        return GcsPlace(where)
-    from counterfoil.places.memory import MemoryPlace
-
-    return MemoryPlace(where)
+    return S3Place(where) if where.scheme == "s3" else GcsPlace(where)

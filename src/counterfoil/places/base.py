@@ -34,7 +34,7 @@ class Place(Protocol):
 
     @property
     def scheme(self) -> str:
-        """`file`, `s3`, `gcs` or `memory`."""
+        """`file`, `s3` or `gcs`."""
         ...
 
     @property

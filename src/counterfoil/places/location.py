@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from counterfoil.errors import URL, InputError
 
-#: The schemes of places that can be written to, with the extra of each.
+#: The schemes of places that can be read, with the extra of each.
 SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "memory": "", "file": "", "local": ""}
 
 
