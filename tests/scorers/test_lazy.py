@@ -206,7 +206,7 @@ def test_a_second_run_of_the_command_does_not_import_torch(tmp_path: Path) -> No
             [sys.executable, "-c", script, *command, "--out", str(out / name)],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         imported.append(done.stderr.split()[-1])

@@ -330,7 +330,8 @@ class Colours:
         ]
         from counterfoil.scorers.images import prepared
 
-        with closing(prepared([list(each.values()) for each in shown], _Shares(), workers=workers)) as stream:
+        once = [list(by_id.values()) for by_id in shown]
+        with closing(prepared(once, _Shares(), workers=workers)) as stream:
             for batch, its, images, parts in zip(batches, words, shown, stream, strict=True):
                 seen = dict(
                     zip(images, (dict(zip(_NAMES, row.tolist(), strict=True)) for row in parts), strict=True)

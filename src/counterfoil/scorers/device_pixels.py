@@ -9,13 +9,12 @@ that does not agree is refused. A smaller batch is filled up, since another size
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import PIL.Image
 import torch
 from numpy import ndarray
 from torch import Tensor
 
 from counterfoil.errors import ModelError
-from counterfoil.scorers.images import LARGE, Resized
+from counterfoil.scorers.images import Resized
 from counterfoil.scorers.runtime import causes
 
 #: Largest difference allowed between unit vectors of a library's towers and of what replaces them, by
@@ -47,10 +46,6 @@ class DevicePixels:
         """(height, width, 3) bytes to (3, size, size) float32 of whole levels from 0 to 255."""
         height, width = picture.shape[:2]
         across, down = self.resized.target(width, height)
-        if across * down > LARGE:
-            # Of so long a picture Pillow computes no more than the crop shows.
-            cut = self.resized(PIL.Image.fromarray(picture))
-            return torch.from_numpy(cut).to(self.device).permute(2, 0, 1).float()
         # A copy, since what a worker sent may not be written to, which torch warns of.
         pixels = torch.from_numpy(picture.copy()).to(self.device).permute(2, 0, 1)[None].float()
         if (across, down) != (width, height):

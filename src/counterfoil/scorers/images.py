@@ -28,11 +28,9 @@ from counterfoil.places.location import is_distant
 
 #: Images at a distance that are read at a time.
 _READS = 16
-#: Pixels of a resized picture from which on what the crop leaves out is not computed: a picture of 1 x 20,000
-#: would take 3 GB by its shorter side.
-LARGE = 1 << 24
-#: How many times as long as wide a picture may be that a model's library resizes.
-_LONGEST = 100
+#: How many times as long as wide a picture may be: resized by its shorter side, one of 1 x 20,000 would take
+#: 3 GB.
+_LONGEST = 300
 #: Sources that are files, or lie in one.
 _PLACED = (FileSource, TarSource)
 
@@ -60,29 +58,26 @@ class ImageReader(Protocol):
 
 
 def inputs_of(preparation: Preparation, image: Image) -> ndarray:
-    """What a preparation makes of an image, decoded unless it reads images itself."""
+    """What a preparation makes of an image, decoded unless it reads images itself.
+
+    Raises `DataError` where the image cannot be read, or is so long that resizing it would take gigabytes.
+    """
     if isinstance(preparation, ImageReader):
         return preparation.read(image)
-    if isinstance(preparation, Untouched):
-        return preparation.of_image(image)
-    return preparation(image.decode())
+    picture = image.decode()
+    if max(picture.size) > _LONGEST * min(picture.size):
+        raise DataError(
+            "image too long for its width",
+            where=image.source,
+            given=f"{picture.width} x {picture.height} pixels",
+            allowed=f"at most {_LONGEST} times as long as wide",
+        )
+    return preparation(picture)
 
 
 @dataclass(frozen=True)
 class Untouched:
     """All pixels as decoded, for models that bring their own processing."""
-
-    def of_image(self, image: Image) -> UInt8[ndarray, "height width 3"]:
-        """All pixels; raises `DataError` where resizing by the shorter side would take gigabytes."""
-        picture = image.decode()
-        if max(picture.size) > _LONGEST * min(picture.size):
-            raise DataError(
-                "image too long for its width",
-                where=image.source,
-                given=f"{picture.width} x {picture.height} pixels",
-                allowed=f"at most {_LONGEST} times as long as wide",
-            )
-        return self(picture)
 
     def __call__(self, picture: PIL.Image.Image) -> UInt8[ndarray, "height width 3"]:
         """The pixels as they are."""
@@ -107,37 +102,11 @@ class Resized:
         """(size, size, 3) bytes."""
         kind = PIL.Image.Resampling[self.interpolation.upper()]
         width, height = self.target(*picture.size)
-        left, top = self.corner_at(width, height) if self.mode == "shortest" else (0, 0)
-        if width * height > LARGE:
-            return np.asarray(self._part(picture, (left / width, top / height), (width, height), kind))
         resized = picture.resize((width, height), kind)
         if self.mode == "squash":
             return np.asarray(resized)
+        left, top = self.corner_at(width, height)
         return np.asarray(resized.crop((left, top, left + self.size, top + self.size)))
-
-    def _part(
-        self,
-        picture: PIL.Image.Image,
-        corner: tuple[float, float],
-        target: tuple[int, int],
-        kind: PIL.Image.Resampling,
-    ) -> PIL.Image.Image:
-        """The crop alone of a picture resized to `target`, to a level: computed from the pixels it shows.
-
-        A part of the picture is taken first, with as much around as the filter reaches, for Pillow keeps
-        places in single precision.
-        """
-        box: list[float] = []
-        part: list[int] = []
-        for side, at, long in zip(picture.size, corner, target, strict=True):
-            scale = side / long
-            first, last = at * side, at * side + self.size * scale
-            reach = int(3 * max(scale, 1.0)) + 1
-            low, high = max(0, int(first) - reach), min(side, int(last) + reach + 1)
-            box += [first - low, last - low]
-            part += [low, high]
-        shown = picture.crop((part[0], part[2], part[1], part[3]))
-        return shown.resize((self.size, self.size), kind, box=(box[0], box[2], box[1], box[3]))
 
     def target(self, width: int, height: int) -> tuple[int, int]:
         """Width and height that a picture of this size is resized to, before it is cropped.
