@@ -46,7 +46,7 @@ CONTENTS: dict[str, tuple[str, str, str]] = {
     "no-images.csv": ("caption,answer\na,yes\n", f"{ROUNDS} --judge", "no column 'image'"),
     "odd-answer.csv": ("image,caption,answer\na,b,perhaps so\n", f"{ROUNDS} --judge", "perhaps so"),
     "unknown-key.json": ('{"poeple": "two"}', f"{PUBLISH} --provenance", "unknown key"),
-    "no-name.json": ('{"steps": [{"rows_in": 1}]}', f"{PUBLISH} --provenance", "a step without a name"),
+    "no-name.json": ('{"steps": [{"rows_in": 1}]}', f"{PUBLISH} --provenance", "no field 'steps.0.name'"),
     "no-rows.json": ('{"rows": "pairs.csv"}', f"{PUBLISH} --provenance", "no column 'id'"),
     "other-rows.json": ('{"rows": "outcomes.csv"}', f"{PUBLISH} --provenance", "of other questions"),
     "no-candidates.json": ('{"p0": []}', CANDIDATES, "no candidates"),

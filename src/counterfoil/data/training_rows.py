@@ -154,7 +154,11 @@ class Rows:
         columns: dict[str, list[int]] = {}
         for role in roles:
             if role in pictures:
-                columns[role] = [self._image(pictures[role])] * len(captions)
+                name = str(pictures[role])
+                if name not in self._known:
+                    self._known[name] = len(self.images)
+                    self.images.append(Image(name, pictures[role]))
+                columns[role] = [self._known[name]] * len(captions)
                 continue
             given = texts[role]
             if any(not text.strip() for text in given):
@@ -179,13 +183,6 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.rows["image"]) if self.rows else 0
-
-    def _image(self, source: Source) -> int:
-        name = str(source)
-        if name not in self._known:
-            self._known[name] = len(self.images)
-            self.images.append(Image(name, source))
-        return self._known[name]
 
     def done(self, *, name: str) -> TrainingSet:
         """The training set; raises `DataError` where there is no row."""

@@ -170,7 +170,11 @@ class Video(Image):
         if isinstance(source, FileSource):
             pictures_shown = pictures(source.path, self.sampling, self.start, self.end)
         elif isinstance(source, FrameStack):
-            pictures_shown = _drawn(source, self._numbers(source))
+            pictures_shown = (
+                picture
+                for number, again in itertools.groupby(self._numbers(source))
+                for picture in [source.frame(number)] * len(list(again))
+            )
         else:
             raise DataError("not a source of frames", where=source, allowed="a video file or its frames")
         if self.crop is None:
@@ -231,13 +235,6 @@ class Video(Image):
             )
         shown = Timeline.of_rate(len(stack), stack.rate or 1.0)
         return chosen(shown, self.sampling, self.start, self.end, where=stack).tolist()
-
-
-def _drawn(stack: FrameStack, numbers: Iterable[int]) -> Iterator[PIL.Image.Image]:
-    for number, again in itertools.groupby(numbers):
-        picture = stack.frame(number)
-        for _ in again:
-            yield picture
 
 
 def _listed(folder: Path) -> tuple[str, ...]:

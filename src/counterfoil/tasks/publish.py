@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -129,7 +129,7 @@ def publish(
     kind, place = _target(to)
     provenance = _provenance(options.provenance, benchmark)
     sheets = [line for campaign in options.campaigns for line in _data_sheet(campaign)]
-    provenance = replace(provenance, people=(*provenance.people, *sheets))
+    provenance = provenance.model_copy(update={"people": (*provenance.people, *sheets)})
     licence = find(options.licence) if options.licence else None
     about = partial(
         Publication,

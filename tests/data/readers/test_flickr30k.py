@@ -101,8 +101,6 @@ def test_the_real_token_file(shared_data: Path) -> None:
         ("x.token", "1.jpg#0\ta\n1.jpg a", "line 2: not a caption; given: 1.jpg a"),
         ("x.token", "\n", "no captions"),
         ("x.json", "[]", "not a data set after Karpathy"),
-        ("x.json", '{"images": [{"split": "test"}]}', "images, entry 1: not as expected: KeyError"),
-        ("x.json", '{"images": [{"split": "val"}]}', "no image of the split 'test'"),
         ("x.csv", "raw,sentids,filename\n1,2,3", "no column 'split'"),
         (
             "x.csv",

@@ -46,7 +46,7 @@ import pyarrow.parquet as pq
 
 from counterfoil.data.readers.rows import CellSource
 
-for turn in range(20):
+for turn in range(12):
     file = Path(sys.argv[1]) / f"{turn}.parquet"
     cells = [{"bytes": bytes([row]) * 500, "path": None} for row in range(200)]
     pq.write_table(pa.table({"image": cells}), file, row_group_size=10)

@@ -109,7 +109,7 @@ def unpacked(rows: list[bytes | None], classes: int) -> NDArray[np.bool_]:
     return np.unpackbits(packed, axis=1, count=classes).astype(bool)
 
 
-def check_order(what: str, owners: NDArray[np.int64], n: int, *, where: object = None) -> None:
+def check_order(what: str, owners: NDArray[np.int64], n: int) -> None:
     """Raise `DataError` unless the rows that owners have are in the owners' order, of which there are `n`.
 
     >>> check_order("right answers", np.array([0, 2, 1]), 3)
@@ -120,11 +120,10 @@ def check_order(what: str, owners: NDArray[np.int64], n: int, *, where: object =
     if out.any():
         raise DataError(
             f"{what} are not those of the table of questions",
-            where=where,
             given=f"{int(owners[out][0])} in row {int(np.argmax(out)) + 1}",
             allowed=f"0 to {n - 1}",
         )
     back = np.flatnonzero(np.diff(owners) < 0)
     if len(back):
         at = int(back[0])
-        raise DataError(f"{what} are not in order", where=where, given=f"{owners[at + 1]} after {owners[at]}")
+        raise DataError(f"{what} are not in order", given=f"{owners[at + 1]} after {owners[at]}")

@@ -88,8 +88,11 @@ class Provenance(_Said):
         'COCO'
         >>> Provenance.of({"poeple": "two authors"})
         Traceback (most recent call last):
-        counterfoil.errors.DataError: provenance, field 'poeple': extra inputs are not permitted; given: ...
+        counterfoil.errors.DataError: provenance: unknown key; given: poeple; allowed: method, steps, ...
         """
+        unknown = [key for key in facts if key not in cls.model_fields] if isinstance(facts, Mapping) else []
+        if unknown:
+            raise DataError("unknown key", where=where, given=unknown[0], allowed=list(cls.model_fields))
         checked = check_model(facts, cls, where=where, hint=None)
         if checked.rows is None:
             return checked

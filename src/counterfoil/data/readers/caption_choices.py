@@ -58,7 +58,17 @@ def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) ->
             raise DataError("not an object keyed by item id", where=table.source)
         columns = [table["id"], texts(table, "image_file"), texts(table, "caption"), texts(table, "foil")]
         for row, (key, image, caption, foil) in enumerate(zip(*columns, strict=True)):
-            if _votes(table, row) >= least:
+            people = table["mturk"][row]
+            # How many people chose the caption alone.
+            votes = people.get("caption") if isinstance(people, dict) else None
+            if not isinstance(votes, int) or isinstance(votes, bool):
+                raise DataError(
+                    "no votes",
+                    where=table.where(row, "mturk"),
+                    given=shown(people),
+                    allowed="{caption, foil, other}",
+                )
+            if votes >= least:
                 cells = (f"{file.stem}/{key}", file.stem, image, caption, foil)
                 for name, cell in zip(cells_of, cells, strict=True):
                     cells_of[name].append(cell)
@@ -79,17 +89,6 @@ def _valse(card: Card, data: Path | None, images: Path | None, *, least: int) ->
 #: The official filter.
 read_valse = partial(_valse, least=2)
 read_valse_unanimous = partial(_valse, least=3)
-
-
-def _votes(table: DataTable, row: int) -> int:
-    """How many people chose the caption alone."""
-    cell = table["mturk"][row]
-    votes = cell.get("caption") if isinstance(cell, dict) else None
-    if not isinstance(votes, int) or isinstance(votes, bool):
-        raise DataError(
-            "no votes", where=table.where(row, "mturk"), given=shown(cell), allowed="{caption, foil, other}"
-        )
-    return votes
 
 
 def _vl_checklist(card: Card, data: Path | None, images: Path | None, *, most: int | None) -> Benchmark:

@@ -87,11 +87,14 @@ def read_abstract(card: Card, data: Path | None, images: Path | None) -> Benchma
         pairs: Path | None = _place(data, "pair_abstract.mat")
     except DataError:
         pairs = None
-    given = (
-        _of_triplets(triplets, consensus)
-        if pairs is None
-        else _pairs(_variable(_load(pairs), "new_input", pairs), pairs)
-    )
+    if pairs is not None:
+        given = _pairs(_variable(_load(pairs), "new_input", pairs), pairs)
+    else:
+        given = []
+        for number, row in enumerate(triplets.reshape(-1)[::JUDGED]):
+            where = f"{consensus}, triplets, row {number * JUDGED + 1}"
+            _, left, right = (_text(cell, where) for cell in _fields(row, 4, where)[:3])
+            given.append((str(number), left, right))
     captions = CaptionTable()
     voted = _votes(captions, given, triplets, consensus)
     names = tuple(CATEGORIES[0] if number < _RIGHT else CATEGORIES[1] for number in range(len(given)))
@@ -156,7 +159,10 @@ def _votes(
             where = f"{path}, triplets, row {at + 1}"
             fields = _fields(rows[at], 4, where)
             reference, left, right = (_text(cell, where) for cell in fields[:3])
-            chosen = left if _number(fields[3], where) == 1 else right
+            winner = _inner(fields[3])
+            if not isinstance(winner, int | float | np.number):
+                raise DataError("no winner", where=where, given=type(winner).__name__, allowed="a number")
+            chosen = left if winner == 1 else right
             if chosen not in sides:
                 raise DataError(
                     f"the judgement is not of pair {number}",
@@ -183,15 +189,6 @@ def _pairs(rows: NDArray[Any], path: Path) -> list[tuple[str, str, str]]:
         pairs.append((Path(image).name, left, right))
     if not pairs:
         raise DataError("no pairs", where=path)
-    return pairs
-
-
-def _of_triplets(rows: NDArray[Any], path: Path) -> list[tuple[str, str, str]]:
-    pairs = []
-    for at, row in enumerate(rows.reshape(-1)[::JUDGED]):
-        where = f"{path}, triplets, row {at * JUDGED + 1}"
-        _, left, right = (_text(cell, where) for cell in _fields(row, 4, where)[:3])
-        pairs.append((str(at), left, right))
     return pairs
 
 
@@ -267,10 +264,3 @@ def _inner(value: Any) -> Any:
 def _text(value: Any, where: str) -> str:
     inner = _inner(value)
     return clean_caption("" if isinstance(inner, np.ndarray) and not inner.size else inner, where)
-
-
-def _number(value: Any, where: str) -> float:
-    inner = _inner(value)
-    if not isinstance(inner, int | float | np.number):
-        raise DataError("no winner", where=where, given=type(inner).__name__, allowed="a number")
-    return float(inner)

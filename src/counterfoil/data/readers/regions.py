@@ -4,7 +4,7 @@ import ast
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -264,19 +264,14 @@ def _listed(table: DataTable, row: int, column: str, least: int) -> list[str]:
 
 def _crepe_images(rows: DataTable, data: Path, images: Path | None) -> list[Image]:
     names = [f"{number}.jpg" for number in integers(rows, "image_id").tolist()]
-    sources = _crepe_sources(names, data, images)
+    beside = images or (data if data.is_dir() else data.parent)
+    folders = [beside / name for name in _FOLDERS if (beside / name).is_dir()]
+    sources: dict[str, Source | None] = dict.fromkeys(names)
+    if not folders:
+        sources |= located(names, data, images)
+    for folder in folders:
+        sources |= {name: source for name, source in located(names, folder, None).items() if source}
     return [
         Image(f"{name}#{','.join(map(str, box))}", sources[name], box, name)
         for name, box in zip(names, boxes(rows, _CREPE_BOX), strict=True)
     ]
-
-
-def _crepe_sources(names: Sequence[str], data: Path, images: Path | None) -> Mapping[str, Source | None]:
-    beside = images or (data if data.is_dir() else data.parent)
-    folders = [beside / name for name in _FOLDERS if (beside / name).is_dir()]
-    if not folders:
-        return located(names, data, images)
-    source_of: dict[str, Source | None] = dict.fromkeys(names)
-    for folder in folders:
-        source_of |= {name: source for name, source in located(names, folder, None).items() if source}
-    return source_of

@@ -390,9 +390,16 @@ def hub_rows(card: Card, images: Sequence[str], *, config: str = "") -> DataTabl
         except Exception as error:
             raise _unavailable(card, config, error, network_error) from None
     files = [Path(cached["filename"]) for cached in rows.cache_files]
+    # `owner/name@revision, split`, with the revision that was really read where the library says it.
+    revision = card.revision
+    for address in rows.info.download_checksums or {}:
+        if address.startswith(f"hf://datasets/{card.hub}@"):
+            revision = address.split("@", 1)[1].split("/", 1)[0]
+    place = f"{card.hub}@{revision[:12]}" if revision else card.hub
+    source = ", ".join(part for part in (place, config, card.split) if part)
     # The library keeps images elsewhere in its cache, and wrote these paths itself.
     with outside_allowed():
-        return arrow_rows(files, images, source=_name(card, config, rows))
+        return arrow_rows(files, images, source=source)
 
 
 def released_rows(
@@ -415,16 +422,6 @@ def not_on_hub(card: Card) -> DataError:
     else:
         hint = "give it with --data"
     return DataError(f"{card.title}: no official data set on the hub", where=card.name, hint=hint)
-
-
-def _name(card: Card, config: str, rows: Any) -> str:
-    """`owner/name@revision, split`, with the revision that was really read where the library says it."""
-    revision = card.revision
-    for address in rows.info.download_checksums or {}:
-        if address.startswith(f"hf://datasets/{card.hub}@"):
-            revision = address.split("@", 1)[1].split("/", 1)[0]
-    place = f"{card.hub}@{revision[:12]}" if revision else card.hub
-    return ", ".join(part for part in (place, config, card.split) if part)
 
 
 def _unavailable(card: Card, config: str, error: Exception, network_error: str) -> DataError:

@@ -152,8 +152,7 @@ def _of_file(whole: Any, kind: _Kind) -> list[_Captioned]:
             _ = mask["label"], mask["mask_quality"] == _POOR or mask["caption"]
     parts: list[tuple[str, Box | None]] = [("base", None)]
     if kind.regions:
-        size = _size(masks, whole["image"])
-        parts += [(_key(mask, summaries), _around(box, size)) for mask, box in _large(masks)]
+        parts += _regions(masks, summaries, _size(masks, whole["image"]))
     entries = []
     for key, crop in parts:
         texts = summaries[key]
@@ -167,13 +166,6 @@ def _of_file(whole: Any, kind: _Kind) -> list[_Captioned]:
     return entries
 
 
-def _key(mask: Mapping[str, Any], summaries: Mapping[str, Any]) -> str:
-    """What a mask is called among summaries; its label and caption must be there, as for its description."""
-    _ = mask["label"], mask["caption"]
-    named = f"m-{mask['idx']}-sc"
-    return named if named in summaries else f"m-{mask['idx']}"
-
-
 def _wrong(of_kinds: Mapping[str, list[str]], scores: Mapping[str, float], *, hardest: bool) -> str:
     """The first that swaps words; or of all kinds the one of the highest score, the last of equal ones."""
     if not hardest:
@@ -185,18 +177,30 @@ def _wrong(of_kinds: Mapping[str, list[str]], scores: Mapping[str, float], *, ha
     return [text for score, text in named if score == highest][-1]
 
 
-def _large(masks: list[Any]) -> Iterator[tuple[Any, Box]]:
+def _regions(
+    masks: list[Any], summaries: Mapping[str, Any], size: tuple[int, int]
+) -> Iterator[tuple[str, Box]]:
+    """What each region that is large enough is called among summaries, and what is cut out around it.
+
+    Its label and caption must be there, as for its description.
+    """
     for mask in masks:
         first, last = mask["bounds"]["topLeft"], mask["bounds"]["bottomRight"]
-        if last["x"] - first["x"] >= LEAST and last["y"] - first["y"] >= LEAST:
-            yield mask, (first["x"], first["y"], last["x"], last["y"])
-
-
-def _around(box: Box, size: tuple[int, int]) -> Box:
-    """The region with so much around it as the image has."""
-    left, top, right, bottom = box
-    wide, high = int((right - left) * AROUND), int((bottom - top) * AROUND)
-    return max(left - wide, 0), max(top - high, 0), min(right + wide, size[0]), min(bottom + high, size[1])
+        left, top, right, bottom = first["x"], first["y"], last["x"], last["y"]
+        if right - left < LEAST or bottom - top < LEAST:
+            continue
+        _ = mask["label"], mask["caption"]
+        named = f"m-{mask['idx']}-sc"
+        wide, high = int((right - left) * AROUND), int((bottom - top) * AROUND)
+        yield (
+            named if named in summaries else f"m-{mask['idx']}",
+            (
+                max(left - wide, 0),
+                max(top - high, 0),
+                min(right + wide, size[0]),
+                min(bottom + high, size[1]),
+            ),
+        )
 
 
 def _size(masks: list[Any], where: str) -> tuple[int, int]:
