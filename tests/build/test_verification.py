@@ -71,7 +71,7 @@ def covered(crowd: tuple[Annotator, ...], rule: str, repetitions: int) -> float:
     for seed in range(repetitions):
         rng = np.random.default_rng(seed)
         right = rng.random(500) < 0.5
-        said = annotate(right, crowd, rng).yes
+        said = annotate(right, crowd, rng).said
         answers = Answers(tuple(a.name for a in crowd), said, ~said)
         found = label_noise(answers, rule, np.random.default_rng(seed), draws=600)
         wrong = (~right)[answers.accepted(rule)].mean()
@@ -97,7 +97,7 @@ def test_rows_that_are_hard_for_all_make_the_estimate_too_low() -> None:
     """The bias that the assumption brings, where it does not hold."""
     rng = np.random.default_rng(0)
     right, hard = rng.random(4000) < 0.5, rng.random(4000) < 0.15
-    easy = annotate(right, [Annotator(f"p{k}", accuracy=0.95) for k in range(3)], rng).yes
+    easy = annotate(right, [Annotator(f"p{k}", accuracy=0.95) for k in range(3)], rng).said
     # On hard rows people follow a wrong impression together.
     said = np.where(hard, ~right, easy)
     answers = Answers(("a", "b", "c"), said, ~said)
@@ -109,7 +109,7 @@ def test_people_who_were_not_all_asked() -> None:
     rng = np.random.default_rng(1)
     right = rng.random(2000) < 0.6
     crowd = [Annotator(f"p{k}", accuracy=0.9 - 0.02 * k) for k in range(6)]
-    said, there = annotate(right, crowd, rng).yes, np.zeros((6, 2000), dtype=bool)
+    said, there = annotate(right, crowd, rng).said, np.zeros((6, 2000), dtype=bool)
     for row in range(2000):
         there[rng.permutation(6)[:3], row] = True
     answers = Answers(tuple(a.name for a in crowd), said & there, ~said & there)

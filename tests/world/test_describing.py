@@ -60,7 +60,7 @@ def test_what_is_mentioned_is_so(seed):
     for thing in scene.things:
         assert mention(thing, rng).fits(thing)
         assert mention(thing, rng, "shape", "colour").colour == thing.colour
-        assert mention(thing, rng).attributes
+        assert mention(thing, rng).said
 
 
 @given(SEEDS)

@@ -38,9 +38,6 @@ def test_a_word_speaks_of_what_a_caption_says_by_it() -> None:
             own = [k for k, thing in enumerate(scene.things) if name and getattr(thing, name) == value]
             assert spoken_of(word.strip(",;."), scene) == own, image.id
     said = {
-        value
-        for caption in benchmark.captions
-        for p in read(caption.text or "").phrases
-        for value in p.attributes
+        value for caption in benchmark.captions for p in read(caption.text or "").phrases for value in p.said
     }
     assert said <= set(SAYS.values())

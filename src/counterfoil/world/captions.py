@@ -45,7 +45,7 @@ class Phrase:
             )
 
     @property
-    def attributes(self) -> tuple[tuple[str, str], ...]:
+    def said(self) -> tuple[tuple[str, str], ...]:
         """The attributes that the phrase mentions, as (attribute, value)."""
         pairs = ((name, getattr(self, name)) for name in ("shape", *ATTRIBUTES))
         return tuple((name, value) for name, value in pairs if value is not None)

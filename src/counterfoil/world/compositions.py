@@ -272,7 +272,7 @@ def _spoken(
 ) -> Thing | None:
     """A thing that fits the phrase and none of the others, which count theirs; None where none is found."""
     for _ in range(_SAMPLES):
-        thing = _with(sample_thing(rng, cell), dict(phrase.attributes))
+        thing = _with(sample_thing(rng, cell), dict(phrase.said))
         if role == "host" and phrase.shape is None:
             thing = hollow(thing, rng)
         if thing.shape in CONTAINERS:

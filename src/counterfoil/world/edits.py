@@ -338,7 +338,7 @@ def _add_att(scene: Scene, rng: np.random.Generator) -> Draft | None:
     new = one_of(TEXTURES[1:], rng)
     phrase = replace(phrase, count=len(group))
     more = replace(sample_thing(rng, one_of(free, rng)), texture="plain")
-    for attribute, value in phrase.attributes:
+    for attribute, value in phrase.said:
         more = _set(more, attribute, value)
     changed = with_things(scene, *((thing, replace(thing, texture=new)) for thing in group))
     others = [thing for thing in scene.things if thing not in group]

@@ -120,7 +120,7 @@ def _counted_anew(scene: Scene, old: Phrase, new: Phrase, rng: np.random.Generat
     free = scene.free()
     if free:
         more = replace(sample_thing(rng, one_of(free, rng)), texture="plain")
-        for name, value in old.attributes:
+        for name, value in old.said:
             more = _with(more, name, value)
         yield replace(changed, things=(*changed.things, more))
 
@@ -200,7 +200,7 @@ def _more_or_less(
         return
     # The phrase fits it; everything else about it is at random.
     added = sample_thing(rng, one_of(free, rng))
-    for name, value in phrase.attributes:
+    for name, value in phrase.said:
         added = _with(added, name, value)
     if added.shape in CONTAINERS:
         added = replace(added, size="large", texture="plain")

@@ -140,7 +140,7 @@ def _decide(meanings: list[Meaning], columns: _SceneColumns) -> Flags:
     fits = [np.repeat(columns.everything[None], len(meanings), axis=0) for _ in counts]
     for row, meaning in enumerate(meanings):
         for sets, phrase in zip(fits, meaning.phrases, strict=True):
-            for attribute in phrase.attributes:
+            for attribute in phrase.said:
                 sets[row] &= columns.having.get(attribute, nothing)
     true = np.ones(fits[0].shape, dtype=np.bool_)
     for sets, count in zip(fits, counts, strict=True):
