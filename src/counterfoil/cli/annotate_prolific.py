@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from counterfoil.cli import usage
-from counterfoil.cli.options import Json, Overwrite, Quiet
+from counterfoil.cli.options import Json, Overwrite
 from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
@@ -75,7 +75,6 @@ def create(
     api: Api = None,
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Make the draft of a study: places, pay and completion codes follow from the campaign.
 
@@ -97,7 +96,7 @@ def create(
         devices=tuple(device or DEVICES),
         filter_set=filter_set,
     )
-    plan = plan_study(campaign, choices, write=not dry_run, feedback=terminal.feedback(quiet=quiet))
+    plan = plan_study(campaign, choices, write=not dry_run, feedback=terminal.feedback())
     facts: dict[str, object] = {
         "name": plan.name,
         "description": plan.description,
@@ -109,11 +108,11 @@ def create(
         "approved by": "Prolific itself" if plan.approve else "you",
     }
     if dry_run:
-        _show(facts, json, {"plan": plan.payload()}, quiet)
+        _show(facts, json, {"plan": plan.payload()})
         return
     with _client(token_env, api) as client:
         study = create_study(campaign, plan, client)
-    _show({**facts, "study": study.id, "state": study.status}, json, _facts(study), quiet)
+    _show({**facts, "study": study.id, "state": study.status}, json, _facts(study))
 
 
 PUBLISH_EPILOG = """Example:
@@ -172,7 +171,7 @@ def places(
     paths.check(json=json)
     with _client(token_env, api) as client:
         study = add_places(campaign, total, client)
-    _show(_lines(study), json, _facts(study), usage.quiet)
+    _show(_lines(study), json, _facts(study))
 
 
 STATUS_EPILOG = """Examples:
@@ -195,7 +194,6 @@ def status(
     api: Api = None,
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """The study and its submissions beside the people of the campaign."""
     from counterfoil.cli import paths
@@ -226,7 +224,7 @@ def status(
         "strangers": len(reconciled.strangers),
         "set_aside": state.set_aside,
     }
-    _show(facts, json, value, quiet)
+    _show(facts, json, value)
 
 
 APPROVE_EPILOG = """Examples:
@@ -254,7 +252,7 @@ def approve_(
     with _client(token_env, api) as client:
         submissions = approve(campaign, client, database=database, pay=yes)
     facts = {"approved" if yes else "would be approved (--yes does it)": f"{len(submissions):,}"}
-    _show({**facts}, json, {"approved": yes, "submissions": list(submissions)}, usage.quiet)
+    _show({**facts}, json, {"approved": yes, "submissions": list(submissions)})
 
 
 REJECT_EPILOG = """Examples:
@@ -286,7 +284,7 @@ def reject_(
         reject(campaign, rejections, client, send=yes)
     facts = {"rejected" if yes else "would be rejected (--yes does it)": f"{len(rejections):,}"}
     value = {"rejected": yes, "submissions": [rejection.submission for rejection in rejections]}
-    _show({**facts}, json, value, usage.quiet)
+    _show({**facts}, json, value)
 
 
 BONUS_EPILOG = """Examples:
@@ -321,7 +319,8 @@ def bonus(
         batch = pay_bonuses(campaign, bonuses, client, round_name=round_name, pay=yes)
     if batch is None:
         terminal.note("these bonuses were paid before; nothing was done")
-        _show({}, json, {"paid": False, "before": True}, True)
+        if json is not None:
+            terminal.write_result(json, {"paid": False, "before": True})
         return
     facts: dict[str, object] = {
         "bonuses": f"{batch.amount / 100:,.2f}",
@@ -330,7 +329,7 @@ def bonus(
         "paid" if yes else "would be paid (--yes does it)": f"{batch.total / 100:,.2f}",
     }
     value = {"paid": yes, "before": False, "amount": batch.amount, "fees": batch.fees, "tax": batch.tax}
-    _show(facts, json, {**value, "total": batch.total}, usage.quiet)
+    _show(facts, json, {**value, "total": batch.total})
 
 
 def _move(campaign: Path, action: str, token_env: str, api: str | None, json: str | None) -> None:
@@ -340,7 +339,7 @@ def _move(campaign: Path, action: str, token_env: str, api: str | None, json: st
     paths.check(json=json)
     with _client(token_env, api) as client:
         study = move_study(campaign, action, client)
-    _show(_lines(study), json, _facts(study), usage.quiet)
+    _show(_lines(study), json, _facts(study))
 
 
 @contextmanager
@@ -372,13 +371,13 @@ def _facts(study: "ProlificStudy") -> dict[str, Any]:
     }
 
 
-def _show(facts: dict[str, object], json: str | None, value: dict[str, Any], quiet: bool) -> None:
+def _show(facts: dict[str, object], json: str | None, value: dict[str, Any]) -> None:
     from counterfoil.cli import terminal
     from counterfoil.cli.list import print_facts
 
     if json is not None:
         terminal.write_result(json, value)
-    if json != "-" and not quiet:
+    if json != "-" and not usage.quiet:
         print_facts(facts)
 
 

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from counterfoil.cli.annotate_agreement import Database
-from counterfoil.cli.annotate_status import Folder
-from counterfoil.cli.options import Json, Overwrite, Quiet
+from counterfoil.cli.annotate_results import Database, Folder
+from counterfoil.cli.options import Json, Overwrite
 from counterfoil.errors import InputError
 
 By = Annotated[str, typer.Option(help="Who decides, kept with the decision.")]
@@ -35,7 +34,6 @@ def review(
     database: Database = None,
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """People whose answers look careless, each with the reasons and what they suggest.
 
@@ -139,7 +137,6 @@ def adjudicate(
     database: Database = None,
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Items that people disagree on, most undecided first; or decide one of them.
 
@@ -147,7 +144,7 @@ def adjudicate(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show
-    from counterfoil.tasks.annotate_disputes import annotate_adjudicate, annotate_disputes
+    from counterfoil.tasks.annotate_review import annotate_adjudicate, annotate_disputes
 
     paths.check(json=json)
     if item is not None:

@@ -8,8 +8,16 @@ from typing import Annotated, Any, cast
 import typer
 
 from counterfoil.cli import pool_rounds, usage
-from counterfoil.cli.field_options import field_options, text_of
-from counterfoil.cli.options import Device, Json, Overwrite, Precision, Quiet, WorkOptions, key_values
+from counterfoil.cli.options import (
+    Device,
+    Json,
+    Overwrite,
+    Precision,
+    WorkOptions,
+    field_options,
+    key_values,
+    text_of,
+)
 from counterfoil.inputs.limits import most
 
 HELP = usage.flowing(
@@ -164,11 +172,10 @@ def _recipe_function(name: str) -> Any:
         json: Json = None,
         work: WorkOptions = WorkOptions(),
         overwrite: Overwrite = False,
-        quiet: Quiet = False,
     ) -> None:
         from counterfoil.build.recipe import read_recipe
         from counterfoil.cli import paths, terminal
-        from counterfoil.cli.tables import show
+        from counterfoil.cli.tables import show_result
         from counterfoil.errors import InputError
         from counterfoil.tasks import build as task
 
@@ -205,18 +212,16 @@ def _recipe_function(name: str) -> Any:
                 **work.asked(),
             ),
             overwrite=overwrite,
-            feedback=terminal.feedback(quiet=quiet),
+            feedback=terminal.feedback(),
         )
-        show(terminal.beside(json), () if quiet and json == "-" else built.tables)
-        if json is not None:
-            terminal.write_result(json, built.to_json())
-        for note in () if quiet else built.notes:
-            terminal.note(note)
-        if built.benchmark is not None and not quiet:
+        show_result(built, json)
+        if built.benchmark is not None and not usage.quiet:
             # A result, which goes where tables go.
             terminal.beside(json).print(f"built: {built.benchmark}")
 
-    run.__doc__ = _summary(name)
+    from counterfoil.build.recipe import read_recipe, shipped
+
+    run.__doc__ = read_recipe(name).summary if name in shipped() else f"The recipe of {name}."
     return run
 
 
@@ -225,12 +230,6 @@ def _language_model(given: str | None) -> str | None:
     if given is not None and given.startswith(("http://", "https://")):
         return f"chat:{given}"
     return given
-
-
-def _summary(name: str) -> str:
-    from counterfoil.build.recipe import read_recipe, shipped
-
-    return read_recipe(name).summary if name in shipped() else f"The recipe of {name}."
 
 
 def _step_function(name: str) -> Any:
@@ -245,7 +244,7 @@ def _step_function(name: str) -> Any:
         from counterfoil.cli.tables import show
         from counterfoil.tasks import build as task
 
-        out, json, quiet = given["out"], given["json"], given["quiet"]
+        out, json = given["out"], given["json"]
         folder = None if out.suffix else out
         table = None if folder else out
         folders = [task.declared(out)] if folder else []
@@ -271,11 +270,11 @@ def _step_function(name: str) -> Any:
             name,
             given["rows"] if reads_rows else task.nothing(),
             options,
-            feedback=terminal.feedback(quiet=quiet),
+            feedback=terminal.feedback(),
             out=out,
             dropped=given["dropped"],
         )
-        show(terminal.beside(json), () if quiet and json == "-" else applied.tables)
+        show(terminal.beside(json), () if usage.quiet and json == "-" else applied.tables)
         if json is not None:
             terminal.write_result(json, applied.to_json())
 
@@ -297,7 +296,6 @@ def _step_function(name: str) -> Any:
     options |= {
         "work": (WorkOptions, WorkOptions()),
         "overwrite": (Overwrite, False),
-        "quiet": (Quiet, False),
     }
     cast(Any, run).__signature__ = inspect.Signature(
         [

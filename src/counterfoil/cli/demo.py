@@ -180,7 +180,11 @@ def _summary(study: "Study", *, intervals: bool) -> "Table":
             for of, measure, head in _COLUMNS:
                 if of == comparison.benchmark and measure in run.result.measures:
                     estimate = run.result.measures[measure]
-                    rows.setdefault(run.name, {})[head] = _said(estimate, intervals)
+                    from rich.text import Text
+
+                    rows.setdefault(run.name, {})[head] = Text.assemble(
+                        f"{100 * estimate.value:.1f}", (_span(estimate) if intervals else "", "dim")
+                    )
                     if estimate.chance is not None:
                         chance[head] = f"{100 * estimate.chance:.1f}" + (
                             " " * len(_span(estimate)) * intervals
@@ -189,12 +193,6 @@ def _summary(study: "Study", *, intervals: bool) -> "Table":
     for name, cells in rows.items():
         table.add_row(name, *(cells.get(head, "") for _, _, head in _COLUMNS))
     return table
-
-
-def _said(estimate: "Estimate", intervals: bool) -> "Text":
-    from rich.text import Text
-
-    return Text.assemble(f"{100 * estimate.value:.1f}", (_span(estimate) if intervals else "", "dim"))
 
 
 def _span(estimate: "Estimate") -> str:

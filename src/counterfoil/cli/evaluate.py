@@ -13,7 +13,6 @@ from counterfoil.cli.options import (
     Json,
     Overwrite,
     Precision,
-    Quiet,
     Seed,
     Signatures,
     WorkOptions,
@@ -171,7 +170,6 @@ def command(
     ] = False,
     work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Measure a scorer on benchmarks: every number with its interval, chance and ties.
 
@@ -225,23 +223,23 @@ def command(
             truncated_as_miss=truncated_as_miss,
             **work.asked(),
         ),
-        feedback=terminal.feedback(quiet=quiet),
+        feedback=terminal.feedback(),
     )
     results: list[dict[str, Any]] = []
     for run in evaluation.runs():
-        _show(run.result, run.benchmark, to_stderr=json == "-", quiet=quiet, signatures=signatures)
+        _show(run.result, run.benchmark, to_stderr=json == "-", signatures=signatures)
         results.append(run.result.to_json())
     if json is not None:
         terminal.write_result(json, results[0] if len(benchmarks) == 1 else results)
     evaluation.check_complete()
 
 
-def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool, signatures: bool) -> None:
+def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, signatures: bool) -> None:
     from counterfoil.cli import terminal
     from counterfoil.cli.tables import groups_table, measures_table, resting_lines, signature_lines
     from counterfoil.report.notes import ties_line
 
-    if to_stderr and quiet:
+    if to_stderr and usage.quiet:
         return
     console = terminal.err() if to_stderr else terminal.out()
     console.print(measures_table(result, benchmark, width=console.width))

@@ -11,7 +11,6 @@ from counterfoil.cli.options import (
     ImageFolder,
     Json,
     Overwrite,
-    Quiet,
     Scores,
     Seed,
     WorkOptions,
@@ -66,7 +65,6 @@ def pool(
     work: WorkOptions = WorkOptions(),
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Pool what models put first, judge it, and again: what each round costs, finds and leaves behind.
 
@@ -74,10 +72,9 @@ def pool(
     positives.csv. Lists are read further down in every round.
     """
     from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show
+    from counterfoil.cli.tables import show_result
     from counterfoil.outputs import Folder
-    from counterfoil.tasks.pool_judges import RoundOptions
-    from counterfoil.tasks.pool_rounds import FILES, pool_rounds
+    from counterfoil.tasks.pool_rounds import FILES, RoundOptions, pool_rounds
 
     paths.check(json=json, folders=[Folder(out, FILES)])
     options = RoundOptions(
@@ -95,11 +92,7 @@ def pool(
         device=device,
         **work.asked(),
     )
-    feedback = terminal.feedback(quiet=quiet)
+    feedback = terminal.feedback()
     pooled = pool_rounds(scores, judge, options, feedback=feedback)
     pooled.save(out)
-    show(terminal.beside(json), () if quiet and json == "-" else pooled.tables)
-    for note in () if quiet else pooled.notes:
-        terminal.note(note)
-    if json is not None:
-        terminal.write_result(json, pooled.to_json())
+    show_result(pooled, json)

@@ -143,8 +143,8 @@ def command(
     from dataclasses import replace
 
     from counterfoil.cli import paths, terminal
+    from counterfoil.cli.faults import main_process
     from counterfoil.cli.paths import cache_folder
-    from counterfoil.cli.plain_text import main_process
     from counterfoil.cli.train_tables import plan_table, recipe_text, result_table
     from counterfoil.tasks.training import prepare
     from counterfoil.tasks.training_inputs import SCRATCH, folder, recipe_with, train_options
@@ -192,7 +192,7 @@ def command(
         console.print(recipe_text(chosen, read.base, all_of_it=dry_run))
     if wanted.data is None or wanted.model is None:
         return
-    feedback = terminal.feedback(quiet=quiet)
+    feedback = terminal.feedback()
     training = prepare(chosen, replace(wanted, cache=cache_folder(wanted.cache)), feedback=feedback)
     if not quiet:
         console.print(plan_table(training.rows, training.backbone, training.stages))

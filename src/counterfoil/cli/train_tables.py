@@ -50,7 +50,9 @@ def recipe_text(recipe: Recipe, base: Recipe | None = None, *, all_of_it: bool =
 def plan_table(rows: Data, backbone: "Backbone", plan: Sequence[Stage]) -> Table:
     """What will be trained on what, stage by stage."""
     table = _plain()
-    table.add_row("rows", _rows(rows))
+    table.add_row(
+        "rows", (f"{len(rows.training):,} of {rows.training.name}: {', '.join(rows.training.rows)}")
+    )
     if rows.validation is not None:
         table.add_row("validation", f"{len(rows.validation):,} rows: {rows.validated}")
     for number, stage in enumerate(plan, start=1):
@@ -123,10 +125,6 @@ def _plain() -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     return table
-
-
-def _rows(rows: Data) -> str:
-    return f"{len(rows.training):,} of {rows.training.name}: {', '.join(rows.training.rows)}"
 
 
 def _kept(recipe: Recipe) -> str:

@@ -143,7 +143,7 @@ def build(
     pixels = size if size is not None else _TRAINING_SIZE if what == "training" else _SIZE
     check_size(pixels)
     paths.check(folders=[_folder(out, what)])
-    with terminal.progress(quiet=quiet) as report:
+    with terminal.progress() as report:
         if what == "training":
             rows = _filter_of(precision, recall)
             message = _training(out, amount, kind or "trohn-img", seed, pixels, failure or 0.0, rows, report)
