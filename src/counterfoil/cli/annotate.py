@@ -70,7 +70,5 @@ def forms(
 
 
 FORMS_EPILOG = """Examples:
-
   counterfoil annotate forms
-
   counterfoil annotate forms best-of-k"""

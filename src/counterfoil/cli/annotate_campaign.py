@@ -15,20 +15,15 @@ from counterfoil.errors import InputError
 from counterfoil.inputs.limits import most
 
 SERVE_EPILOG = """Examples:
-
   counterfoil annotate serve campaign/
-
   counterfoil annotate serve campaign/ --public-url https://study.example
-
   counterfoil annotate serve campaign/ --host 0.0.0.0 --certificate cert.pem --key key.pem
 
 Ctrl-C stops it; answers that were acknowledged are stored. Behind a server that ends https, name the address
 that people see with --public-url, and its own with --proxy."""
 
 LINKS_EPILOG = """Examples:
-
   counterfoil annotate links campaign/ --n 20 --out links.csv --public-url https://study.example
-
   counterfoil annotate links campaign/ --n 3
 
 Each link is one person's. The first 20 of 30 links are those of 20, so more can be made later."""
@@ -113,11 +108,8 @@ def links(
 
 
 SIMULATE_EPILOG = """Examples:
-
   counterfoil annotate simulate campaign/ --people 50
-
   counterfoil annotate simulate campaign/ --mix able=0.8,hasty=0.1,careless=0.1 --accuracy 0.9
-
   counterfoil annotate simulate campaign/ --http --keep simulated/ --out simulated.parquet
 
 Kinds of people: able, hasty (fast, right in 80 %), one-sided (half of the answers are what is shown first),
@@ -190,11 +182,8 @@ def _shares(text: str) -> dict[str, float]:
 
 
 PLAN_EPILOG = """Examples:
-
   counterfoil annotate plan best-of-k --items 3000 --labels 3 --accuracy 0.85
-
   counterfoil annotate plan match --items 2000 --half-width 0.02 --of agreement --pay 15 --fee 0.333
-
   counterfoil annotate plan yes-no --items 800 --label-accuracy 0.97 --accuracy 0.9,0.85 --share 0.25"""
 
 
@@ -295,18 +284,13 @@ def _rates(text: str) -> tuple[float, ...]:
 
 
 CREATE_EPILOG = """Examples:
-
   counterfoil annotate create match --from pool.csv --benchmark coco-5k --images val2014/ --golden auto
   --design blocks --per-person 20 --out campaign/
-
   counterfoil annotate create choose --from bivlc --sample 500 --design blocks --per-person 100 --overlap 1
   --out human-baseline/
-
   counterfoil annotate create best-of-k --from build/bivlc/steps/2-imagine/rows.parquet
   --images build/bivlc/images --out campaign/
-
   counterfoil annotate create yes-no --from winoground --onboarding test.csv --overlap 10 --out campaign/
-
   counterfoil annotate create rating --from captions.csv --set levels=5 --out campaign/"""
 
 _Form = Annotated[str, typer.Argument(metavar="FORM", help="The form of work (counterfoil annotate forms).")]

@@ -38,9 +38,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without this it is only
 _TOKEN = "PROLIFIC_TOKEN"
 
 CREATE_EPILOG = """Examples:
-
   counterfoil annotate prolific create campaign/ --url https://study.example.org --dry-run
-
   counterfoil annotate prolific create campaign/ --url https://study.example.org --places 40 --minutes 12
 
 The address is that at which 'counterfoil annotate serve' is reached from outside. Nothing is published, and
@@ -116,7 +114,6 @@ def create(
 
 
 PUBLISH_EPILOG = """Example:
-
   counterfoil annotate prolific publish campaign/
 
 People can take part from now on, and Prolific sets the money aside. 'counterfoil annotate serve' must be
@@ -175,9 +172,7 @@ def places(
 
 
 STATUS_EPILOG = """Examples:
-
   counterfoil annotate prolific status campaign/
-
   counterfoil annotate prolific status campaign/ --release
 
 With --release the open items of people who gave their place back go to others, and their answers no longer
@@ -228,9 +223,7 @@ def status(
 
 
 APPROVE_EPILOG = """Examples:
-
   counterfoil annotate prolific approve campaign/
-
   counterfoil annotate prolific approve campaign/ --yes
 
 Without --yes it is only shown how many would be approved. Approved submissions are paid at once."""
@@ -256,9 +249,7 @@ def approve_(
 
 
 REJECT_EPILOG = """Examples:
-
   counterfoil annotate prolific reject campaign/ --from rejections.csv
-
   counterfoil annotate prolific reject campaign/ --from rejections.csv --yes
 
 rejections.csv has columns submission, message and category. A message has 100 characters or more and tells
@@ -288,11 +279,8 @@ def reject_(
 
 
 BONUS_EPILOG = """Examples:
-
   counterfoil annotate prolific bonus campaign/ --from bonuses.csv
-
   counterfoil annotate prolific bonus campaign/ --from bonuses.csv --yes
-
   counterfoil annotate prolific bonus campaign/ --from bonuses.csv --round "second week" --yes
 
 bonuses.csv has columns person (Prolific's id) and amount (1.50). The same bonuses are paid once, whatever

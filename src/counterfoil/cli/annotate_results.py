@@ -9,11 +9,8 @@ from counterfoil.cli import usage
 from counterfoil.cli.options import Draws, Html, Json, Overwrite, Seed
 
 AGREEMENT_EPILOG = """Examples:
-
   counterfoil annotate agreement campaign/
-
   counterfoil annotate agreement campaign/ --html agreement.html --json agreement.json
-
   counterfoil annotate agreement ratings.csv --scale ordinal
 
 A table has the columns item, person, question, answer; optionally seconds, golden (right or wrong) and kind.
@@ -76,11 +73,8 @@ def agreement(
 
 
 STATUS_EPILOG = """Examples:
-
   counterfoil annotate status campaign/
-
   counterfoil annotate status campaign/ --people
-
   counterfoil annotate status campaign/ --database postgresql://ann@localhost/study --json -"""
 
 #: A campaign's folder.
@@ -120,9 +114,7 @@ def status(
 
 
 EXPORT_EPILOG = """Examples:
-
   counterfoil annotate export campaign/
-
   counterfoil annotate export campaign/ --out labels/ --model dawid-skene --no-people --kind parquet"""
 
 
@@ -172,12 +164,9 @@ def export(
 
 
 IMPORT_EPILOG = """Examples:
-
   counterfoil annotate import results.csv --from mturk --item "Input.image{n}" --item "Input.caption{n}"
   --question "match=Answer.match{n}" --out judgements.parquet
-
   counterfoil annotate import export.json --from label-studio --config labelling.xml --out judgements.csv
-
   counterfoil annotate import answers.csv --from table --campaign campaign/ --out judgements.parquet
 
 The table that comes out has a row per item, person and question (columns item, person, question, answer,

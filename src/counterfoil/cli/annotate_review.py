@@ -12,11 +12,8 @@ from counterfoil.errors import InputError
 By = Annotated[str, typer.Option(help="Who decides, kept with the decision.")]
 
 REVIEW_EPILOG = """Examples:
-
   counterfoil annotate review campaign/
-
   counterfoil annotate review campaign/ --out reviews.csv
-
   counterfoil annotate review campaign/ --person 3fa9c1
 
 Signs: fast, straight (the same answer again and again), golden (wrong where the answer is known), disagree
@@ -63,9 +60,7 @@ def review(
 
 
 APPROVE_EPILOG = """Examples:
-
   counterfoil annotate approve campaign/ 3fa9c1 b81c77
-
   counterfoil annotate approve campaign/ --suggested"""
 
 
@@ -94,7 +89,6 @@ def approve(
 
 
 REJECT_EPILOG = """Examples:
-
   counterfoil annotate reject campaign/ 3fa9c1 --reason "Nine of ten items of known answer were wrong."
 
 On Prolific a reason has 100 characters or more and a category, such as --category LOW_EFFORT."""
@@ -119,9 +113,7 @@ def reject(
 
 
 ADJUDICATE_EPILOG = """Examples:
-
   counterfoil annotate adjudicate campaign/
-
   counterfoil annotate adjudicate campaign/ 17 yes --note "The dog is behind the tree."
 
 The researcher's page shows the images and takes decisions by keyboard."""
@@ -170,9 +162,7 @@ def adjudicate(
 
 
 WITHDRAW_EPILOG = """Examples:
-
   counterfoil annotate withdraw campaign/ --worker 5f8a60b1c2
-
   counterfoil annotate withdraw campaign/ --person 3fa9c1"""
 
 
@@ -200,9 +190,7 @@ def withdraw(
 
 
 READMIT_EPILOG = """Examples:
-
   counterfoil annotate readmit campaign/ --worker 5f8a60b1c2
-
   counterfoil annotate readmit campaign/ --person 3fa9c1"""
 
 
@@ -231,9 +219,7 @@ def readmit(
 
 
 DELETE_AFTER_EPILOG = """Examples:
-
   counterfoil annotate export campaign/ --no-people --out labels/
-
   counterfoil annotate delete-after campaign/ --yes
 
 The date is 'keep_until' in campaign.toml. An export in the campaign's folder goes, too; files that were

@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     from counterfoil.evaluation.preferences import Preferences
 
 POOL_EPILOG = """Examples:
-
   counterfoil pool runs/*/eccv --k 5 --out pool.csv
-
   counterfoil pool pvse.npz vsrn.npz clip.npz --queries queries.txt --direction t2i --out pool.parquet
-
   counterfoil pool runs/*/eccv similarity.npy --ids ids.npz --k 25 --plot yield.svg --json -
 
 queries.txt has an id per line, of an image or a caption; where an id is both, write i2t/ID or t2i/ID. Give
@@ -134,11 +131,8 @@ def _columns(k: int, most: int) -> list[int]:
 
 
 BIAS_EPILOG = """Examples:
-
   counterfoil bias runs/*/eccv --judgements judged.csv
-
   counterfoil bias pvse.npz vsrn.npz clip.npz --judgements judged.parquet --k 5 --html bias.html
-
   counterfoil bias runs/*/coco-5k --judgements judged.csv --positives coco-5k --positives cxc --data COCO
 
 judged.csv is a table of `counterfoil pool` with a column `answer` (100% YES, Partially YES, Mostly NO,
@@ -229,9 +223,7 @@ def bias(
 
 
 PREFERENCES_EPILOG = """Examples:
-
   counterfoil preferences votes.csv
-
   counterfoil preferences votes.csv --plot strengths.svg --json strengths.json
 
 votes.csv has a row per vote (columns winner, loser; optionally count, judge), or is a square table: the names

@@ -19,13 +19,9 @@ from counterfoil.cli.options import (
 )
 
 EPILOG = """Examples:
-
   counterfoil audit sugarcrepe --data sugar-crepe/data --html audit.html
-
   counterfoil audit pairs --data mine.csv --against train.csv --json audit.json
-
   counterfoil audit sugarcrepe winoground --data sets/ --scorer lm:gpt2
-
   counterfoil audit valse --data valse/ --scorer text-classifier:textattack/distilbert-base-uncased-CoLA
 
 A scorer of --scorer stands beside the blind ones; those that look at images need them at hand."""

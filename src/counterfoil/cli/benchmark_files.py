@@ -9,11 +9,8 @@ from counterfoil.cli import options, usage
 from counterfoil.cli.options import Available, Overwrite
 
 FETCH_EPILOG = """Examples:
-
   counterfoil fetch
-
   counterfoil fetch sugarcrepe
-
   counterfoil fetch winoground-scores --to data/"""
 
 
@@ -99,9 +96,7 @@ def _list_releases() -> None:
 
 
 SAVE_EPILOG = """Examples:
-
   counterfoil save sugarcrepe --images val2017/ --out sets/sugarcrepe
-
   counterfoil save pairs --data my.csv --images photos/ --available --out sets/mine"""
 
 

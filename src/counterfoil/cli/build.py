@@ -27,13 +27,9 @@ A build that was stopped goes on where it was. Recipes and steps are below; a re
 that ends in .toml."""
 )
 EPILOG = """Examples:
-
   counterfoil build bivlc --out build/bivlc
-
   counterfoil build bivlc --from sugar-crepe/data --images val2017/ --out build/bivlc
-
   counterfoil build mine.toml --out build/mine
-
   counterfoil build refine pairs.csv --scores vera.csv --scores cola.csv --out refined.csv"""
 
 #: The options of a recipe that stand for a setting of one of its steps.
@@ -97,7 +93,7 @@ class Builds(usage.CommandGroup):
         return None
 
 
-app = typer.Typer(cls=Builds, help=HELP, epilog=EPILOG, no_args_is_help=True)
+app = typer.Typer(cls=Builds, help=HELP, epilog=usage.flowing(EPILOG), no_args_is_help=True)
 
 
 @app.callback()
@@ -105,7 +101,7 @@ def _group() -> None:
     """A group of commands, however few it holds itself."""
 
 
-app.command(cls=usage.Command, epilog=pool_rounds.EPILOG, rich_help_panel="Pooling")(
+app.command(cls=usage.Command, epilog=usage.flowing(pool_rounds.EPILOG), rich_help_panel="Pooling")(
     usage.with_levels(pool_rounds.pool)
 )
 

@@ -104,9 +104,7 @@ def limit(
 
 @app.command(
     epilog="""Examples:
-
   counterfoil cache clear --scorer open-clip:ViT-B-32-quickgelu/openai
-
   counterfoil cache clear --yes"""
 )
 def clear(

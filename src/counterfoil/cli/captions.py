@@ -47,13 +47,9 @@ Policy = Annotated[
 ]
 
 SCORE_EPILOG = """Examples:
-
   counterfoil captions score --metrics bleu,rouge-l,cider --candidates c.json --references r.json
-
   counterfoil captions score --metrics clip-s --images photos/ --candidates c.json --scorer hf:./clip
-
   counterfoil captions score --metrics em-score --videos clips/ --candidates c.json --scorer hf:./clip
-
   counterfoil captions score --metrics cider --candidates samples.jsonl --references r.json --per-image best
 
 c.json is {"ID": "caption"} or [{"image_id": ID, "caption": "..."}], r.json {"ID": ["caption", ...]} or COCO's
@@ -150,11 +146,8 @@ def _show(
 
 
 SYSTEMS_EPILOG = """Examples:
-
   counterfoil captions systems --predictions A.json B.json C.json --references captions_val2014.json
-
   counterfoil captions systems --predictions A.json B.json C.json --references r.json --humans m.csv
-
   counterfoil captions systems --predictions A.json B.json C.json --references r.json --humans judged.csv
   --over systems --html systems.html --latex systems.tex
 

@@ -19,15 +19,10 @@ if TYPE_CHECKING:
     from counterfoil.studies.demo import Study
 
 EPILOG = """Examples:
-
   counterfoil demo
-
   counterfoil demo --seed 3 --out another
-
   counterfoil demo --files first                 # small files to try every command on, as README does
-
   counterfoil demo --full                        # which of BiVLC's findings hold: some minutes
-
   counterfoil demo --full --dials --out hours    # three seeds, noise, mining"""
 
 #: What the summary shows of each model: the benchmark, the measure, the column's head.

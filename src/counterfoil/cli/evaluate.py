@@ -24,21 +24,13 @@ if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark
 
 EPILOG = """Examples:
-
   counterfoil evaluate open-clip:ViT-B-32-quickgelu/openai bivlc winoground sugarcrepe --out runs/clip
-
   counterfoil evaluate given:scores/clip.jsonl winoground --data winoground/
-
   counterfoil evaluate hf:./my-siglip pairs --data my.csv --images photos/ --json result.json
-
   counterfoil evaluate embeddings:clip.npz coco-5k coco-1k cxc eccv --out runs/clip
-
   counterfoil evaluate given:similarities.npy eccv --ids ids.npz --measure map_at_r
-
   counterfoil evaluate chat:http://localhost:8000/v1#MODEL winoground --protocol choose --set rpm=60
-
   counterfoil evaluate metric:cider flickr8k-expert --data flickr8k/
-
   counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --scorer open-clip:ViT-B-32/pac.pth"""
 
 

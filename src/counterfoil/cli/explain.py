@@ -20,15 +20,10 @@ from counterfoil.cli.options import (
 from counterfoil.inputs.limits import most
 
 EPILOG = """Examples:
-
   counterfoil explain pixels:colours world-quads --html heat.html
-
   counterfoil explain open-clip:ViT-B-32-quickgelu/openai winoground --questions 17,43 --html heat.html
-
   counterfoil explain itm:dandelin/vilt-b32-finetuned-coco winoground --method rollout --method transport
-
   counterfoil explain ckpt:runs/clip pairs --data my.csv --method patches --method occlusion
-
   counterfoil explain ckpt:runs/clip world-quads --grade"""
 
 

@@ -19,13 +19,9 @@ if TYPE_CHECKING:
     from counterfoil.train.validation import Mixture
 
 EPILOG = """Examples:
-
   counterfoil mix open-clip:ViT-B-32-quickgelu/openai ckpt/ --task bivlc --held-out winoground
-
   counterfoil mix hf:./my-clip ckpt/ --task bivlc --held-out sugarcrepe --images sugarcrepe=val2017/
-
   counterfoil mix ckpt/pretrained ckpt/trohn-img --task world-quads --held-out world-gallery --points 6
-
   counterfoil mix ckpt/pretrained ckpt/trohn-img --alpha 0.5 --out ckpt/mixed"""
 
 #: What both ends may be.

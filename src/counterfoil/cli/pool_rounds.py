@@ -18,11 +18,8 @@ from counterfoil.cli.options import (
 from counterfoil.inputs.limits import most
 
 EPILOG = """Examples:
-
   counterfoil build pool runs/*/world-gallery --rounds 3 --judge world --out pooled/
-
   counterfoil build pool runs/*/coco-5k --judge answers.csv --out pooled/
-
   counterfoil build pool pvse.npz vsrn.npz --ids ids.npz --judge eccv --k 10 --out pooled/"""
 
 

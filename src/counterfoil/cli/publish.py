@@ -10,11 +10,8 @@ from counterfoil.cli import options, usage
 from counterfoil.cli.options import Available, Json, Overwrite, Seed
 
 EPILOG = """Examples:
-
   counterfoil publish sets/mine --to folder:release --licence CC-BY-4.0
-
   counterfoil publish pairs --data my.csv --images photos/ --to folder:release --licence CC-BY-4.0 --split 0.2
-
   counterfoil publish sets/mine --to hub:ann/mine --licence CC-BY-4.0 --execute"""
 
 

@@ -10,17 +10,11 @@ from counterfoil.cli.options import CacheFolder, Json, Overwrite, Quiet, Workers
 from counterfoil.inputs.limits import most
 
 EPILOG = """Examples:
-
   counterfoil train trohn-img --model open-clip:ViT-B-32-quickgelu/openai --data TROHN-Img/ --out ckpt/
-
   counterfoil train coco --model ckpt/ --data world/ --steps 500 --guard world-quads --out more/
-
   counterfoil train mine.toml --model hf:./my-clip --data pairs.parquet --images photos/ --out ckpt/
-
   counterfoil train pcme --model ckpt/ --data shards/ --out pcme/ --dry-run
-
   counterfoil train coco --model ckpt/ --data 's3://bucket/shards/{00000..00099}.tar' --out more/
-
   counterfoil train trohn-img --model ckpt/ --data TROHN-Img/ --out ckpt/ --batch-size 400 --chunk-size 50
 
   torchrun --nproc-per-node 2 -m counterfoil train coco --model hf:./my-clip --data coco/ --out ckpt/"""
