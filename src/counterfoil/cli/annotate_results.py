@@ -212,11 +212,12 @@ def import_(
 
     Ids of people are not kept unless asked for: those of Mechanical Turk lead to profiles.
     """
+    from counterfoil.annotate.judgement_table import write_judgement_table
     from counterfoil.annotate.platforms.mturk_files import HitLayout
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.list import print_facts
     from counterfoil.errors import InputError
-    from counterfoil.tasks.annotate_exchange import import_judgements, write_judgements
+    from counterfoil.tasks.annotate_exchange import import_judgements
 
     paths.check(table=out, json=json)
     questions: dict[str, str] = {}
@@ -230,7 +231,7 @@ def import_(
     imported = import_judgements(
         path, source, layout=layout, config=config, campaign=campaign, keep_ids=keep_ids
     )
-    write_judgements(imported, out)
+    write_judgement_table(out, imported.table)
     if json is not None:
         terminal.write_result(json, imported.facts)
     if json != "-" and not usage.quiet:

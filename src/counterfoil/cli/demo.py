@@ -70,7 +70,10 @@ def command(
     of BiVLC's findings hold. A demo that was stopped goes on where it was.
     """
     if files is not None:
-        _files(files, seed)
+        from counterfoil.cli import terminal
+        from counterfoil.studies.example_files import write_example_files
+
+        terminal.out().print(f"{files}: {', '.join(write_example_files(files, seed=seed))}", soft_wrap=True)
         return
     if dials and not full:
         raise InputError("--dials is of the study", hint="add --full")
@@ -78,13 +81,6 @@ def command(
         _study(Path("study-report") if out is None else out, dials, seed)
     else:
         _tour(Path("demo-report") if out is None else out, seed, overwrite)
-
-
-def _files(folder: Path, seed: int) -> None:
-    from counterfoil.cli import terminal
-    from counterfoil.studies.example_files import write_example_files
-
-    terminal.out().print(f"{folder}: {', '.join(write_example_files(folder, seed=seed))}", soft_wrap=True)
 
 
 def _tour(out: Path, seed: int, overwrite: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
 from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
 from counterfoil.annotate.forms.base import is_right
-from counterfoil.annotate.judgement_table import answer_value, read_judgement_table, write_judgement_table
+from counterfoil.annotate.judgement_table import answer_value, read_judgement_table
 from counterfoil.annotate.labels import Partly
 from counterfoil.annotate.platforms.label_studio import read_controls, read_export
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
@@ -60,7 +61,15 @@ def import_judgements(
     if source == "table":
         imported = ImportedJudgements(read_judgement_table(path))
     else:
-        identify = str if keep_ids else _numbered() if opened is None else _hashed(opened, source)
+        identify: Callable[[str], str] = str
+        if opened is not None and not keep_ids:
+            # Only this needs the library of the database.
+            from counterfoil.annotate.entry import person_id
+
+            identify = partial(person_id, opened, source)
+        elif not keep_ids:
+            numbers: dict[str, str] = {}
+            identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
         if source == "mturk":
             results = read_results(path, layout, identify=identify)
             left_out = {"rejected assignments": results.rejected, "judged again": results.repeated}
@@ -75,23 +84,6 @@ def import_judgements(
         if opened is None
         else ImportedJudgements(_held(imported.table, opened, path), imported.left_out)
     )
-
-
-def write_judgements(imported: ImportedJudgements, out: Path) -> None:
-    """Write imported judgements, as CSV or Parquet by the suffix."""
-    write_judgement_table(out, imported.table)
-
-
-def _numbered() -> Callable[[str], str]:
-    known: dict[str, str] = {}
-    return lambda worker: known.setdefault(worker, f"p{len(known) + 1}")
-
-
-def _hashed(campaign: Campaign, source: str) -> Callable[[str], str]:
-    # Only this needs the library of the database.
-    from counterfoil.annotate.entry import person_id
-
-    return lambda worker: person_id(campaign, source, worker)
 
 
 def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:

@@ -116,7 +116,8 @@ class PeopleReview(Tabular):
     def notes(self) -> list[str]:
         """The reasons in sentences, a line each."""
         lines = [
-            f"{quality.person[:SHORT]}: {reason.sentence} (p {_small(reason.p)})"
+            f"{quality.person[:SHORT]}: {reason.sentence} "
+            f"(p {'< 0.001' if reason.p < 0.001 else f'= {reason.p:.3f}'})"
             for quality in self.quality
             for reason in quality.reasons
         ]
@@ -348,10 +349,6 @@ def annotate_delete(campaign: str | Path, *, early: bool = False, database: str 
         from counterfoil.annotate.privacy import delete_people
 
         return delete_people(connected, source, time.time(), early=early)
-
-
-def _small(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
