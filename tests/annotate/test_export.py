@@ -32,7 +32,7 @@ from counterfoil.errors import InputError, UnknownNameError
 from counterfoil.evaluation.run import load_run
 from counterfoil.scorers.base import Options
 from counterfoil.tasks.annotate_create import CreateOptions, create_campaign
-from counterfoil.tasks.annotate_export import annotate_export
+from counterfoil.tasks.annotate_exchange import annotate_export
 
 #: What a person, by number, answers to an item: values by question.
 Answers = Callable[[WorkItem, int], Mapping[str, Any]]

@@ -206,10 +206,3 @@ def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World, case
     lines = said.err.strip().splitlines()
     assert len(lines) == 1, said.err
     assert message in lines[0]
-
-
-def test_help_has_examples(counterfoil) -> None:
-    said = counterfoil("bias", "--help")
-    assert said.code == 0
-    assert "counterfoil bias" in said.out
-    assert "Examples:" in said.out

@@ -150,15 +150,6 @@ def test_json_alone_on_standard_output(counterfoil, runs: Path) -> None:
     assert "Group" in said.err
 
 
-@pytest.mark.parametrize("width", [60, 200])
-def test_no_line_is_wider_than_the_terminal(counterfoil, runs: Path, monkeypatch, width: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    said = counterfoil("compare", runs, "--draws", 200, "--baseline", "noise")
-    assert said.code == 0
-    assert max(map(len, said.out.splitlines())) <= width
-    assert ("Group match" in said.out) == (width == 200)
-
-
 def test_bad_input_is_one_line(counterfoil, runs: Path, tmp_path: Path) -> None:
     for arguments, expected in (
         ((tmp_path / "nowhere",), "no such run folder"),

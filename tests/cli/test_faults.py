@@ -10,7 +10,7 @@ import pytest
 
 from counterfoil import cli
 from counterfoil.cli import terminal
-from counterfoil.cli.plain_text import clean
+from counterfoil.cli.faults import clean
 from counterfoil.errors import DataError
 
 from .conftest import Run

@@ -218,7 +218,6 @@ def test_reports_of_runs(counterfoil, world, monkeypatch) -> None:
     }
     cases = [
         ("compare", "--html", f"{folders[2]}/result.json"),
-        ("compare", "--markdown", f"{folders[0]}/answers.parquet"),
         ("compare", "--json", f"{folders[0]}/manifest.json"),
         ("rankings", "--csv", f"{folders[1]}/items.parquet"),
         ("pool", "--json", "queries.txt"),
@@ -232,10 +231,7 @@ def test_reports_of_runs(counterfoil, world, monkeypatch) -> None:
         assert (said.code, said.err.count("\n")) == (2, 1), (command, option, said.err)
         assert _READ in said.err
     for command, option, target in [
-        ("compare", "--html", "c.html"),
         ("compare", "--markdown", "c.md"),
-        ("compare", "--latex", "c.tex"),
-        ("compare", "--csv", "c.csv"),
         ("rankings", "--json", "r.json"),
         ("pool", "--out", "p.parquet"),
         ("bias", "--html", "b.html"),
@@ -244,7 +240,6 @@ def test_reports_of_runs(counterfoil, world, monkeypatch) -> None:
         with unchanged(world.folder, new=False):
             said = counterfoil(*commands[command], option, target)
         assert (said.code, _EXISTS in said.err) == (2, True)
-        assert counterfoil(*commands[command], option, target, "--overwrite").code == 0
 
 
 @pytest.mark.models

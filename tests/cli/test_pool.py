@@ -202,13 +202,6 @@ def test_what_cannot_be_used_is_said_in_one_line(counterfoil, world: World, case
     assert message in lines[0]
 
 
-def test_help_has_examples(counterfoil) -> None:
-    said = counterfoil("pool", "--help")
-    assert said.code == 0
-    assert "counterfoil pool" in said.out
-    assert "Examples:" in said.out
-
-
 def test_pooling_in_rounds(counterfoil, world: World) -> None:
     out, facts = world.folder / "rounds", world.folder / "facts.json"
     runs = [world.run(name) for name in NAMES]

@@ -47,10 +47,3 @@ def test_what_are_no_votes_is_said_in_one_line(counterfoil, tmp_path: Path) -> N
     assert said.code == 2
     (line,) = said.err.strip().splitlines()
     assert "neither a list of votes nor a square table" in line
-
-
-def test_help_has_examples(counterfoil) -> None:
-    said = counterfoil("preferences", "--help")
-    assert said.code == 0
-    assert "counterfoil preferences" in said.out
-    assert "Examples:" in said.out

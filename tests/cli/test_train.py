@@ -431,25 +431,6 @@ def test_a_torchrun_that_was_killed_goes_on_to_the_same_bytes(rows: Path, tmp_pa
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-@pytest.mark.slow
-def test_eight_processes_train_as_one(rows: Path, train, tmp_path: Path) -> None:
-    asked = ["--steps", 3, "--chunk-size", 1]
-    done = subprocess.run(
-        torchrun(8, rows, tmp_path / "eight", *asked), capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("counterfoil evaluate") == 1
-    assert train("trohn-img", *asked, "--lr", "1e-3", "--quiet").code == 0
-    eight, one = means(tmp_path / "eight"), means(tmp_path / "ckpt")
-    for name, weights in one.items():
-        np.testing.assert_allclose(eight[name], weights, atol=2e-3)
-    bad = torchrun(8, rows, tmp_path / "bad", *asked, "--batch-size", 12)
-    done = subprocess.run(bad, capture_output=True, text=True, timeout=600)
-    assert done.stderr.count("counterfoil: ") == 1
-    assert "given: 12 rows, 8 processes" in done.stderr
-    assert "exitcode  : 2" in done.stderr
-
-
 def test_a_training_that_made_the_model_worse_says_so(train, tmp_path: Path) -> None:
     assert train("trohn-text", "--steps", 40, "--lr", "3e-3", "--set", "warmup=0").code == 0
     more = ("--model", tmp_path / "ckpt", "--out", tmp_path / "worse", "--set", "warmup=0")

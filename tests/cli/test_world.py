@@ -217,12 +217,3 @@ def test_foreign_folders_are_left_alone(counterfoil, tmp_path: Path) -> None:
         assert (said.code, said.err.count("\n")) == (2, 1)
         assert "the folder holds other files" in said.err
         assert sorted(path.name for path in (tmp_path / folder).iterdir()) == before
-
-
-def test_help_shows_examples(counterfoil) -> None:
-    for command in ("build", "sheet"):
-        said = counterfoil("world", command, "--help")
-        assert said.code == 0
-        assert "Examples:" in said.out
-        assert f"counterfoil world {command}" in said.out
-    assert "build" in counterfoil("world", "--help").out

@@ -18,8 +18,7 @@ from counterfoil.evaluation.pooling import Tasks, found_by, missing_pairs, summa
 from counterfoil.evaluation.run import save_run
 from counterfoil.metrics.annotators import Pool, pool
 from counterfoil.tasks.bias import bias
-from counterfoil.tasks.pool_judges import RoundOptions
-from counterfoil.tasks.pool_rounds import pool_rounds
+from counterfoil.tasks.pool_rounds import RoundOptions, pool_rounds
 from counterfoil.world.benchmarks import gallery
 
 

@@ -9,8 +9,8 @@ from counterfoil.tasks.annotate_agreement import PeopleAgreements
 from counterfoil.tasks.annotate_agreement import annotate_agreement as agreement_task
 from counterfoil.tasks.annotate_create import CreatedCampaign, CreateOptions
 from counterfoil.tasks.annotate_create import create_campaign as create_task
-from counterfoil.tasks.annotate_export import CampaignExport
-from counterfoil.tasks.annotate_export import annotate_export as export_task
+from counterfoil.tasks.annotate_exchange import CampaignExport
+from counterfoil.tasks.annotate_exchange import annotate_export as export_task
 from counterfoil.tasks.annotate_simulate import SimulatedCampaign
 from counterfoil.tasks.annotate_simulate import annotate_simulate as simulate_task
 

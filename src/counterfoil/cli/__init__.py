@@ -13,8 +13,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from counterfoil import __version__
-from counterfoil.cli import faults, interrupts, usage
-from counterfoil.cli.plain_text import complain, main_process
+from counterfoil.cli import faults, usage
+from counterfoil.cli.faults import complain, main_process
 
 #: The exit code of a process that Ctrl-C stopped.
 INTERRUPTED = 130
@@ -87,7 +87,7 @@ def main() -> NoReturn:
             stream.reconfigure(errors="backslashreplace")
     debug, arguments = faults.debugging(sys.argv[1:])
     try:
-        with interrupts.kept(), warnings.catch_warnings():
+        with faults.kept_interrupts(), warnings.catch_warnings():
             # Numbers that overflow are an error; what else libraries warn of is for those who develop.
             warnings.filterwarnings("error", "(overflow|invalid value|divide by zero)", RuntimeWarning)
             if not debug:

@@ -10,11 +10,11 @@ from counterfoil.cli.list import Json, print_facts, print_json, print_table
 #: Every command, in the order of `--help`. What they write is about people, so that it is its owner's alone.
 COMMANDS = {
     "forms": "annotate:forms",
-    "create": "annotate_create:create",
-    "plan": "annotate_plan:plan",
-    "simulate": "annotate_simulate:simulate",
-    "status": "annotate_status:status",
-    "agreement": "annotate_agreement:agreement",
+    "create": "annotate_campaign:create",
+    "plan": "annotate_campaign:plan",
+    "simulate": "annotate_campaign:simulate",
+    "status": "annotate_results:status",
+    "agreement": "annotate_results:agreement",
     "review": "annotate_review:review",
     "approve": "annotate_review:approve",
     "reject": "annotate_review:reject",
@@ -22,10 +22,10 @@ COMMANDS = {
     "withdraw": "annotate_review:withdraw",
     "readmit": "annotate_review:readmit",
     "delete-after": "annotate_review:delete_after",
-    "export": "annotate_export:export",
-    "import": "annotate_exchange:import_",
-    "serve": "annotate_serve:serve",
-    "links": "annotate_serve:links",
+    "export": "annotate_results:export",
+    "import": "annotate_results:import_",
+    "serve": "annotate_campaign:serve",
+    "links": "annotate_campaign:links",
     "prolific": "annotate_prolific:app",
 }
 
@@ -70,7 +70,5 @@ def forms(
 
 
 FORMS_EPILOG = """Examples:
-
   counterfoil annotate forms
-
   counterfoil annotate forms best-of-k"""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from counterfoil.cli import usage
-from counterfoil.cli.options import Json, Overwrite, Quiet
+from counterfoil.cli.options import Json, Overwrite
 from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do it. Without this it is only
 _TOKEN = "PROLIFIC_TOKEN"
 
 CREATE_EPILOG = """Examples:
-
   counterfoil annotate prolific create campaign/ --url https://study.example.org --dry-run
-
   counterfoil annotate prolific create campaign/ --url https://study.example.org --places 40 --minutes 12
 
 The address is that at which 'counterfoil annotate serve' is reached from outside. Nothing is published, and
@@ -75,7 +73,6 @@ def create(
     api: Api = None,
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Make the draft of a study: places, pay and completion codes follow from the campaign.
 
@@ -97,7 +94,7 @@ def create(
         devices=tuple(device or DEVICES),
         filter_set=filter_set,
     )
-    plan = plan_study(campaign, choices, write=not dry_run, feedback=terminal.feedback(quiet=quiet))
+    plan = plan_study(campaign, choices, write=not dry_run, feedback=terminal.feedback())
     facts: dict[str, object] = {
         "name": plan.name,
         "description": plan.description,
@@ -109,15 +106,14 @@ def create(
         "approved by": "Prolific itself" if plan.approve else "you",
     }
     if dry_run:
-        _show(facts, json, {"plan": plan.payload()}, quiet)
+        _show(facts, json, {"plan": plan.payload()})
         return
     with _client(token_env, api) as client:
         study = create_study(campaign, plan, client)
-    _show({**facts, "study": study.id, "state": study.status}, json, _facts(study), quiet)
+    _show({**facts, "study": study.id, "state": study.status}, json, _facts(study))
 
 
 PUBLISH_EPILOG = """Example:
-
   counterfoil annotate prolific publish campaign/
 
 People can take part from now on, and Prolific sets the money aside. 'counterfoil annotate serve' must be
@@ -172,13 +168,11 @@ def places(
     paths.check(json=json)
     with _client(token_env, api) as client:
         study = add_places(campaign, total, client)
-    _show(_lines(study), json, _facts(study), usage.quiet)
+    _show(_lines(study), json, _facts(study))
 
 
 STATUS_EPILOG = """Examples:
-
   counterfoil annotate prolific status campaign/
-
   counterfoil annotate prolific status campaign/ --release
 
 With --release the open items of people who gave their place back go to others, and their answers no longer
@@ -195,7 +189,6 @@ def status(
     api: Api = None,
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """The study and its submissions beside the people of the campaign."""
     from counterfoil.cli import paths
@@ -226,13 +219,11 @@ def status(
         "strangers": len(reconciled.strangers),
         "set_aside": state.set_aside,
     }
-    _show(facts, json, value, quiet)
+    _show(facts, json, value)
 
 
 APPROVE_EPILOG = """Examples:
-
   counterfoil annotate prolific approve campaign/
-
   counterfoil annotate prolific approve campaign/ --yes
 
 Without --yes it is only shown how many would be approved. Approved submissions are paid at once."""
@@ -254,13 +245,11 @@ def approve_(
     with _client(token_env, api) as client:
         submissions = approve(campaign, client, database=database, pay=yes)
     facts = {"approved" if yes else "would be approved (--yes does it)": f"{len(submissions):,}"}
-    _show({**facts}, json, {"approved": yes, "submissions": list(submissions)}, usage.quiet)
+    _show({**facts}, json, {"approved": yes, "submissions": list(submissions)})
 
 
 REJECT_EPILOG = """Examples:
-
   counterfoil annotate prolific reject campaign/ --from rejections.csv
-
   counterfoil annotate prolific reject campaign/ --from rejections.csv --yes
 
 rejections.csv has columns submission, message and category. A message has 100 characters or more and tells
@@ -286,15 +275,12 @@ def reject_(
         reject(campaign, rejections, client, send=yes)
     facts = {"rejected" if yes else "would be rejected (--yes does it)": f"{len(rejections):,}"}
     value = {"rejected": yes, "submissions": [rejection.submission for rejection in rejections]}
-    _show({**facts}, json, value, usage.quiet)
+    _show({**facts}, json, value)
 
 
 BONUS_EPILOG = """Examples:
-
   counterfoil annotate prolific bonus campaign/ --from bonuses.csv
-
   counterfoil annotate prolific bonus campaign/ --from bonuses.csv --yes
-
   counterfoil annotate prolific bonus campaign/ --from bonuses.csv --round "second week" --yes
 
 bonuses.csv has columns person (Prolific's id) and amount (1.50). The same bonuses are paid once, whatever
@@ -321,7 +307,8 @@ def bonus(
         batch = pay_bonuses(campaign, bonuses, client, round_name=round_name, pay=yes)
     if batch is None:
         terminal.note("these bonuses were paid before; nothing was done")
-        _show({}, json, {"paid": False, "before": True}, True)
+        if json is not None:
+            terminal.write_result(json, {"paid": False, "before": True})
         return
     facts: dict[str, object] = {
         "bonuses": f"{batch.amount / 100:,.2f}",
@@ -330,7 +317,7 @@ def bonus(
         "paid" if yes else "would be paid (--yes does it)": f"{batch.total / 100:,.2f}",
     }
     value = {"paid": yes, "before": False, "amount": batch.amount, "fees": batch.fees, "tax": batch.tax}
-    _show(facts, json, {**value, "total": batch.total}, usage.quiet)
+    _show(facts, json, {**value, "total": batch.total})
 
 
 def _move(campaign: Path, action: str, token_env: str, api: str | None, json: str | None) -> None:
@@ -340,7 +327,7 @@ def _move(campaign: Path, action: str, token_env: str, api: str | None, json: st
     paths.check(json=json)
     with _client(token_env, api) as client:
         study = move_study(campaign, action, client)
-    _show(_lines(study), json, _facts(study), usage.quiet)
+    _show(_lines(study), json, _facts(study))
 
 
 @contextmanager
@@ -372,13 +359,13 @@ def _facts(study: "ProlificStudy") -> dict[str, Any]:
     }
 
 
-def _show(facts: dict[str, object], json: str | None, value: dict[str, Any], quiet: bool) -> None:
+def _show(facts: dict[str, object], json: str | None, value: dict[str, Any]) -> None:
     from counterfoil.cli import terminal
     from counterfoil.cli.list import print_facts
 
     if json is not None:
         terminal.write_result(json, value)
-    if json != "-" and not quiet:
+    if json != "-" and not usage.quiet:
         print_facts(facts)
 
 

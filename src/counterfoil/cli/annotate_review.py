@@ -5,19 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from counterfoil.cli.annotate_agreement import Database
-from counterfoil.cli.annotate_status import Folder
-from counterfoil.cli.options import Json, Overwrite, Quiet
+from counterfoil.cli.annotate_results import Database, Folder
+from counterfoil.cli.options import Json, Overwrite
 from counterfoil.errors import InputError
 
 By = Annotated[str, typer.Option(help="Who decides, kept with the decision.")]
 
 REVIEW_EPILOG = """Examples:
-
   counterfoil annotate review campaign/
-
   counterfoil annotate review campaign/ --out reviews.csv
-
   counterfoil annotate review campaign/ --person 3fa9c1
 
 Signs: fast, straight (the same answer again and again), golden (wrong where the answer is known), disagree
@@ -35,7 +31,6 @@ def review(
     database: Database = None,
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """People whose answers look careless, each with the reasons and what they suggest.
 
@@ -65,9 +60,7 @@ def review(
 
 
 APPROVE_EPILOG = """Examples:
-
   counterfoil annotate approve campaign/ 3fa9c1 b81c77
-
   counterfoil annotate approve campaign/ --suggested"""
 
 
@@ -96,7 +89,6 @@ def approve(
 
 
 REJECT_EPILOG = """Examples:
-
   counterfoil annotate reject campaign/ 3fa9c1 --reason "Nine of ten items of known answer were wrong."
 
 On Prolific a reason has 100 characters or more and a category, such as --category LOW_EFFORT."""
@@ -121,9 +113,7 @@ def reject(
 
 
 ADJUDICATE_EPILOG = """Examples:
-
   counterfoil annotate adjudicate campaign/
-
   counterfoil annotate adjudicate campaign/ 17 yes --note "The dog is behind the tree."
 
 The researcher's page shows the images and takes decisions by keyboard."""
@@ -139,7 +129,6 @@ def adjudicate(
     database: Database = None,
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Items that people disagree on, most undecided first; or decide one of them.
 
@@ -147,7 +136,7 @@ def adjudicate(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.tables import show
-    from counterfoil.tasks.annotate_disputes import annotate_adjudicate, annotate_disputes
+    from counterfoil.tasks.annotate_review import annotate_adjudicate, annotate_disputes
 
     paths.check(json=json)
     if item is not None:
@@ -173,9 +162,7 @@ def adjudicate(
 
 
 WITHDRAW_EPILOG = """Examples:
-
   counterfoil annotate withdraw campaign/ --worker 5f8a60b1c2
-
   counterfoil annotate withdraw campaign/ --person 3fa9c1"""
 
 
@@ -203,9 +190,7 @@ def withdraw(
 
 
 READMIT_EPILOG = """Examples:
-
   counterfoil annotate readmit campaign/ --worker 5f8a60b1c2
-
   counterfoil annotate readmit campaign/ --person 3fa9c1"""
 
 
@@ -234,9 +219,7 @@ def readmit(
 
 
 DELETE_AFTER_EPILOG = """Examples:
-
   counterfoil annotate export campaign/ --no-people --out labels/
-
   counterfoil annotate delete-after campaign/ --yes
 
 The date is 'keep_until' in campaign.toml. An export in the campaign's folder goes, too; files that were

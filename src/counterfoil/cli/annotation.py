@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from counterfoil.cli.options import Draws, Html, Ids, Json, Overwrite, Quiet, Scores, Seed
+from counterfoil.cli import usage
+from counterfoil.cli.options import Draws, Html, Ids, Json, Overwrite, Scores, Seed
 from counterfoil.inputs.limits import most
 
 if TYPE_CHECKING:
@@ -13,11 +14,8 @@ if TYPE_CHECKING:
     from counterfoil.evaluation.preferences import Preferences
 
 POOL_EPILOG = """Examples:
-
   counterfoil pool runs/*/eccv --k 5 --out pool.csv
-
   counterfoil pool pvse.npz vsrn.npz clip.npz --queries queries.txt --direction t2i --out pool.parquet
-
   counterfoil pool runs/*/eccv similarity.npy --ids ids.npz --k 25 --plot yield.svg --json -
 
 queries.txt has an id per line, of an image or a caption; where an id is both, write i2t/ID or t2i/ID. Give
@@ -55,7 +53,6 @@ def pool(
     plot: Annotated[Path | None, typer.Option(help="Draw the yield curve here (svg, pdf, png).")] = None,
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Pool what several models put first, each pair once, with who proposed it at which place.
 
@@ -77,23 +74,21 @@ def pool(
         ids=ids,
         exclude_known=exclude_known,
         tasks=Tasks(per_task, golden, answers, price),
-        feedback=terminal.feedback(quiet=quiet),
+        feedback=terminal.feedback(),
     )
     console = terminal.beside(json)
-    for part in () if quiet and json == "-" else _pooled(pooled.summary, console.width):
+    for part in () if usage.quiet and json == "-" else _pooled(pooled.summary, console.width):
         console.print(part)
     if out is not None:
         pooled.save(out)
-        if not quiet:
-            terminal.note(f"{len(pooled.pairs):,} rows written to {out}")
+        terminal.note(f"{len(pooled.pairs):,} rows written to {out}")
     if json is not None:
         terminal.write_result(json, pooled.to_json())
     if plot is not None:
         from counterfoil.report.drawing import save
 
         save(pooled.plot(), plot, title="Pairs to verify by models and k")
-        if not quiet:
-            terminal.note(f"yield curve drawn in {plot}")
+        terminal.note(f"yield curve drawn in {plot}")
 
 
 def _pooled(summary: "Summary", width: int) -> list[Any]:
@@ -136,11 +131,8 @@ def _columns(k: int, most: int) -> list[int]:
 
 
 BIAS_EPILOG = """Examples:
-
   counterfoil bias runs/*/eccv --judgements judged.csv
-
   counterfoil bias pvse.npz vsrn.npz clip.npz --judgements judged.parquet --k 5 --html bias.html
-
   counterfoil bias runs/*/coco-5k --judgements judged.csv --positives coco-5k --positives cxc --data COCO
 
 judged.csv is a table of `counterfoil pool` with a column `answer` (100% YES, Partially YES, Mostly NO,
@@ -190,7 +182,6 @@ def bias(
     draws: Draws = 2000,
     seed: Seed = 0,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Measure each model on the benchmarks that each set of models would have made, and how far that is off.
 
@@ -199,13 +190,13 @@ def bias(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.cli.paths import data_folder
-    from counterfoil.cli.tables import show
+    from counterfoil.cli.tables import show_result
     from counterfoil.tasks.bias import bias, gallery
 
     paths.check(html=html, json=json, plot=plot)
     terminal.check_drawing(html)
     folder = data_folder(data)
-    with terminal.busy("reading benchmarks", quiet=quiet):
+    with terminal.busy("reading benchmarks"):
         sets = [gallery(name, folder) for name in positives or ()]
     study = bias(
         scores,
@@ -219,29 +210,20 @@ def bias(
         ids=ids,
         draws=draws,
         seed=seed,
-        feedback=terminal.feedback(quiet=quiet),
+        feedback=terminal.feedback(),
     )
-    console = terminal.beside(json)
-    show(console, () if quiet and json == "-" else study.tables)
-    if not quiet:
-        for note in study.notes:
-            terminal.note(note)
-    if json is not None:
-        terminal.write_result(json, study.to_json())
+    show_result(study, json)
     if plot is not None:
         from counterfoil.report.drawing import save
 
         save(study.plot(), plot, title="Bias by number of annotators")
     if html is not None:
         study.to_html(html)
-        if not quiet:
-            terminal.note(f"page written to {html}")
+        terminal.note(f"page written to {html}")
 
 
 PREFERENCES_EPILOG = """Examples:
-
   counterfoil preferences votes.csv
-
   counterfoil preferences votes.csv --plot strengths.svg --json strengths.json
 
 votes.csv has a row per vote (columns winner, loser; optionally count, judge), or is a square table: the names

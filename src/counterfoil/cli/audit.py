@@ -12,7 +12,6 @@ from counterfoil.cli.options import (
     Json,
     Overwrite,
     Precision,
-    Quiet,
     Seed,
     Title,
     WorkOptions,
@@ -20,13 +19,9 @@ from counterfoil.cli.options import (
 )
 
 EPILOG = """Examples:
-
   counterfoil audit sugarcrepe --data sugar-crepe/data --html audit.html
-
   counterfoil audit pairs --data mine.csv --against train.csv --json audit.json
-
   counterfoil audit sugarcrepe winoground --data sets/ --scorer lm:gpt2
-
   counterfoil audit valse --data valse/ --scorer text-classifier:textattack/distilbert-base-uncased-CoLA
 
 A scorer of --scorer stands beside the blind ones; those that look at images need them at hand."""
@@ -84,7 +79,6 @@ def command(
     json: Json = None,
     work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Can the questions be answered without looking? Blind scorers, giveaway words, duplicates, leakage.
 
@@ -93,7 +87,7 @@ def command(
     """
     from counterfoil.catalog import benchmarks as known_benchmarks
     from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show
+    from counterfoil.cli.tables import show_result
     from counterfoil.data.data_paths import Places
     from counterfoil.scorers.base import Options
     from counterfoil.tasks.audit import AuditOptions, audit
@@ -118,16 +112,9 @@ def command(
             seed=seed,
             **work.asked(),
         ),
-        feedback=terminal.feedback(quiet=quiet),
+        feedback=terminal.feedback(),
     )
-    console = terminal.beside(json)
-    show(console, () if quiet and json == "-" else audited.tables)
-    if not quiet:
-        for note in audited.notes:
-            terminal.note(note)
-    if json is not None:
-        terminal.write_result(json, audited.to_json())
+    show_result(audited, json)
     if html is not None:
         audited.to_html(html, title=title)
-        if not quiet:
-            terminal.note(f"page written to {html}")
+        terminal.note(f"page written to {html}")

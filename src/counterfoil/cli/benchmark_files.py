@@ -5,15 +5,12 @@ from typing import Annotated
 
 import typer
 
-from counterfoil.cli import options
-from counterfoil.cli.options import Available, Overwrite, Quiet
+from counterfoil.cli import options, usage
+from counterfoil.cli.options import Available, Overwrite
 
 FETCH_EPILOG = """Examples:
-
   counterfoil fetch
-
   counterfoil fetch sugarcrepe
-
   counterfoil fetch winoground-scores --to data/"""
 
 
@@ -37,7 +34,6 @@ def fetch(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace other files of the same names.")
     ] = False,
-    quiet: Quiet = False,
 ) -> None:
     """Fetch the released files of benchmarks, at a pinned commit and with checksums.
 
@@ -57,10 +53,10 @@ def fetch(
         return
     wanted = list(dict.fromkeys(release(benchmark_name(name)).name for name in names))
     folder = data_folder() if to is None else to
-    say = (lambda text: None) if quiet else terminal.note
+    say = (lambda text: None) if usage.quiet else terminal.note
     for name in wanted:
         chosen = release(name)
-        with terminal.progress(quiet=quiet) as report:
+        with terminal.progress() as report:
             done = fetch(
                 chosen,
                 folder,
@@ -100,9 +96,7 @@ def _list_releases() -> None:
 
 
 SAVE_EPILOG = """Examples:
-
   counterfoil save sugarcrepe --images val2017/ --out sets/sugarcrepe
-
   counterfoil save pairs --data my.csv --images photos/ --available --out sets/mine"""
 
 
@@ -122,7 +116,6 @@ def save(
     available: Available = False,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many questions, evenly spread.")] = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Save a benchmark with its pictures in one folder, which every command takes in place of its name.
 
@@ -143,10 +136,10 @@ def save(
         terminal.note(f"{name}: {len(loaded):,} of {whole:,} questions are at hand")
     if limit is not None:
         loaded = loaded.limited(limit)
-    with terminal.progress(quiet=quiet) as report:
+    with terminal.progress() as report:
         folder.save(loaded, out, progress=report)
     print(
         f"{len(loaded):,} questions, {len(loaded.images):,} images, {len(loaded.captions):,} captions: {out}"
     )
-    if not loaded.card.redistributable and not quiet:
+    if not loaded.card.redistributable and not usage.quiet:
         terminal.warn(f"{name} may not be passed on: {loaded.card.licence}")

@@ -8,8 +8,16 @@ from typing import Annotated, Any, cast
 import typer
 
 from counterfoil.cli import pool_rounds, usage
-from counterfoil.cli.field_options import field_options, text_of
-from counterfoil.cli.options import Device, Json, Overwrite, Precision, Quiet, WorkOptions, key_values
+from counterfoil.cli.options import (
+    Device,
+    Json,
+    Overwrite,
+    Precision,
+    WorkOptions,
+    field_options,
+    key_values,
+    text_of,
+)
 from counterfoil.inputs.limits import most
 
 HELP = usage.flowing(
@@ -19,13 +27,9 @@ A build that was stopped goes on where it was. Recipes and steps are below; a re
 that ends in .toml."""
 )
 EPILOG = """Examples:
-
   counterfoil build bivlc --out build/bivlc
-
   counterfoil build bivlc --from sugar-crepe/data --images val2017/ --out build/bivlc
-
   counterfoil build mine.toml --out build/mine
-
   counterfoil build refine pairs.csv --scores vera.csv --scores cola.csv --out refined.csv"""
 
 #: The options of a recipe that stand for a setting of one of its steps.
@@ -89,7 +93,7 @@ class Builds(usage.CommandGroup):
         return None
 
 
-app = typer.Typer(cls=Builds, help=HELP, epilog=EPILOG, no_args_is_help=True)
+app = typer.Typer(cls=Builds, help=HELP, epilog=usage.flowing(EPILOG), no_args_is_help=True)
 
 
 @app.callback()
@@ -97,7 +101,7 @@ def _group() -> None:
     """A group of commands, however few it holds itself."""
 
 
-app.command(cls=usage.Command, epilog=pool_rounds.EPILOG, rich_help_panel="Pooling")(
+app.command(cls=usage.Command, epilog=usage.flowing(pool_rounds.EPILOG), rich_help_panel="Pooling")(
     usage.with_levels(pool_rounds.pool)
 )
 
@@ -164,11 +168,10 @@ def _recipe_function(name: str) -> Any:
         json: Json = None,
         work: WorkOptions = WorkOptions(),
         overwrite: Overwrite = False,
-        quiet: Quiet = False,
     ) -> None:
         from counterfoil.build.recipe import read_recipe
         from counterfoil.cli import paths, terminal
-        from counterfoil.cli.tables import show
+        from counterfoil.cli.tables import show_result
         from counterfoil.errors import InputError
         from counterfoil.tasks import build as task
 
@@ -205,18 +208,16 @@ def _recipe_function(name: str) -> Any:
                 **work.asked(),
             ),
             overwrite=overwrite,
-            feedback=terminal.feedback(quiet=quiet),
+            feedback=terminal.feedback(),
         )
-        show(terminal.beside(json), () if quiet and json == "-" else built.tables)
-        if json is not None:
-            terminal.write_result(json, built.to_json())
-        for note in () if quiet else built.notes:
-            terminal.note(note)
-        if built.benchmark is not None and not quiet:
+        show_result(built, json)
+        if built.benchmark is not None and not usage.quiet:
             # A result, which goes where tables go.
             terminal.beside(json).print(f"built: {built.benchmark}")
 
-    run.__doc__ = _summary(name)
+    from counterfoil.build.recipe import read_recipe, shipped
+
+    run.__doc__ = read_recipe(name).summary if name in shipped() else f"The recipe of {name}."
     return run
 
 
@@ -225,12 +226,6 @@ def _language_model(given: str | None) -> str | None:
     if given is not None and given.startswith(("http://", "https://")):
         return f"chat:{given}"
     return given
-
-
-def _summary(name: str) -> str:
-    from counterfoil.build.recipe import read_recipe, shipped
-
-    return read_recipe(name).summary if name in shipped() else f"The recipe of {name}."
 
 
 def _step_function(name: str) -> Any:
@@ -245,7 +240,7 @@ def _step_function(name: str) -> Any:
         from counterfoil.cli.tables import show
         from counterfoil.tasks import build as task
 
-        out, json, quiet = given["out"], given["json"], given["quiet"]
+        out, json = given["out"], given["json"]
         folder = None if out.suffix else out
         table = None if folder else out
         folders = [task.declared(out)] if folder else []
@@ -271,11 +266,11 @@ def _step_function(name: str) -> Any:
             name,
             given["rows"] if reads_rows else task.nothing(),
             options,
-            feedback=terminal.feedback(quiet=quiet),
+            feedback=terminal.feedback(),
             out=out,
             dropped=given["dropped"],
         )
-        show(terminal.beside(json), () if quiet and json == "-" else applied.tables)
+        show(terminal.beside(json), () if usage.quiet and json == "-" else applied.tables)
         if json is not None:
             terminal.write_result(json, applied.to_json())
 
@@ -297,7 +292,6 @@ def _step_function(name: str) -> Any:
     options |= {
         "work": (WorkOptions, WorkOptions()),
         "overwrite": (Overwrite, False),
-        "quiet": (Quiet, False),
     }
     cast(Any, run).__signature__ = inspect.Signature(
         [

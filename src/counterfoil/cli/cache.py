@@ -15,7 +15,6 @@ app = typer.Typer(
 Folder = Annotated[
     Path | None, typer.Option("--cache", envvar="COUNTERFOIL_CACHE", help="Folder of finished work.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes.")]
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -87,7 +86,6 @@ def size(cache: Folder = None) -> None:
 def limit(
     most: Annotated[str, typer.Argument(metavar="SIZE", help="What may stay: 500MB, 5GB, 2GiB.")],
     cache: Folder = None,
-    quiet: Quiet = False,
 ) -> None:
     """Remove what was longest not needed, until what stays is no larger than SIZE."""
     from counterfoil.cli import terminal
@@ -100,16 +98,13 @@ def limit(
     gone = beyond(entries, wanted)
     freed = remove(entries, gone)
     left = contents(cache_folder(cache))
-    if not quiet:
-        terminal.note(f"removed: {amount(len(gone), 'file')}, {written_size(freed)}")
+    terminal.note(f"removed: {amount(len(gone), 'file')}, {written_size(freed)}")
     terminal.out().print(_summary(left.size, left.place), soft_wrap=True)
 
 
 @app.command(
     epilog="""Examples:
-
   counterfoil cache clear --scorer open-clip:ViT-B-32-quickgelu/openai
-
   counterfoil cache clear --yes"""
 )
 def clear(
@@ -118,7 +113,6 @@ def clear(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     cache: Folder = None,
-    quiet: Quiet = False,
 ) -> None:
     """Remove finished work: all of it, or that of one scorer. It is computed again when it is needed.
 
@@ -138,8 +132,7 @@ def clear(
     if shards and not yes and not terminal.confirmed(what):
         return
     freed = remove(entries, shards)
-    if not quiet:
-        terminal.note(f"removed: {amount(len(shards), 'file')}, {written_size(freed)}")
+    terminal.note(f"removed: {amount(len(shards), 'file')}, {written_size(freed)}")
     left = contents(cache_folder(cache))
     terminal.out().print(_summary(left.size, left.place), soft_wrap=True)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from counterfoil.cli import options
+from counterfoil.cli import options, usage
 from counterfoil.cli.options import (
     Draws,
     Html,
@@ -13,7 +13,6 @@ from counterfoil.cli.options import (
     Media,
     MetricModel,
     Overwrite,
-    Quiet,
     Seed,
     Tables,
     WorkOptions,
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from counterfoil.tasks.caption_values import Value
+    from counterfoil.tasks.captions import Value
 
 app = typer.Typer(
     help="How good captions are, for images or videos, with or without references.",
@@ -48,13 +47,9 @@ Policy = Annotated[
 ]
 
 SCORE_EPILOG = """Examples:
-
   counterfoil captions score --metrics bleu,rouge-l,cider --candidates c.json --references r.json
-
   counterfoil captions score --metrics clip-s --images photos/ --candidates c.json --scorer hf:./clip
-
   counterfoil captions score --metrics em-score --videos clips/ --candidates c.json --scorer hf:./clip
-
   counterfoil captions score --metrics cider --candidates samples.jsonl --references r.json --per-image best
 
 c.json is {"ID": "caption"} or [{"image_id": ID, "caption": "..."}], r.json {"ID": ["caption", ...]} or COCO's
@@ -88,7 +83,6 @@ def score(
     model: MetricModel = MetricModel(),
     work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Score captions by metrics: a value for all of them, and one for each.
 
@@ -97,12 +91,11 @@ def score(
     """
     from counterfoil.cli import paths, terminal
     from counterfoil.report.labels import amount
-    from counterfoil.tasks.caption_values import check_kind, n_images
-    from counterfoil.tasks.captions import MetricRequest, score_captions
+    from counterfoil.tasks.captions import MetricRequest, check_kind, n_images, score_captions
 
     paths.check(table=out, json=json)
     check_kind(out)
-    feedback = terminal.feedback(quiet=quiet)
+    feedback = terminal.feedback()
     scored = score_captions(
         candidates,
         MetricRequest.of(metrics, **model.asked(), **work.asked()),
@@ -113,7 +106,7 @@ def score(
         per_image=per_image,
         feedback=feedback,
     )
-    if not (quiet and json == "-"):
+    if not (usage.quiet and json == "-"):
         console = terminal.beside(json)
         over = "images" if n_images(scored.inputs) < len(scored.inputs) else "captions"
         _show(scored.values, scored.heading, over, scored.notes, console)
@@ -153,11 +146,8 @@ def _show(
 
 
 SYSTEMS_EPILOG = """Examples:
-
   counterfoil captions systems --predictions A.json B.json C.json --references captions_val2014.json
-
   counterfoil captions systems --predictions A.json B.json C.json --references r.json --humans m.csv
-
   counterfoil captions systems --predictions A.json B.json C.json --references r.json --humans judged.csv
   --over systems --html systems.html --latex systems.tex
 
@@ -195,7 +185,6 @@ def systems(
     model: MetricModel = MetricModel(),
     work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Compare captioners: a row per system, a column per metric, and how metrics order them as people do.
 
@@ -205,12 +194,11 @@ def systems(
     from counterfoil.cli.tables import show
     from counterfoil.report.labels import amount
     from counterfoil.tasks.caption_systems import compare_systems
-    from counterfoil.tasks.caption_values import check_kind
-    from counterfoil.tasks.captions import MetricRequest
+    from counterfoil.tasks.captions import MetricRequest, check_kind
 
     paths.check(table=out, json=json, html=html, **vars(tables))
     check_kind(out)
-    feedback = terminal.feedback(quiet=quiet)
+    feedback = terminal.feedback()
     compared = compare_systems(
         [*predictions, *(more or ())],
         references,
@@ -223,7 +211,7 @@ def systems(
         policy=references_contain,
         feedback=feedback,
     )
-    if not (quiet and json == "-"):
+    if not (usage.quiet and json == "-"):
         from rich.text import Text
 
         console = terminal.beside(json)

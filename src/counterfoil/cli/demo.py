@@ -19,15 +19,10 @@ if TYPE_CHECKING:
     from counterfoil.studies.demo import Study
 
 EPILOG = """Examples:
-
   counterfoil demo
-
   counterfoil demo --seed 3 --out another
-
   counterfoil demo --files first                 # small files to try every command on, as README does
-
   counterfoil demo --full                        # which of BiVLC's findings hold: some minutes
-
   counterfoil demo --full --dials --out hours    # three seeds, noise, mining"""
 
 #: What the summary shows of each model: the benchmark, the measure, the column's head.
@@ -75,7 +70,10 @@ def command(
     of BiVLC's findings hold. A demo that was stopped goes on where it was.
     """
     if files is not None:
-        _files(files, seed)
+        from counterfoil.cli import terminal
+        from counterfoil.studies.example_files import write_example_files
+
+        terminal.out().print(f"{files}: {', '.join(write_example_files(files, seed=seed))}", soft_wrap=True)
         return
     if dials and not full:
         raise InputError("--dials is of the study", hint="add --full")
@@ -83,13 +81,6 @@ def command(
         _study(Path("study-report") if out is None else out, dials, seed)
     else:
         _tour(Path("demo-report") if out is None else out, seed, overwrite)
-
-
-def _files(folder: Path, seed: int) -> None:
-    from counterfoil.cli import terminal
-    from counterfoil.studies.example_files import write_example_files
-
-    terminal.out().print(f"{folder}: {', '.join(write_example_files(folder, seed=seed))}", soft_wrap=True)
 
 
 def _tour(out: Path, seed: int, overwrite: bool) -> None:
@@ -180,7 +171,11 @@ def _summary(study: "Study", *, intervals: bool) -> "Table":
             for of, measure, head in _COLUMNS:
                 if of == comparison.benchmark and measure in run.result.measures:
                     estimate = run.result.measures[measure]
-                    rows.setdefault(run.name, {})[head] = _said(estimate, intervals)
+                    from rich.text import Text
+
+                    rows.setdefault(run.name, {})[head] = Text.assemble(
+                        f"{100 * estimate.value:.1f}", (_span(estimate) if intervals else "", "dim")
+                    )
                     if estimate.chance is not None:
                         chance[head] = f"{100 * estimate.chance:.1f}" + (
                             " " * len(_span(estimate)) * intervals
@@ -189,12 +184,6 @@ def _summary(study: "Study", *, intervals: bool) -> "Table":
     for name, cells in rows.items():
         table.add_row(name, *(cells.get(head, "") for _, _, head in _COLUMNS))
     return table
-
-
-def _said(estimate: "Estimate", intervals: bool) -> "Text":
-    from rich.text import Text
-
-    return Text.assemble(f"{100 * estimate.value:.1f}", (_span(estimate) if intervals else "", "dim"))
 
 
 def _span(estimate: "Estimate") -> str:

@@ -13,7 +13,6 @@ from counterfoil.cli.options import (
     Json,
     Overwrite,
     Precision,
-    Quiet,
     Seed,
     Signatures,
     WorkOptions,
@@ -25,21 +24,13 @@ if TYPE_CHECKING:
     from counterfoil.data.benchmark import Benchmark
 
 EPILOG = """Examples:
-
   counterfoil evaluate open-clip:ViT-B-32-quickgelu/openai bivlc winoground sugarcrepe --out runs/clip
-
   counterfoil evaluate given:scores/clip.jsonl winoground --data winoground/
-
   counterfoil evaluate hf:./my-siglip pairs --data my.csv --images photos/ --json result.json
-
   counterfoil evaluate embeddings:clip.npz coco-5k coco-1k cxc eccv --out runs/clip
-
   counterfoil evaluate given:similarities.npy eccv --ids ids.npz --measure map_at_r
-
   counterfoil evaluate chat:http://localhost:8000/v1#MODEL winoground --protocol choose --set rpm=60
-
   counterfoil evaluate metric:cider flickr8k-expert --data flickr8k/
-
   counterfoil evaluate metric:pac-s flickr8k-cf pascal-50s --data sets/ --scorer open-clip:ViT-B-32/pac.pth"""
 
 
@@ -171,7 +162,6 @@ def command(
     ] = False,
     work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Measure a scorer on benchmarks: every number with its interval, chance and ties.
 
@@ -225,23 +215,23 @@ def command(
             truncated_as_miss=truncated_as_miss,
             **work.asked(),
         ),
-        feedback=terminal.feedback(quiet=quiet),
+        feedback=terminal.feedback(),
     )
     results: list[dict[str, Any]] = []
     for run in evaluation.runs():
-        _show(run.result, run.benchmark, to_stderr=json == "-", quiet=quiet, signatures=signatures)
+        _show(run.result, run.benchmark, to_stderr=json == "-", signatures=signatures)
         results.append(run.result.to_json())
     if json is not None:
         terminal.write_result(json, results[0] if len(benchmarks) == 1 else results)
     evaluation.check_complete()
 
 
-def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, quiet: bool, signatures: bool) -> None:
+def _show(result: Any, benchmark: "Benchmark", *, to_stderr: bool, signatures: bool) -> None:
     from counterfoil.cli import terminal
     from counterfoil.cli.tables import groups_table, measures_table, resting_lines, signature_lines
     from counterfoil.report.notes import ties_line
 
-    if to_stderr and quiet:
+    if to_stderr and usage.quiet:
         return
     console = terminal.err() if to_stderr else terminal.out()
     console.print(measures_table(result, benchmark, width=console.width))

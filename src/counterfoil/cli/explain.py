@@ -12,7 +12,6 @@ from counterfoil.cli.options import (
     Overwrite,
     Precision,
     Private,
-    Quiet,
     Seed,
     Title,
     WorkOptions,
@@ -21,15 +20,10 @@ from counterfoil.cli.options import (
 from counterfoil.inputs.limits import most
 
 EPILOG = """Examples:
-
   counterfoil explain pixels:colours world-quads --html heat.html
-
   counterfoil explain open-clip:ViT-B-32-quickgelu/openai winoground --questions 17,43 --html heat.html
-
   counterfoil explain itm:dandelin/vilt-b32-finetuned-coco winoground --method rollout --method transport
-
   counterfoil explain ckpt:runs/clip pairs --data my.csv --method patches --method occlusion
-
   counterfoil explain ckpt:runs/clip world-quads --grade"""
 
 
@@ -118,7 +112,6 @@ def command(
     seed: Seed = 0,
     work: WorkOptions = WorkOptions(),
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Show which words of a caption count for a scorer, and where in the picture it looks for them.
 
@@ -127,7 +120,7 @@ def command(
     model are used where the model has what they need.
     """
     from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show
+    from counterfoil.cli.tables import show_result
     from counterfoil.data.data_paths import Places
     from counterfoil.engine.perturbations import Occlusion
     from counterfoil.errors import InputError
@@ -155,19 +148,13 @@ def command(
         ),
         **work.asked(),
     )
-    feedback = terminal.feedback(quiet=quiet)
+    feedback = terminal.feedback()
     explanation = (
         grade_heatmaps(scorer, benchmark, explain_options, feedback=feedback)
         if grade
         else explain(scorer, benchmark, explain_options, feedback=feedback)
     )
-    show(terminal.beside(json), () if quiet and json == "-" else explanation.tables)
-    if not quiet:
-        for note in explanation.notes:
-            terminal.note(note)
-    if json is not None:
-        terminal.write_result(json, explanation.to_json())
+    show_result(explanation, json)
     if html is not None and isinstance(explanation, Explanation):
         explanation.to_html(html, title=title, pictures=pictures, private=private)
-        if not quiet:
-            terminal.note(f"page written to {html}")
+        terminal.note(f"page written to {html}")

@@ -1,21 +1,32 @@
-"""Faults that no part of the program foresaw: one line for the user, a report file for the developers.
+"""How a command ends: errors and faults in one line, as a terminal may show it, and Ctrl-C.
+
+A fault that no part of the program foresaw is one line for the user, a report file for the developers.
 
 What lies in the user's input, disk or machine (a name too long, a full disk, no memory left) is a line like
 any other error and exit code 2. Anything else is a fault of the program: exit code 70, which is `EX_SOFTWARE`
 of sysexits.h, and a file with the traceback.
+
+Captions, ids, titles and names of files come from anywhere, and a terminal obeys what is in them. All output
+of the command line passes `clean` on its way: Rich's consoles in `terminal`, and the line about an error.
 """
 
+import _thread
 import errno
+import json
 import os
 import platform
 import re
 import shlex
+import signal
 import sys
 import tempfile
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from counterfoil.errors import CounterfoilError, InputError
 
@@ -191,3 +202,116 @@ def print_traceback(error: BaseException) -> None:
     """The whole traceback on stderr, for `--debug`."""
     text = "".join(traceback.format_exception(error))
     sys.stderr.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+
+#: Control characters (C0 without tab and line feed, DEL, C1), marks that turn the direction of writing and
+#: the invisible "tag" characters go; separators of lines and paragraphs become a blank; halves of surrogate
+#: pairs, which have no bytes in UTF-8, become the replacement character.
+_TABLE: dict[int, str | None] = {
+    **dict.fromkeys([*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)]),
+    **dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF]),
+    **dict.fromkeys(range(0xE0000, 0xE0080)),
+    0x2028: " ",
+    0x2029: " ",
+    **dict.fromkeys(range(0xD800, 0xE000), "�"),
+}
+#: The same characters as JSON writes them; those of ASCII are escaped there already, but for DEL.
+_ESCAPES = {code: json.dumps(chr(code))[1:-1] for code in _TABLE if code > 0x7F} | {0x7F: "\\u007f"}
+
+
+def clean(text: str) -> str:
+    """The text without control characters; line feeds and tabs stay.
+
+    >>> clean("a \\x1b[31mred\\x1b[0m \\u202egnp.exe \\udcff caption\\r")
+    'a [31mred[0m gnp.exe � caption'
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_TABLE)
+
+
+def escaped(written: str) -> str:
+    r"""JSON in which such characters, which can stand in its strings only, are written as escapes.
+
+    >>> escaped('"a\x9b1m \u202eb"')
+    '"a\\u009b1m \\u202eb"'
+    """
+    return written.translate(_ESCAPES)
+
+
+def complain(text: str) -> None:
+    """One line about what went wrong, on stderr."""
+    print(f"counterfoil: {' '.join(clean(text).split())}", file=sys.stderr)
+
+
+def main_process() -> bool:
+    """Whether this process is the one that prints: of several that torchrun or Fabric started, the first."""
+    return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK"))
+
+
+#: Seconds after which it is looked whether Ctrl-C is being obeyed.
+_LATER = 0.3
+
+
+@contextmanager
+def kept_interrupts() -> Iterator[None]:
+    """A block that Ctrl-C ends by `KeyboardInterrupt`, raised again until the block is being left.
+
+    Python drops an exception in a finaliser or in a callback of a library, and some libraries drop it
+    themselves. Cleanup on the way out is not disturbed. Where SIGINT is ignored, as under nohup, it stays so.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        yield
+        return
+    pressed, over, process = threading.Event(), threading.Event(), os.getpid()
+    # Once the block is over nothing is interrupted any more.
+    one_at_a_time = threading.Lock()
+
+    def raised(*_: Any) -> None:
+        # A forked worker stops with its parent.
+        if not pressed.is_set() and os.getpid() == process:
+            pressed.set()
+            threading.Thread(target=again, daemon=True).start()
+        raise KeyboardInterrupt
+
+    def again() -> None:
+        while not over.wait(_LATER):
+            with one_at_a_time:
+                if not over.is_set() and not _leaving():
+                    _thread.interrupt_main()
+
+    hook = sys.unraisablehook
+    sys.unraisablehook = lambda unraisable: (
+        None if unraisable.exc_type is KeyboardInterrupt else hook(unraisable)
+    )
+    signal.signal(signal.SIGINT, raised)
+    try:
+        yield
+        if pressed.is_set():
+            raise KeyboardInterrupt
+    finally:
+        with one_at_a_time:
+            over.set()
+        signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = hook
+
+
+@contextmanager
+def left_to_server() -> Iterator[None]:
+    """A block that Ctrl-C ends as Python has it, once: a server stops by it, and the command is done."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _leaving() -> bool:
+    """Whether the main thread runs an `except` or a `finally` because of Ctrl-C."""
+    current: Any = sys._current_exceptions().get(threading.main_thread().ident or 0)
+    # A triple before Python 3.12.
+    error = current[1] if isinstance(current, tuple) else current
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None

@@ -19,13 +19,9 @@ if TYPE_CHECKING:
     from counterfoil.train.validation import Mixture
 
 EPILOG = """Examples:
-
   counterfoil mix open-clip:ViT-B-32-quickgelu/openai ckpt/ --task bivlc --held-out winoground
-
   counterfoil mix hf:./my-clip ckpt/ --task bivlc --held-out sugarcrepe --images sugarcrepe=val2017/
-
   counterfoil mix ckpt/pretrained ckpt/trohn-img --task world-quads --held-out world-gallery --points 6
-
   counterfoil mix ckpt/pretrained ckpt/trohn-img --alpha 0.5 --out ckpt/mixed"""
 
 #: What both ends may be.
@@ -98,7 +94,23 @@ def command(
     if json is not None:
         terminal.write_result(
             json,
-            {"start": start, "tuned": str(tuned), "mixtures": [_to_json(mixture) for mixture in measured]},
+            {
+                "start": start,
+                "tuned": str(tuned),
+                "mixtures": [
+                    {
+                        "alpha": mixture.alpha,
+                        "task": mixture.task.value,
+                        "held_out": mixture.held_out.value,
+                        "intervals": {
+                            "task": [mixture.task.low, mixture.task.high],
+                            "held_out": [mixture.held_out.low, mixture.held_out.high],
+                            "mean": list(_mean(mixture)[1:]),
+                        },
+                    }
+                    for mixture in measured
+                ],
+            },
         )
 
 
@@ -171,20 +183,6 @@ def _mean(mixture: "Mixture") -> tuple[float, float, float]:
     below = hypot(mixture.task.value - mixture.task.low, mixture.held_out.value - mixture.held_out.low) / 2
     above = hypot(mixture.task.high - mixture.task.value, mixture.held_out.high - mixture.held_out.value) / 2
     return value, value - below, value + above
-
-
-def _to_json(mixture: "Mixture") -> dict[str, Any]:
-    """A mixture with its values, and the intervals of each."""
-    return {
-        "alpha": mixture.alpha,
-        "task": mixture.task.value,
-        "held_out": mixture.held_out.value,
-        "intervals": {
-            "task": [mixture.task.low, mixture.task.high],
-            "held_out": [mixture.held_out.low, mixture.held_out.high],
-            "mean": list(_mean(mixture)[1:]),
-        },
-    }
 
 
 def _table(measured: "Sequence[Mixture]", task: str, held_out: str) -> "Table":

@@ -11,7 +11,6 @@ from counterfoil.cli.options import (
     ImageFolder,
     Json,
     Overwrite,
-    Quiet,
     Scores,
     Seed,
     WorkOptions,
@@ -19,11 +18,8 @@ from counterfoil.cli.options import (
 from counterfoil.inputs.limits import most
 
 EPILOG = """Examples:
-
   counterfoil build pool runs/*/world-gallery --rounds 3 --judge world --out pooled/
-
   counterfoil build pool runs/*/coco-5k --judge answers.csv --out pooled/
-
   counterfoil build pool pvse.npz vsrn.npz --ids ids.npz --judge eccv --k 10 --out pooled/"""
 
 
@@ -66,7 +62,6 @@ def pool(
     work: WorkOptions = WorkOptions(),
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Pool what models put first, judge it, and again: what each round costs, finds and leaves behind.
 
@@ -74,10 +69,9 @@ def pool(
     positives.csv. Lists are read further down in every round.
     """
     from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show
+    from counterfoil.cli.tables import show_result
     from counterfoil.outputs import Folder
-    from counterfoil.tasks.pool_judges import RoundOptions
-    from counterfoil.tasks.pool_rounds import FILES, pool_rounds
+    from counterfoil.tasks.pool_rounds import FILES, RoundOptions, pool_rounds
 
     paths.check(json=json, folders=[Folder(out, FILES)])
     options = RoundOptions(
@@ -95,11 +89,7 @@ def pool(
         device=device,
         **work.asked(),
     )
-    feedback = terminal.feedback(quiet=quiet)
+    feedback = terminal.feedback()
     pooled = pool_rounds(scores, judge, options, feedback=feedback)
     pooled.save(out)
-    show(terminal.beside(json), () if quiet and json == "-" else pooled.tables)
-    for note in () if quiet else pooled.notes:
-        terminal.note(note)
-    if json is not None:
-        terminal.write_result(json, pooled.to_json())
+    show_result(pooled, json)

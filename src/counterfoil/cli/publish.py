@@ -7,14 +7,11 @@ from typing import Annotated
 import typer
 
 from counterfoil.cli import options, usage
-from counterfoil.cli.options import Available, Json, Overwrite, Quiet, Seed
+from counterfoil.cli.options import Available, Json, Overwrite, Seed
 
 EPILOG = """Examples:
-
   counterfoil publish sets/mine --to folder:release --licence CC-BY-4.0
-
   counterfoil publish pairs --data my.csv --images photos/ --to folder:release --licence CC-BY-4.0 --split 0.2
-
   counterfoil publish sets/mine --to hub:ann/mine --licence CC-BY-4.0 --execute"""
 
 
@@ -109,7 +106,6 @@ def command(
     facts: DataSetFacts = DataSetFacts(),
     json: Json = None,
     overwrite: Overwrite = False,
-    quiet: Quiet = False,
 ) -> None:
     """Publish a benchmark: Parquet that 'datasets' reads, a card, Croissant, checksums, and our own format.
 
@@ -118,7 +114,7 @@ def command(
     """
     from counterfoil.catalog import benchmarks as known_benchmarks
     from counterfoil.cli import paths, terminal
-    from counterfoil.cli.tables import show
+    from counterfoil.cli.tables import show_result
     from counterfoil.tasks.publish import PublishOptions, publish
 
     if benchmark in known_benchmarks():
@@ -147,12 +143,6 @@ def command(
             campaigns=tuple(facts.campaign or ()),
             overwrite=overwrite,
         ),
-        feedback=terminal.feedback(quiet=quiet),
+        feedback=terminal.feedback(),
     )
-    console = terminal.beside(json)
-    show(console, () if quiet and json == "-" else published.tables)
-    if not quiet:
-        for note in published.notes:
-            terminal.note(note)
-    if json is not None:
-        terminal.write_result(json, published.to_json())
+    show_result(published, json)

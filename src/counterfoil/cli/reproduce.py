@@ -19,13 +19,9 @@ if TYPE_CHECKING:
 DERIVED_MARK = "†"
 
 EPILOG = """Examples:
-
   counterfoil reproduce --data data/
-
   counterfoil reproduce --paper winoground --data data/ --only differs
-
   counterfoil reproduce --data data/ --json ledger.json
-
   counterfoil reproduce --data data/ --files
 
 Files are looked for in --data under names such as bivlc/ViT-B-32.csv and winoground/scores/clip.jsonl, or

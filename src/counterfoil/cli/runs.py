@@ -25,13 +25,9 @@ if TYPE_CHECKING:
     from counterfoil.evaluation.lengths import LengthCorrelation
 
 COMPARE_EPILOG = """Examples:
-
   counterfoil compare runs/*
-
   counterfoil compare runs/* --baseline clip --html report.html
-
   counterfoil compare runs/people runs/clip --shared
-
   counterfoil compare runs/* --latex table.tex --markdown table.md --json comparison.json"""
 
 
@@ -121,11 +117,8 @@ def compare(
 
 
 RANKINGS_EPILOG = """Examples:
-
   counterfoil rankings runs/*
-
   counterfoil rankings runs/* --measure coco-5k:mean_recall_at_1 --measure eccv:mean_map_at_r
-
   counterfoil rankings runs/* --measure "mean_*" --html rankings.html --json rankings.json
 
 A measure may be named with its benchmark (eccv:mean_map_at_r), without (mean_map_at_r), without the direction
@@ -189,9 +182,7 @@ def rankings(
 
 
 LENGTHS_EPILOG = """Examples:
-
   counterfoil lengths runs/clip/winoground
-
   counterfoil lengths runs/* --json lengths.json"""
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from rich.console import Console, Group
@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table as Rich
 from rich.text import Text
 
+from counterfoil.cli import terminal, usage
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.evaluation.compare import Comparison
 from counterfoil.evaluation.result import Result
@@ -24,6 +25,7 @@ from counterfoil.report.tables import Cell, Column, Table, number, text_table, w
 if TYPE_CHECKING:
     from counterfoil.evaluation.list_overlap import Diversity
     from counterfoil.evaluation.rank_correlation import RankCorrelation
+    from counterfoil.tasks.results import Tabular
 
 #: The terminal's width from which the finer measures have room.
 _WIDE = 150
@@ -76,6 +78,15 @@ def show(console: Console, tables: Sequence[Table]) -> None:
     """Print tables, a blank line after each."""
     for table in tables:
         console.print(Group(*printed(table, console.width), Text()))
+
+
+def show_result(result: "Tabular", json: str | None) -> None:
+    """Print tables and notes of a result, and write its JSON where `--json` asks for it."""
+    show(terminal.beside(json), () if usage.quiet and json == "-" else result.tables)
+    for note in result.notes:
+        terminal.note(note)
+    if json is not None:
+        terminal.write_result(json, cast(Any, result).to_json())
 
 
 def _head(table: Table, column: Column) -> str:

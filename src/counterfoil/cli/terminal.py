@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -16,11 +16,13 @@ from rich.segment import Segment
 from rich.text import Text
 
 from counterfoil.cli import usage
-from counterfoil.cli.plain_text import clean, escaped
-from counterfoil.engine.plan import Progress as Report
+from counterfoil.cli.faults import clean, escaped
 from counterfoil.errors import InputError
 from counterfoil.store import write_json
-from counterfoil.tasks.feedback import Feedback, ignore
+
+if TYPE_CHECKING:
+    from counterfoil.engine.plan import Progress as Report
+    from counterfoil.tasks.feedback import Feedback
 
 #: Progress appears only on work that takes longer than this many seconds.
 PATIENCE = 2.0
@@ -94,8 +96,11 @@ def confirmed(what: str) -> bool:
     return sure
 
 
-def feedback(*, quiet: bool = False) -> Feedback:
-    """The feedback of tasks on stderr; of a quiet command warnings alone."""
+def feedback(*, quiet: bool = False) -> "Feedback":
+    """The feedback of tasks on stderr; where `quiet`, or of a quiet command, warnings alone."""
+    from counterfoil.tasks.feedback import Feedback, ignore
+
+    quiet = quiet or usage.quiet
     return Feedback(
         note=ignore if quiet else note,
         warn=warn,
@@ -142,7 +147,7 @@ def busy(text: str, *, quiet: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> Iterator[Report]:
+def progress(*, quiet: bool = False) -> "Iterator[Report]":
     """A function (stage, done, total) that shows a bar with rate and time left.
 
     Nothing is shown for the first two seconds of a stage, or when quiet. A notebook has a bar of characters;
@@ -198,7 +203,7 @@ def progress(*, quiet: bool = False) -> Iterator[Report]:
             bars.stop()
 
 
-def _notebook_bar() -> Report:
+def _notebook_bar() -> "Report":
     """A report that rewrites one line of stderr, gone when the stage is over: notebooks know no cursor."""
     started: dict[str, float] = {}
     shown = 0.0
@@ -222,7 +227,7 @@ def _notebook_bar() -> Report:
     return report
 
 
-def _lines(every: float) -> Report:
+def _lines(every: float) -> "Report":
     """A report that writes a line about the stage at hand every so many seconds."""
     started: dict[str, tuple[float, int]] = {}
     last = time.monotonic()

@@ -10,17 +10,11 @@ from counterfoil.cli.options import CacheFolder, Json, Overwrite, Quiet, Workers
 from counterfoil.inputs.limits import most
 
 EPILOG = """Examples:
-
   counterfoil train trohn-img --model open-clip:ViT-B-32-quickgelu/openai --data TROHN-Img/ --out ckpt/
-
   counterfoil train coco --model ckpt/ --data world/ --steps 500 --guard world-quads --out more/
-
   counterfoil train mine.toml --model hf:./my-clip --data pairs.parquet --images photos/ --out ckpt/
-
   counterfoil train pcme --model ckpt/ --data shards/ --out pcme/ --dry-run
-
   counterfoil train coco --model ckpt/ --data 's3://bucket/shards/{00000..00099}.tar' --out more/
-
   counterfoil train trohn-img --model ckpt/ --data TROHN-Img/ --out ckpt/ --batch-size 400 --chunk-size 50
 
   torchrun --nproc-per-node 2 -m counterfoil train coco --model hf:./my-clip --data coco/ --out ckpt/"""
@@ -143,8 +137,8 @@ def command(
     from dataclasses import replace
 
     from counterfoil.cli import paths, terminal
+    from counterfoil.cli.faults import main_process
     from counterfoil.cli.paths import cache_folder
-    from counterfoil.cli.plain_text import main_process
     from counterfoil.cli.train_tables import plan_table, recipe_text, result_table
     from counterfoil.tasks.training import prepare
     from counterfoil.tasks.training_inputs import SCRATCH, folder, recipe_with, train_options
@@ -192,7 +186,7 @@ def command(
         console.print(recipe_text(chosen, read.base, all_of_it=dry_run))
     if wanted.data is None or wanted.model is None:
         return
-    feedback = terminal.feedback(quiet=quiet)
+    feedback = terminal.feedback()
     training = prepare(chosen, replace(wanted, cache=cache_folder(wanted.cache)), feedback=feedback)
     if not quiet:
         console.print(plan_table(training.rows, training.backbone, training.stages))

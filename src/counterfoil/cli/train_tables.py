@@ -1,6 +1,6 @@
 """Tables of `train` and `list recipes`: a recipe, a plan, the outcome."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -28,15 +28,23 @@ def recipe_text(recipe: Recipe, base: Recipe | None = None, *, all_of_it: bool =
     """
     heading = Text.assemble((recipe.name, "bold"), f"  {recipe.about}")
     parts: list[Any] = [heading, Text(recipe.source, style="dim")]
-    changed = {} if base is None else _differences(recipe, base)
+    names = [column.name for column in fields(recipe) if column.name not in _SILENT]
+    changed: dict[str, Any] = {}
+    if base is not None:
+        changed = {
+            name: getattr(base, name) for name in names if getattr(recipe, name) != getattr(base, name)
+        }
     if all_of_it:
         table = _plain()
-        for column in fields(recipe):
-            if column.name not in _SILENT:
-                table.add_row(column.name, _value(getattr(recipe, column.name), changed.get(column.name)))
+        for name in names:
+            cell = Text(_word(getattr(recipe, name)))
+            if changed.get(name) is not None:
+                cell.append(f"  ({_word(changed[name])})", style="dim")
+            table.add_row(name, cell)
         parts.append(Padding(table, (1, 0, 0, 2)))
         for number, stage in enumerate(recipe.stages, start=1):
-            parts.append(Padding(Text(f"stage {number}: {_listed(stage)}"), (0, 0, 0, 2)))
+            settings = ", ".join(f"{name} {_word(value)}" for name, value in stage.items()) or "as above"
+            parts.append(Padding(Text(f"stage {number}: {settings}"), (0, 0, 0, 2)))
         parts.append(Padding(Text("left open there, and what is done:"), (1, 0, 0, 2)))
         parts += [Padding(Text(f"{line}", style="dim"), (0, 0, 0, 4)) for line in recipe.left_open]
     elif changed:
@@ -50,7 +58,9 @@ def recipe_text(recipe: Recipe, base: Recipe | None = None, *, all_of_it: bool =
 def plan_table(rows: Data, backbone: "Backbone", plan: Sequence[Stage]) -> Table:
     """What will be trained on what, stage by stage."""
     table = _plain()
-    table.add_row("rows", _rows(rows))
+    table.add_row(
+        "rows", (f"{len(rows.training):,} of {rows.training.name}: {', '.join(rows.training.rows)}")
+    )
     if rows.validation is not None:
         table.add_row("validation", f"{len(rows.validation):,} rows: {rows.validated}")
     for number, stage in enumerate(plan, start=1):
@@ -90,7 +100,8 @@ def result_table(outcome: Outcome) -> Group:
     for heading in outcome.points:
         table.add_column(heading, justify="right")
     for name in outcome.measures:
-        table.add_row(name, *(_number(point.get(name)) for point in outcome.points.values()))
+        values = [point.get(name) for point in outcome.points.values()]
+        table.add_row(name, *("" if value is None else f"{value:.4f}" for value in values))
     unit = outcome.unit.removesuffix("s") if outcome.steps == 1 else outcome.unit
     speed = f"{outcome.steps:,} {unit} in {_time(outcome.seconds)}"
     if outcome.rows_per_second is not None:
@@ -125,10 +136,6 @@ def _plain() -> Table:
     return table
 
 
-def _rows(rows: Data) -> str:
-    return f"{len(rows.training):,} of {rows.training.name}: {', '.join(rows.training.rows)}"
-
-
 def _kept(recipe: Recipe) -> str:
     if recipe.select == "last":
         return "the last weights"
@@ -138,32 +145,12 @@ def _kept(recipe: Recipe) -> str:
     return f"the weights with the {best} in validation, {often}{ends}"
 
 
-def _differences(recipe: Recipe, base: Recipe) -> dict[str, Any]:
-    """The fields in which a recipe differs from the one it is made of, with that one's values."""
-    names = [column.name for column in fields(recipe) if column.name not in _SILENT]
-    return {name: getattr(base, name) for name in names if getattr(recipe, name) != getattr(base, name)}
-
-
-def _value(value: Any, other: Any) -> Text:
-    return (
-        Text(_word(value)) if other is None else Text.assemble(_word(value), (f"  ({_word(other)})", "dim"))
-    )
-
-
-def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {_word(value)}" for name, value in values.items()) or "as above"
-
-
 def _word(value: Any) -> str:
     if value is None:
         return "none"
     if isinstance(value, float):
         return f"{value:g}"
     return ", ".join(map(_word, value)) if isinstance(value, tuple) else str(value)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
 
 
 def _time(seconds: float) -> str:

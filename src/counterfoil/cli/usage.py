@@ -1,6 +1,7 @@
 """Usage of commands: mistyped options in one line, files that arguments name, --quiet and --verbose."""
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import fields, is_dataclass
@@ -225,8 +226,12 @@ _ALLOW_OUTSIDE = Annotated[
 
 
 def flowing(text: str) -> str:
-    """The same paragraphs, each in one line for the terminal to break; it would keep our own breaks too."""
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    """The same paragraphs, each in one line for the terminal to break; it would keep our own breaks too.
+
+    An example, a line that begins with two spaces and "counterfoil", is a paragraph of its own.
+    """
+    paragraphs = re.split(r"\n\n|\n(?=  counterfoil )", text)
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def panels(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -41,15 +41,10 @@ Seed = Annotated[int, typer.Option(help="Same seed, same bytes.")]
 
 @app.command(
     epilog="""Examples:
-
   counterfoil world build quads --n 2000 --out world
-
   counterfoil world build gallery --n 300 --captions-each 5 --out world-gallery
-
   counterfoil world build clips --n 90 --size 96 --out world-clips
-
   counterfoil world build training --kind trohn-img --n 20000 --failure 0.61 --out noisy
-
   counterfoil world build training --failure 0.61 --precision 0.9 --recall 0.8 --out filtered"""
 )
 def build(
@@ -143,7 +138,7 @@ def build(
     pixels = size if size is not None else _TRAINING_SIZE if what == "training" else _SIZE
     check_size(pixels)
     paths.check(folders=[_folder(out, what)])
-    with terminal.progress(quiet=quiet) as report:
+    with terminal.progress() as report:
         if what == "training":
             rows = _filter_of(precision, recall)
             message = _training(out, amount, kind or "trohn-img", seed, pixels, failure or 0.0, rows, report)
@@ -287,9 +282,7 @@ _PICTURES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 
 @app.command(
     epilog="""Examples:
-
   counterfoil world sheet --out sheet.png
-
   counterfoil world sheet --each 3 --style natural --size 256 --seed 5 --out sheet.jpg"""
 )
 def sheet(

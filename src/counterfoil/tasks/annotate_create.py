@@ -199,7 +199,14 @@ def create_campaign(
     """
     out = Path(out)
     recipe = _recipe(form, source, options)
-    with guarded("annotate create", overwrite=overwrite, reads=[source, *_read(options)]) as outputs:
+    with guarded(
+        "annotate create",
+        overwrite=overwrite,
+        reads=[
+            source,
+            *[options.golden, options.onboarding, options.images, options.instructions, options.consent],
+        ],
+    ) as outputs:
         outputs.folder(Folder(out, FILES))
         pictures = Pictures()
         rng = np.random.default_rng([recipe.seed, 0])
@@ -237,10 +244,6 @@ def create_campaign(
                 salt=salt,
             )
     return CreatedCampaign(campaign)
-
-
-def _read(options: CreateOptions) -> list[object]:
-    return [options.golden, options.onboarding, options.images, options.instructions, options.consent]
 
 
 def _figures(options: CreateOptions) -> dict[str, bytes]:

@@ -1,19 +1,29 @@
-"""Judgements of other tools: Mechanical Turk, Label Studio, tables."""
+"""Judgements of other tools (Mechanical Turk, Label Studio, tables), and a campaign's own as tables."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from counterfoil.annotate.campaign import Campaign, open_campaign
+from counterfoil.annotate.campaign import Campaign, open_campaign, unanswered
+from counterfoil.annotate.export import ABOUT, DATA_SHEET, JudgedCampaign, exported, question_outcomes
 from counterfoil.annotate.forms.base import is_right
-from counterfoil.annotate.judgement_table import answer_value, read_judgement_table, write_judgement_table
+from counterfoil.annotate.judgement_table import answer_value, read_judgement_table
+from counterfoil.annotate.labels import Partly
 from counterfoil.annotate.platforms.label_studio import read_controls, read_export
 from counterfoil.annotate.platforms.mturk_files import HitLayout, read_results
-from counterfoil.errors import DataError
+from counterfoil.errors import DataError, InputError
 from counterfoil.inputs.files import read_text
+from counterfoil.outputs import Folder
+from counterfoil.report.tables import Cell, Column, Row, Table
+from counterfoil.store import owner_only, write_csv, write_json, write_parquet, write_text
+from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.outputs import guarded
+from counterfoil.tasks.results import Tabular
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +61,15 @@ def import_judgements(
     if source == "table":
         imported = ImportedJudgements(read_judgement_table(path))
     else:
-        identify = str if keep_ids else _numbered() if opened is None else _hashed(opened, source)
+        identify: Callable[[str], str] = str
+        if opened is not None and not keep_ids:
+            # Only this needs the library of the database.
+            from counterfoil.annotate.entry import person_id
+
+            identify = partial(person_id, opened, source)
+        elif not keep_ids:
+            numbers: dict[str, str] = {}
+            identify = lambda worker: numbers.setdefault(worker, f"p{len(numbers) + 1}")  # noqa: E731
         if source == "mturk":
             results = read_results(path, layout, identify=identify)
             left_out = {"rejected assignments": results.rejected, "judged again": results.repeated}
@@ -66,23 +84,6 @@ def import_judgements(
         if opened is None
         else ImportedJudgements(_held(imported.table, opened, path), imported.left_out)
     )
-
-
-def write_judgements(imported: ImportedJudgements, out: Path) -> None:
-    """Write imported judgements, as CSV or Parquet by the suffix."""
-    write_judgement_table(out, imported.table)
-
-
-def _numbered() -> Callable[[str], str]:
-    known: dict[str, str] = {}
-    return lambda worker: known.setdefault(worker, f"p{len(known) + 1}")
-
-
-def _hashed(campaign: Campaign, source: str) -> Callable[[str], str]:
-    # Only this needs the library of the database.
-    from counterfoil.annotate.entry import person_id
-
-    return lambda worker: person_id(campaign, source, worker)
 
 
 def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:
@@ -110,3 +111,141 @@ def _held(table: pa.Table, campaign: Campaign, path: Path) -> pa.Table:
     ]
     at = table.column_names.index("golden")
     return table.set_column(at, "golden", pa.array(golden, pa.bool_()))
+
+
+#: What reads a table, by its name.
+_READERS = {
+    "judgements": "annotate agreement",
+    "choices": "build choose --people",
+    "answers": "build filter --people",
+    "judged": "bias --judgements",
+    "gains": "bias --judgements",
+    "scores": "evaluate given:",
+    "outcomes": "evaluate given:",
+    "votes": "preferences",
+    "ratings": "evaluate SCORER ratings --data",
+    "rows": "evaluate SCORER pairs --data",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CampaignExport(Tabular):
+    """The tables that were written.
+
+    Rows by "table" are one per file: `table`, `file`, `rows`, and the command that reads it (`read_by`, empty
+    where none does).
+    """
+
+    folder: Path
+    written: Mapping[str, tuple[Path, int]]
+    #: How many people there are, the model of labels (empty without labels), and items without a label.
+    people: int
+    model: str
+    tied: int
+    #: Answered items of `choose` without a known right answer, which are not among the outcomes.
+    unknown: int = 0
+
+    rows_by = ("table",)
+
+    def _rows(self, by: str) -> pa.Table:
+        return pa.Table.from_pylist(
+            [
+                {"table": name, "file": str(path), "rows": rows, "read_by": _READERS.get(name, "")}
+                for name, (path, rows) in self.written.items()
+            ]
+        )
+
+    @property
+    def tables(self) -> tuple[Table]:
+        """A row per file."""
+        columns = (Column("rows", style="text"), Column("read by", style="text"))
+        rows = tuple(
+            Row(Path(row["file"]).name, (Cell(f"{row['rows']:,}"), Cell(row["read_by"])))
+            for row in self.to_arrow().to_pylist()
+        )
+        return (Table(f"Exported to {self.folder}", columns, rows, "file"),)
+
+    @property
+    def notes(self) -> list[str]:
+        """Whose answers they are, and how labels were made."""
+        lines = [f"answers of {self.people:,} people"]
+        if self.model:
+            lines.append(f"labels by {self.model}" + (f"; {self.tied:,} items tie" if self.tied else ""))
+        if self.unknown:
+            lines.append(
+                f"{self.unknown:,} items have no known right answer (column 'truth'): no outcomes of theirs"
+            )
+        return lines
+
+    def __repr__(self) -> str:
+        return f"<CampaignExport {self.folder}: {', '.join(self.written)}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """What was written, as `annotate export --json` has it."""
+        return {
+            "people": self.people,
+            "model": self.model or None,
+            "tied": self.tied,
+            "tables": self.to_arrow().to_pylist(),
+        }
+
+
+@owner_only()
+def annotate_export(
+    campaign: str | Path,
+    out: str | Path | None = None,
+    *,
+    kind: Literal["csv", "parquet"] = "csv",
+    model: str = "one-coin",
+    partly: Partly = "half",
+    people: bool = True,
+    database: str | None = None,
+    overwrite: bool = False,
+    feedback: Feedback = SILENT,
+) -> CampaignExport:
+    """Write the tables of a campaign (`annotate.export`) to a folder, by default `export` in its own.
+
+    Beside them lies the campaign's data sheet (`annotate.data_sheet`), which says nothing of any one person.
+    Raises `InputError` for a campaign without answers that count and for another model of labels.
+    """
+    from counterfoil.annotate.adjudication import adjudicated
+    from counterfoil.annotate.answers import judgement_table
+    from counterfoil.annotate.data_sheet import data_sheet
+    from counterfoil.annotate.database import existing_database
+
+    if kind not in ("csv", "parquet"):
+        raise InputError("unknown kind of table", given=kind, allowed="csv, parquet")
+    source = open_campaign(Path(campaign))
+    folder = source.folder / "export" if out is None else Path(out)
+    with guarded("annotate export", overwrite=overwrite) as outputs:
+        outputs.folder(Folder(folder, (ABOUT, DATA_SHEET, "*.csv", "*.parquet")))
+        with feedback.busy("reading answers"), existing_database(source, database) as db:
+            table = judgement_table(db, source)
+            decided = {key: rows.answer for key, rows in adjudicated(db, source).items()}
+        if not len(table):
+            raise unanswered(campaign)
+        with feedback.busy("making labels"):
+            judged = JudgedCampaign.of(source, table, model=model, decided=decided)
+            tables = exported(judged, partly=partly, people=people)
+        written = {}
+        for name, rows in tables.items():
+            path = folder / f"{name}.{kind}"
+            write_csv(path, rows) if kind == "csv" else write_parquet(path, rows)
+            written[name] = (path, len(rows))
+        write_text(folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(source, table)))
+        labels = judged.labels
+        outcomes = question_outcomes(judged) if source.form.name == "choose" else None
+        export = CampaignExport(
+            folder,
+            written,
+            people=len(pc.unique(judged.judgements.column("person"))),
+            model="" if labels is None else labels.model,
+            tied=0 if labels is None else labels.labels.count(""),
+            unknown=0 if outcomes is None else outcomes.unknown,
+        )
+        about: dict[str, Any] = {"campaign": source.digest, "form": source.form.name, "people": export.people}
+        about |= {"answers": len(judged.main_answers()), "model": export.model or None}
+        if outcomes is not None:
+            about |= {"queries": outcomes.queries, "tied": outcomes.tied}
+        write_json(folder / ABOUT, about | {"tables": list(tables)})
+    return export

@@ -35,10 +35,9 @@ from counterfoil.report import audit_page
 from counterfoil.report.tables import Table
 from counterfoil.scorers.base import DEFAULT, Options, abilities
 from counterfoil.tasks import evaluation_inputs as inputs
-from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.feedback import SILENT, Feedback, SessionOptions
 from counterfoil.tasks.outputs import write
 from counterfoil.tasks.results import Tabular
-from counterfoil.tasks.session_options import SessionOptions
 
 #: The scorers that every audit asks.
 BLIND = ("blind:length", "blind:unigram", "blind:bag-of-words", "blind:learned")
@@ -139,14 +138,16 @@ class Audit(Tabular):
 def _measured(name: dict[str, Any], result: Result) -> list[dict[str, Any]]:
     groups = {"": result.measures, **result.groups}
     return [
-        {**name, "scorer": result.scorer, "group": group, "measure": measure, **_numbers(value)}
+        {
+            **name,
+            "scorer": result.scorer,
+            "group": group,
+            "measure": measure,
+            **{key: number for key, number in asdict(value).items() if key != "effective"},
+        }
         for group, values in groups.items()
         for measure, value in values.items()
     ]
-
-
-def _numbers(value: Estimate) -> dict[str, Any]:
-    return {key: number for key, number in asdict(value).items() if key != "effective"}
 
 
 def audit(

@@ -35,10 +35,9 @@ from counterfoil.store import (
     write_text,
 )
 from counterfoil.tasks.build_report import report
-from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.feedback import SILENT, Feedback, SessionOptions
 from counterfoil.tasks.outputs import guarded
 from counterfoil.tasks.results import Tabular
-from counterfoil.tasks.session_options import SessionOptions
 
 #: What lies in the folder of a build; other files in it are not counterfoil's.
 REPORT = "report.html"
@@ -249,17 +248,14 @@ def build(
             with feedback.busy("writing the report"):
                 photos = getattr(recipe.steps[0], "images", None)
                 seen = replace(work, seed=recipe.seed, photos=None if photos is None else Path(photos))
-                command = _command(recipe, out, options)
+                settings = [
+                    f"--set {shlex.quote(f'{key}={value}')}" for key, value in options.settings.items()
+                ]
+                seed = [] if options.seed is None else [f"--seed {options.seed}"]
+                name = recipe.name if recipe.name in shipped() else f"{recipe.name}.toml"
+                command = " ".join(["counterfoil build", name, *settings, *seed, "--out", out.name])
                 write_text(out / REPORT, report(recipe, built, seen, command=command, feedback=feedback))
     return BuildResult(recipe, built)
-
-
-def _command(recipe: BuildRecipe, out: Path, options: BuildOptions) -> str:
-    """The command that repeats a build."""
-    settings = [f"--set {shlex.quote(f'{key}={value}')}" for key, value in options.settings.items()]
-    seed = [] if options.seed is None else [f"--seed {options.seed}"]
-    name = recipe.name if recipe.name in shipped() else f"{recipe.name}.toml"
-    return " ".join(["counterfoil build", name, *settings, *seed, "--out", out.name])
 
 
 def apply_step(

@@ -22,10 +22,9 @@ from counterfoil.report.labels import amount
 from counterfoil.report.systems_page import agreements, differences, systems_page
 from counterfoil.report.tables import Cell, Column, Row, Table, to_csv, to_latex, to_markdown
 from counterfoil.scorers.captions.base import CaptionMetric
-from counterfoil.tasks import caption_values
+from counterfoil.tasks import captions
 from counterfoil.tasks.caption_inputs import MediaFolder, Policy, same_items
-from counterfoil.tasks.caption_values import Value
-from counterfoil.tasks.captions import MetricRequest
+from counterfoil.tasks.captions import MetricRequest, Value
 from counterfoil.tasks.feedback import SILENT, Feedback
 from counterfoil.tasks.outputs import guarded_file, write
 from counterfoil.tasks.results import Tabular
@@ -188,12 +187,12 @@ class SystemValues:
         session: Session = Session(),
     ) -> "SystemValues":
         """What metrics say of a system's captions, in the order of `images`."""
-        values, scores = caption_values.values(inputs, metrics, session=session)
+        values, scores = captions.values(inputs, metrics, session=session)
         row = {name: number for number, name in enumerate(images_of(inputs))}
         order = [row[name] for name in images]
         sums = {}
         for name, metric in metrics.items():
-            summands = caption_values.summed(inputs, metric, values[name], scores[name])
+            summands = captions.summed(inputs, metric, values[name], scores[name])
             sums[name] = None if summands is None else (summands[0][order], summands[1])
         return cls(values, {name: own[order] for name, own in scores.items()}, sums)
 
@@ -256,7 +255,7 @@ class SystemComparison(Tabular):
             [
                 {"system": system, "metric": name, **row}
                 for system, own in self.by_system.items()
-                for name, row in caption_values.to_json(own.values).items()
+                for name, row in captions.to_json(own.values).items()
             ]
         )
 
@@ -292,9 +291,9 @@ class SystemComparison(Tabular):
     def notes(self) -> list[str]:
         """Why there are no intervals, limits of the agreement, and what metrics are."""
         return [
-            *caption_values.no_intervals(values_of(self.by_system)),
+            *captions.no_intervals(values_of(self.by_system)),
             *(() if self.agreement is None else self.agreement.notes),
-            *(f"{name}: {title}" for name, title in caption_values.titles(self.metrics).items()),
+            *(f"{name}: {title}" for name, title in captions.titles(self.metrics).items()),
         ]
 
     def __repr__(self) -> str:
@@ -304,7 +303,7 @@ class SystemComparison(Tabular):
         """All of it as plain values, as `captions systems --json` writes it."""
         return {
             "captions": self.captions,
-            "systems": {name: caption_values.to_json(own.values) for name, own in self.by_system.items()},
+            "systems": {name: captions.to_json(own.values) for name, own in self.by_system.items()},
             **({} if self.people is None else {"humans": self.people.table()}),
             **({} if self.agreement is None else {"agreement": self.agreement.to_json()}),
             "scorers": {name: metric.identity.to_json() for name, metric in self.metrics.items()},
@@ -334,9 +333,9 @@ class SystemComparison(Tabular):
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the numbers of systems to `path`, as CSV, JSON or Parquet by its suffix."""
-        caption_values.check_kind(Path(path))
+        captions.check_kind(Path(path))
         with guarded_file(path, command="captions systems", overwrite=overwrite):
-            caption_values.write_table(Path(path), columns(self.by_system, self.people))
+            captions.write_table(Path(path), columns(self.by_system, self.people))
 
 
 def compare_systems(

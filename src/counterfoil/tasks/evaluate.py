@@ -5,6 +5,7 @@ is kept in a cache, so an evaluation that was stopped goes on where it was. Gall
 ranked together, from one pass over the scores.
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from counterfoil import catalog
 from counterfoil.data.answers import Answers, Outcomes, Scores, about
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.data_paths import Places
+from counterfoil.engine.plan import Progress, used_captions, used_images
 from counterfoil.engine.run import run as answer_benchmark
 from counterfoil.errors import CounterfoilError, ScoreError
 from counterfoil.evaluation.evaluate import IntervalMethod, binarize
@@ -23,13 +25,13 @@ from counterfoil.evaluation.evaluate import evaluate as measure
 from counterfoil.evaluation.run import measured_run, save_run
 from counterfoil.metrics.ties import Ties
 from counterfoil.outputs import Outputs, existing_paths, guarding
+from counterfoil.report.labels import duration
 from counterfoil.scorers.base import DEFAULT, Options
 from counterfoil.store import check_writable
 from counterfoil.tasks import evaluation_inputs as inputs
-from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.feedback import SILENT, Feedback, SessionOptions
 from counterfoil.tasks.outputs import check_identity, guarded, run_folder, run_folders
 from counterfoil.tasks.results import EvaluationRun
-from counterfoil.tasks.session_options import SessionOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +134,6 @@ class Evaluation:
         with self.feedback.progress() as progress:
             scorer = self.scorer if part.given is None else part.given
             if part.whole is not None:
-                from counterfoil.tasks.whole_time import Stopwatch
-
                 watch = Stopwatch(progress, scorer)
                 session = options.session(self.feedback, watch)
                 answers = answer_benchmark(part.benchmark, scorer, session=session)
@@ -259,11 +259,23 @@ def _prepare(
             catalog.scorer_name(spec)
     if isinstance(scorer, str):
         catalog.check_metric(scorer, backbone)
-        options = replace(options, scorer=_placed(scorer, keys, options))
+        options = replace(
+            options,
+            scorer=replace(
+                options.scorer,
+                whole_rows=inputs.whole_rows(scorer, keys),
+                ids=inputs.beside(options.scorer.ids, options.data.plain),
+                backbone=inputs.beside_data(options.scorer.backbone, options.data.plain),
+            ),
+        )
     outputs.read(*existing_paths(_reads(scorer, options)))
 
     # A model is loaded once the data are known to be there. Given answers may carry the questions along.
-    loaded = None if _is_model(scorer) else _loaded(scorer, options, feedback)
+    loaded = (
+        None
+        if (isinstance(scorer, str) and catalog.has_model(scorer))
+        else _loaded(scorer, options, feedback)
+    )
     parts: list[_Part] = []
     missing: list[tuple[str, CounterfoilError]] = []
     for key, benchmark in zip(keys, benchmarks, strict=True):
@@ -341,27 +353,12 @@ def _name(scorer: Any) -> str:
     return scorer if isinstance(scorer, str) else str(getattr(scorer, "title", "") or scorer.identity.name)
 
 
-def _placed(scorer: str, benchmarks: Sequence[str], options: EvaluateOptions) -> Options:
-    """The options of the named scorer, its files looked for in the data folder too."""
-    return replace(
-        options.scorer,
-        whole_rows=inputs.whole_rows(scorer, benchmarks),
-        ids=inputs.beside(options.scorer.ids, options.data.plain),
-        backbone=inputs.beside_data(options.scorer.backbone, options.data.plain),
-    )
-
-
 def _reads(scorer: Any, options: EvaluateOptions) -> list[object]:
     """The names of what is read, files among them."""
     places = (options.data, options.images)
     paths = [path for place in places for path in (place.plain, *place.named.values())]
     specs = [place for place in (scorer, options.first_stage) if isinstance(place, str)]
     return [*specs, *(path for path in (*paths, options.scorer.ids) if path is not None)]
-
-
-def _is_model(scorer: Any) -> bool:
-    """Whether a scorer is a model that is still to be loaded."""
-    return isinstance(scorer, str) and catalog.has_model(scorer)
 
 
 def _loaded(scorer: Any, options: EvaluateOptions, feedback: Feedback) -> Any:
@@ -410,3 +407,68 @@ def _read(
         inputs.check_at_hand(scorer, options.scorer.backbone, questions)
     partial = limit is not None and len(questions) < len(unlimited)
     return _Part(key, questions, given, empty, unlimited if partial else None)
+
+
+class Stopwatch:
+    """Progress of stages that is passed on; of each stage the start, the end of the first batch and the last.
+
+    `requests` are those that `scorer` (of an endpoint) was asked for until now.
+    """
+
+    def __init__(self, progress: Progress, scorer: Any) -> None:
+        self._progress, self._scorer = progress, scorer
+        self._stages: dict[str, list[tuple[float, int, int]]] = {}
+        self._requests = getattr(scorer, "requests", 0)
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Note the time, and pass it on."""
+        self._stages.setdefault(stage, [])[2:] = [(time.monotonic(), done, total)]
+        self._progress(stage, done, total)
+
+    def note(self, part: Benchmark, whole: Benchmark) -> str | None:
+        """What `whole` would take by the time of `part`; None where nothing was waited for."""
+        if not self._stages:
+            return None
+        growth = len(whole) / len(part)
+        sizes = {
+            "images": len(used_images(whole)) / max(1, len(used_images(part))),
+            "captions": _texts(whole) / max(1, _texts(part)),
+        }
+        seconds = 0.0
+        for stage, points in self._stages.items():
+            took = _seconds(points, sizes.get(stage.rpartition(" ")[2], growth))
+            if took is None:
+                return f"{whole.name}: part of this came from the cache; --no-cache shows what all would take"
+            seconds += took
+        costs = [f"{duration(seconds)} at this speed"]
+        if requests := getattr(self._scorer, "requests", 0) - self._requests:
+            # Answers that were kept say nothing of the endpoint's speed.
+            spent = self._scorer.endpoint.spent
+            costs = costs if spent.requests > spent.cached else []
+            costs.append(f"{round(requests * growth):,} requests")
+        return f"{whole.name}: all {len(whole):,} questions would take about {' and '.join(costs)}"
+
+
+def _texts(benchmark: Benchmark) -> int:
+    """How many different captions some question asks about."""
+    return len({benchmark.captions[at].text for at in used_captions(benchmark)})
+
+
+def _seconds(points: list[tuple[float, int, int]], growth: float) -> float | None:
+    """Seconds of a stage with `growth` times as many items; None where the cache knew them all.
+
+    The first batch loads the model, so that where there are more the speed is that of the others.
+
+    >>> _seconds([(0.0, 0, 40), (9.0, 20, 40), (10.0, 40, 40)], growth=10)
+    28.0
+    >>> _seconds([(0.0, 0, 40), (4.0, 40, 40)], growth=10)
+    40.0
+    """
+    (began, known, total), (ended, done, _) = points[0], points[-1]
+    if done == known:
+        return None if total else 0.0
+    first, loaded = points[1][:2]
+    if done == loaded:
+        return (ended - began) / (done - known) * total * growth
+    left = total * growth - (loaded - known)
+    return first - began + (ended - first) / (done - loaded) * left

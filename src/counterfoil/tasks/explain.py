@@ -22,10 +22,9 @@ from counterfoil.report.labels import amount
 from counterfoil.report.tables import Cell, Column, Row, Table
 from counterfoil.scorers.base import DEFAULT, Options, abilities
 from counterfoil.tasks import evaluation_inputs as inputs
-from counterfoil.tasks.feedback import SILENT, Feedback
+from counterfoil.tasks.feedback import SILENT, Feedback, SessionOptions
 from counterfoil.tasks.outputs import guarded, write
 from counterfoil.tasks.results import Tabular
-from counterfoil.tasks.session_options import SessionOptions
 
 #: Questions that are explained where none are named.
 FEW = 4

@@ -1,10 +1,14 @@
-"""Feedback of a task while it runs: notes, warnings and progress."""
+"""Feedback of a task while it runs (notes, warnings, progress), and options that say how its work is run."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
+from counterfoil.engine.executor import LOCAL, Executor
 from counterfoil.engine.plan import Note, Progress, silent, warn
+from counterfoil.engine.session import Session
 
 
 def ignore(text: str) -> None:
@@ -46,3 +50,21 @@ class Feedback:
 
 
 SILENT = Feedback()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionOptions:
+    """How work is run; the defaults are those of the command line. Options of tasks derive from it."""
+
+    #: The folder of finished work; None keeps nothing.
+    cache: Path | None = None
+    batch_size: int = 32
+    #: Processes that decode images; None is one per core, at most 8.
+    workers: int | None = None
+    #: Who computes what the cache lacks (`counterfoil.engine.executor`).
+    executor: Executor = LOCAL
+
+    def session(self, feedback: Feedback, progress: Progress = silent) -> Session:
+        """The session in which it is run."""
+        workers = min(8, os.cpu_count() or 1) if self.workers is None else self.workers
+        return Session(self.cache, self.batch_size, workers, progress, feedback.remark, self.executor)

@@ -15,7 +15,7 @@ from numpy import ndarray
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.engine.explain import METHODS, OCCLUSION, ExplainedPair, Heat, PairToExplain, check_methods
 from counterfoil.engine.explain import explain as explain_pairs
-from counterfoil.engine.perturbations import Span, words_of
+from counterfoil.engine.perturbations import words_of
 from counterfoil.errors import DataError
 from counterfoil.metrics.heatmaps import area_iou, iou_chance, pointing_chance, pointing_game, upsampled
 from counterfoil.report.tables import Cell, Column, Row, Table
@@ -234,13 +234,9 @@ def _cases(benchmark: Benchmark) -> Iterator[_Case]:
             text, drawing = caption.text or "", image.source
             if not isinstance(drawing, LazyDrawing) or not matches(text, drawing.scene):
                 continue
-            spans = tuple(span for span in words_of(text) if _says(text, span))
+            spans = tuple(span for span in words_of(text) if (text[span.start : span.end].lower() in SAYS))
             if spans:
                 yield _Case(name, clusters[at], PairToExplain(image, caption, spans), drawing)
-
-
-def _says(text: str, span: Span) -> bool:
-    return text[span.start : span.end].lower() in SAYS
 
 
 def _graded(cases: Sequence[_Case], explained: Sequence[ExplainedPair], at: int) -> Iterator[dict[str, Any]]:

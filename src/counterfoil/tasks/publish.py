@@ -145,7 +145,7 @@ def publish(
     reads = [
         campaign
         for campaign in (benchmark, options.data, options.images, options.provenance)
-        if _names(campaign)
+        if isinstance(campaign, str | Path)
     ]
     with guarded("publish", overwrite=options.overwrite, reads=reads) as outputs:
         if kind == "folder":
@@ -191,10 +191,6 @@ def _target(to: str) -> tuple[str, str]:
             "no place to publish to", where="--to", given=to, allowed="folder:OUT, hub:OWNER/NAME"
         )
     return kind, check_repository(place) if kind == "hub" else place
-
-
-def _names(source: object) -> bool:
-    return isinstance(source, str | Path)
 
 
 def _read(benchmark: str | Benchmark, options: PublishOptions, feedback: Feedback) -> Benchmark:

@@ -151,51 +151,28 @@ def tour(
     """
     out = Path(out)
     check_writable(out, folder=True)
-    _check_extras()
-    _claim(out, {"tour": __version__, "seed": seed}, overwrite=overwrite)
-    feedback.note(f"takes about {duration(expected(_WORK))} here")
-    parts = _Making(SIZES, seed, feedback)
-    began, worked = perf_counter(), process_time()
-    # As the commands that the page prints are run: names in runs and manifests are the same.
-    with chdir(out), each_guarded():
-        for part in (
-            parts.world,
-            parts.ask,
-            parts.learn,
-            parts.measure,
-            parts.build,
-            parts.compare,
-            parts.explain,
-        ):
-            part()
-        with feedback.busy("writing the page"):
-            path = Path(REPORT)
-            write_text(path, parts.page())
-    return Tour(out / REPORT, parts.compared, parts.seconds, perf_counter() - began, process_time() - worked)
-
-
-def _claim(out: Path, ours: dict[str, Any], *, overwrite: bool) -> None:
-    """Make `out` this tour's folder; raises `InputError` where it holds something else."""
+    needed = ("torch", "lightning_fabric", "safetensors", "matplotlib", "sqlalchemy", "alembic", "HanTa")
+    for library in needed:
+        if find_spec(library) is None:
+            raise MissingExtraError(library, "demo")
+    ours = {"tour": __version__, "seed": seed}
     mark = out / MARK
     known = read_json(mark) if mark.is_file() else None
     if known != ours and not overwrite and out.is_dir() and any(out.iterdir()):
         what = "files that are not of a demo" if known is None else "the demo of another seed or version"
         raise InputError(f"the folder holds {what}", where=out, hint="name a new folder with --out")
     write_json(mark, ours)
-
-
-def _check_extras() -> None:
-    for library in (
-        "torch",
-        "lightning_fabric",
-        "safetensors",
-        "matplotlib",
-        "sqlalchemy",
-        "alembic",
-        "HanTa",
-    ):
-        if find_spec(library) is None:
-            raise MissingExtraError(library, "demo")
+    feedback.note(f"takes about {duration(expected(_WORK))} here")
+    parts = _Making(SIZES, seed, feedback)
+    began, worked = perf_counter(), process_time()
+    # As the commands that the page prints are run: names in runs and manifests are the same.
+    with chdir(out), each_guarded():
+        for part in ("world", "ask", "learn", "measure", "build", "compare", "explain"):
+            getattr(parts, part)()
+        with feedback.busy("writing the page"):
+            path = Path(REPORT)
+            write_text(path, parts.page())
+    return Tour(out / REPORT, parts.compared, parts.seconds, perf_counter() - began, process_time() - worked)
 
 
 @dataclass(eq=False)

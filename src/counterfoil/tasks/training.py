@@ -189,7 +189,9 @@ def train(
 
 
 def _train(training: Training, *, resume: bool, progress: Progress, note: Note) -> Outcome:
-    _quieten()
+    # The package sets its own level when it is imported; that of its modules stays as it is set here.
+    for name in ("lightning_fabric.utilities.distributed", "lightning_fabric.utilities.rank_zero"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     wanted, rows, recipe, guarded = training.options, training.rows, training.recipe, training.guarded
     backbone = training.backbone
     if isinstance(recipe, Detection):
@@ -302,13 +304,6 @@ def _train_detector(
 
 def _workers(wanted: TrainOptions) -> int:
     return min(8, os.cpu_count() or 1) if wanted.workers is None else wanted.workers
-
-
-def _quieten() -> None:
-    """Keep Fabric's own lines about processes off the terminal; our notes have what matters in them."""
-    # The package sets its own level when it is imported; that of its modules stays as it is set here.
-    for name in ("lightning_fabric.utilities.distributed", "lightning_fabric.utilities.rank_zero"):
-        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def _moments(
