@@ -353,19 +353,18 @@ def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha:
                 names[0], *(_said(state_shapes, names[0]) for state_shapes in shapes)
             ),
         )
-    return {name: _between(start[name], tuned[name], alpha) for name in tuned}
+    mixed = {}
+    for name, end in tuned.items():
+        begin, end = start[name].detach().to(end.device), end.detach()
+        if alpha in (0, 1) or not end.is_floating_point():
+            mixed[name] = (end if alpha >= 0.5 else begin).clone()
+        else:
+            mixed[name] = torch.lerp(begin, end, alpha)
+    return mixed
 
 
 def _said(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
     return "not there" if name not in shapes else "x".join(map(str, shapes[name])) or "a number"
-
-
-def _between(start: Tensor, tuned: Tensor, alpha: float) -> Tensor:
-    tuned = tuned.detach()
-    start = start.detach().to(tuned.device)
-    if alpha in (0, 1) or not tuned.is_floating_point():
-        return (tuned if alpha >= 0.5 else start).clone()
-    return torch.lerp(start, tuned, alpha)
 
 
 class Mixture(NamedTuple):
