@@ -21,9 +21,7 @@ N = 28
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory) -> pa.Table:
-    return (
-        ReadRows(n=70, size=48).run(pa.table({"id": []}), StepContext(tmp_path_factory.mktemp("read"))).kept
-    )
+    return ReadRows(n=N, size=48).run(pa.table({"id": []}), StepContext(tmp_path_factory.mktemp("read"))).kept
 
 
 def made(step: Imagine, rows: pa.Table, folder: Path, seed: int = 0) -> Output:

@@ -127,7 +127,8 @@ class ImagePipeline:
             place = context.images / cells[row]
             if not place.is_file():
                 write_bytes(place, data)
-            unsafe[row] = _facts_in(data).get("unsafe")
+            with open_picture(io.BytesIO(data)) as picture:
+                unsafe[row] = json.loads(picture.text[_FACTS]).get("unsafe")  # type: ignore[attr-defined]
 
         drawing = _Drawing(self, context)
         remember_source(drawing, partial(_drawing, self.settings, elsewhere(context)))
@@ -162,7 +163,7 @@ class ImagePipeline:
             "weights": digest_value(
                 {name: digest_tensors(part.state_dict()) for name, part in _parts(pipe).items()}
             ),
-            "revision": _revision_of(pipe),
+            "revision": next(filter(None, map(_revision, _parts(pipe).values())), None),
             "scheduler": type(pipe.scheduler).__name__,
             "scheduler_config": json.loads(json.dumps(config, default=str)),
             **{
@@ -239,6 +240,7 @@ class ImagePipeline:
                 hint="draw fewer at a time with batch, or smaller ones" if out else None,
             ) from None
         unsafe = getattr(drawn, "nsfw_content_detected", None) or [None] * len(batch)
+        on_gpu = self._device.type == "cuda"
         files = []
         for request, picture, flag in zip(batch, drawn.images, unsafe, strict=True):
             facts = {
@@ -247,7 +249,7 @@ class ImagePipeline:
                 "seed": request.seed,
                 "source": request.source,
                 "unsafe": None if flag is None else bool(flag),
-                "device": _device_name(self._device),
+                "device": torch.cuda.get_device_name(self._device) if on_gpu else str(self._device.type),
                 "batch": len(batch),
                 "libraries": {"diffusers": library.__version__, "torch": str(torch.__version__)},
             }
@@ -451,19 +453,10 @@ def _parts(pipe: Any) -> dict[str, Any]:
     return {name: part for name, part in sorted(pipe.components.items()) if hasattr(part, "state_dict")}
 
 
-def _revision_of(pipe: Any) -> str | None:
-    """The revision of the hub that a pipeline came from, by where its parts lie; None for a plain folder."""
-    for part in _parts(pipe).values():
-        revision = re.search(r"snapshots[/\\]([0-9a-f]{40})", str(getattr(part, "name_or_path", "")))
-        if revision:
-            return revision.group(1)
-    return None
-
-
-def _device_name(device: Any) -> str:
-    import torch
-
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device.type)
+def _revision(part: Any) -> str | None:
+    """The revision of the hub that a model came from, by where it lies; None for a plain folder."""
+    revision = re.search(r"snapshots[/\\]([0-9a-f]{40})", str(getattr(part, "name_or_path", "")))
+    return revision and revision.group(1)
 
 
 def png(picture: PIL.Image.Image, facts: Mapping[str, Any]) -> bytes:
@@ -472,13 +465,6 @@ def png(picture: PIL.Image.Image, facts: Mapping[str, Any]) -> bytes:
     info.add_itxt(_FACTS, json.dumps(facts, sort_keys=True, ensure_ascii=False))
     picture.convert("RGB").save(buffer, format="PNG", pnginfo=info)
     return buffer.getvalue()
-
-
-def _facts_in(data: bytes) -> dict[str, Any]:
-    """What the bytes of an image carry."""
-    with open_picture(io.BytesIO(data)) as picture:
-        held: dict[str, Any] = json.loads(picture.text[_FACTS])  # type: ignore[attr-defined]
-    return held
 
 
 def facts_of(path: Path) -> dict[str, Any] | None:

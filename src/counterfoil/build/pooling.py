@@ -105,7 +105,9 @@ class PoolingState:
         self.pairs = np.concatenate([self.pairs, new])
         self.gains = np.concatenate([self.gains, gains[first]])
         self.finds = np.concatenate([self.finds, np.zeros((len(new), own.shape[1]), dtype=bool)])
-        self._find(lists)
+        for way, (tops, depths) in lists.items():
+            some, query, item = self._rows(way)
+            self.finds[some] |= found_by(tops, depths, query, item)
         self.answered += int(answered.sum())
         right = self.gains > 0
         return PoolRound(
@@ -144,13 +146,6 @@ class PoolingState:
         query = np.array([number.get(name, -1) for name in ids], dtype=np.int64)[asking]
         some = np.flatnonzero(query >= 0)
         return some, query[some], item[some]
-
-    def _find(
-        self, lists: Mapping[Direction, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]]
-    ) -> None:
-        for way, (tops, depths) in lists.items():
-            some, query, item = self._rows(way)
-            self.finds[some] |= found_by(tops, depths, query, item)
 
 
 def _counts(codes: NDArray[np.int64], gains: NDArray[np.float64]) -> tuple[int, int, int]:

@@ -17,7 +17,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.build.refinement import accuracies
-from counterfoil.build.step import StepContext
+from counterfoil.build.step import StepContext, codes_of
 from counterfoil.data.contrasts import Contrasts
 from counterfoil.data.records import Caption, Image, caption_key, image_key
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
@@ -61,14 +61,12 @@ def clusters_of(rows: pa.Table) -> NDArray[np.int64]:
     Names of images may be paths, and captions in any Unicode normal form.
     """
     column = "image" if "image" in rows.column_names and not rows["image"].null_count else "caption"
-    coded = rows[column].combine_chunks().dictionary_encode(null_encoding="encode")
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.combine_chunks()
+    codes, values = codes_of(rows[column])
     key = image_key if column == "image" else caption_key
     number: dict[str | None, int] = {}
-    names = (None if name is None else key(name) for name in coded.dictionary.to_pylist())
+    names = (None if name is None else key(name) for name in values)
     same = np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int64)
-    return same[coded.indices.to_numpy(zero_copy_only=False)]
+    return same[codes]
 
 
 def caption_scores(scorer: Any, texts: Sequence[str], context: StepContext) -> Float[ndarray, "rows"]:

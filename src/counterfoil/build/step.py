@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from counterfoil.data.benchmark import Benchmark
 from counterfoil.data.image_files import image_path
@@ -35,12 +36,8 @@ REASON = "reason"
 SCENE_OF = {"image": "scene", "negative_image": "negative_scene", "generated_image": "generated_scene"}
 
 
-def _no_scorer(name: str, settings: Mapping[str, str]) -> Any:
-    raise InputError("scorers are not at hand here", given=name)
-
-
-def _no_benchmark(name: str, data: Path | None, images: Path | None) -> Benchmark:
-    raise InputError("benchmarks are not at hand here", given=name)
+def _unavailable(name: str, *given: Any) -> Any:
+    raise InputError("scorers and benchmarks are not at hand here", given=name)
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,8 @@ class StepContext:
     session: Session = field(default_factory=Session)
     photos: Path | None = None
     step: str = ""
-    scorer: Callable[[str, Mapping[str, str]], Any] = _no_scorer
-    benchmark: Callable[[str, Path | None, Path | None], Benchmark] = _no_benchmark
+    scorer: Callable[[str, Mapping[str, str]], Any] = _unavailable
+    benchmark: Callable[[str, Path | None, Path | None], Benchmark] = _unavailable
     device: str = "auto"
 
     @property
@@ -269,6 +266,28 @@ def with_columns(rows: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
     for name, values in columns.items():
         rows = with_column(rows, name, values)
     return rows
+
+
+def codes_of(column: pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
+    """A number for each row, equal for equal values (null among them), and the values by their numbers.
+
+    >>> codes, values = codes_of(pa.array(["b", None, "b"]))
+    >>> codes.tolist(), values
+    ([0, 1, 0], ['b', None])
+    """
+    coded = pc.dictionary_encode(column, null_encoding="encode")
+    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    return coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), coded.dictionary.to_pylist()
+
+
+def order_by(**keys: Any) -> NDArray[np.int64]:
+    """The rows sorted by some keys, the first first, all ascending.
+
+    >>> order_by(number=[2, 1, 2], id=["b", "c", "a"]).tolist()
+    [1, 2, 0]
+    """
+    order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
+    return np.asarray(order.to_numpy(), dtype=np.int64)
 
 
 def settings_of(step: Step) -> dict[str, Any]:

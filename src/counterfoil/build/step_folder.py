@@ -175,13 +175,13 @@ def digests_of_files(step: Step) -> dict[str, str]:
     count; of a model's also what they hold. What does not exist is left to the step.
     """
     digests = {}
-    for _, name in _named(step):
+    for _, name in _named(step, "file"):
         path = Path(name)
         if path.is_file():
             digests[name] = digest_file(path)
         elif path.is_dir():
             digests[name] = listing(path)
-    for path in existing_paths(_models(step)):
+    for path in existing_paths(name for _, name in _named(step, "model")):
         if path.is_file():
             digests[str(path)] = _content(path)
         elif path.is_dir():
@@ -198,7 +198,7 @@ def listing(folder: Path) -> str:
 
 def check_files(step: Step, *, where: object) -> None:
     """Raise `DataError` where a setting names a file or a folder, by its look, that does not exist."""
-    for key, name in _named(step):
+    for key, name in _named(step, "file"):
         path = Path(name)
         if (path.suffix.lower() in EXTENSIONS or len(path.parts) > 1) and not path.exists():
             raise DataError(
@@ -206,23 +206,18 @@ def check_files(step: Step, *, where: object) -> None:
             )
 
 
-def _named(step: Step) -> Iterator[tuple[str, str]]:
-    """The settings of a step that name files or folders, each with every name that it gives."""
+def _named(step: Step, key: str) -> Iterator[tuple[str, str]]:
+    """The settings with `key` in their metadata, each with every name that it gives.
+
+    Words that a setting lists there ("model") name nothing.
+    """
     for parameter in fields(step):  # type: ignore[arg-type]
-        value = getattr(step, parameter.name)
-        if parameter.metadata.get("file") and value is not None:
-            for name in value if isinstance(value, tuple) else (value,):
+        words, value = parameter.metadata.get(key), getattr(step, parameter.name)
+        if words in (None, False) or value is None:
+            continue
+        for name in value if isinstance(value, tuple) else (value,):
+            if words is True or name not in words:
                 yield parameter.name, name
-
-
-def _models(step: Step) -> Iterator[str]:
-    """Every name of a scorer or a model in a step's settings."""
-    for parameter in fields(step):  # type: ignore[arg-type]
-        value, words = getattr(step, parameter.name), parameter.metadata.get("model")
-        if words is not None and value is not None:
-            yield from (
-                name for name in (value if isinstance(value, tuple) else (value,)) if name not in words
-            )
 
 
 def _inside(folder: Path) -> list[tuple[str, Path]]:

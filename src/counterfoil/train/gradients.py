@@ -116,7 +116,7 @@ def gradients(
     place = {"rank": fabric.global_rank, "world": fabric.world_size}
     batches = [piece for batch in batches for piece in chunks(batch, aim, chunk)]
     if len(batches) == 1:
-        loss, parts = aim(_answer(model, batches[0], fabric), gather, **place)
+        loss, parts = aim(answer_of(model, batches[0], fabric.device), gather, **place)
         fabric.backward(loss)
         return _of_all(fabric, {"loss": loss.detach(), **parts})
 
@@ -125,7 +125,7 @@ def gradients(
     with torch.no_grad():
         for batch in batches:
             drawn.append(random_state())
-            answers.append(leaves(_answer(model, batch, fabric)))
+            answers.append(leaves(answer_of(model, batch, fabric.device)))
         for buffer, before in zip(model.buffers(), buffers, strict=True):
             buffer.copy_(before)
     whole = joined(answers, image_roles=len(aim.images), text_roles=len(aim.texts))
@@ -135,7 +135,7 @@ def gradients(
     for turn, (batch, state, answer) in enumerate(zip(batches, drawn, answers, strict=True), start=1):
         set_random_state(state)
         with fabric.no_backward_sync(model, enabled=turn < len(batches)):
-            pairs = zip(tensors(_answer(model, batch, fabric)), tensors(answer), strict=True)
+            pairs = zip(tensors(answer_of(model, batch, fabric.device)), tensors(answer), strict=True)
             # A sum whose gradient with respect to each value is the one that was kept.
             products = [
                 (value * leaf.grad).sum()
@@ -192,9 +192,9 @@ def _of_all(fabric: Fabric, values: dict[str, Tensor]) -> dict[str, Tensor]:
     return dict(zip(values, stacked / fabric.world_size, strict=True))
 
 
-def _answer(model: nn.Module, batch: Batch, fabric: Fabric) -> Answer:
-    pixels = batch.pixels.to(fabric.device, non_blocking=True)
-    tokens = batch.tokens.to(fabric.device, non_blocking=True)
+def answer_of(model: nn.Module, batch: Batch, device: torch.device) -> Answer:
+    """The network's answer to a batch, on the device."""
+    pixels, tokens = (side.to(device, non_blocking=True) for side in (batch.pixels, batch.tokens))
     answer: Answer = model(pixels, tokens)
     return answer
 

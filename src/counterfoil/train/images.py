@@ -219,7 +219,13 @@ class ImageStore:
             preparation = _Lenient(preparation, seen_only=not keeps)
         pixels = np.empty((len(used), *shape), dtype=first.dtype) if keeps else None
         cuts = [used[at : at + _AT_ONCE] for at in range(0, len(used), _AT_ONCE)]
-        batches = [[_tried(images[i]) if skip else images[i] for i in cut] for cut in cuts]
+        batches = [
+            [
+                _Tried(images[i].id, images[i].source, images[i].crop, images[i].photo) if skip else images[i]
+                for i in cut
+            ]
+            for cut in cuts
+        ]
         failed: list[int] = []
         done = 0
         progress("preparing pictures", 0, len(used))
@@ -332,10 +338,6 @@ class _Tried(Image):
             return super().decode()
         except DataError:
             return PIL.Image.new("RGB", (0, 0))
-
-
-def _tried(image: Image) -> _Tried:
-    return _Tried(image.id, image.source, image.crop, image.photo)
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ def fit(
     place, first, chunk = fabric.device, fabric.is_global_zero, computing.chunk_size
     for stage in recipe.staged():
         check_chunk(chunk, stage.batch_size, fabric.world_size)
-    progress, note = (progress, note) if first else (silent, _no_note)
+    progress, note = (progress, note) if first else (silent, lambda message: None)
     network, stages = backbone.network, recipe.staged()
     aims = [objective(stage) for stage in stages]
 
@@ -303,7 +303,3 @@ def _norm(optimiser: optim.Optimizer) -> Tensor:
         torch.linalg.vector_norm(parameter.grad) for parameter in parameters if parameter.grad is not None
     ]
     return torch.linalg.vector_norm(torch.stack(norms))
-
-
-def _no_note(message: str) -> None:
-    """The `Note` of all processes but the first."""

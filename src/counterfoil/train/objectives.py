@@ -81,7 +81,11 @@ class Objective:
         back.
         """
         device = answer.logit_scale.device
-        seed = _seed(gather, device) if self.draws else 0
+        seed = 0
+        if self.draws:
+            # The first device's next random number: devices must draw the same, as they share one loss.
+            drawn = gather(torch.rand(1, dtype=torch.float64).to(device))
+            seed = int(drawn[0].item() * 2**53)
         sides = Sides(
             _roles(answer.images, self.images, gather),
             _roles(answer.texts, self.texts, gather),
@@ -152,12 +156,6 @@ def _roles(side: Encoded, roles: tuple[str, ...], gather: Gather) -> tuple[Encod
     points = gather(side.points.unflatten(0, (len(roles), -1)).transpose(0, 1)).unbind(1)
     spreads, residuals = parts(side.log_variance), parts(side.residuals)
     return tuple(Encoded(points[role], spreads[role], None, residuals[role]) for role in range(len(roles)))
-
-
-def _seed(gather: Gather, device: torch.device) -> int:
-    """The first device's next random number: devices must draw the same, as they share one loss."""
-    drawn = torch.rand(1, dtype=torch.float64)
-    return int(gather(drawn.to(device))[0].item() * 2**53)
 
 
 def contrastive(recipe: Recipe) -> Objective:

@@ -188,7 +188,8 @@ class Selection:
         if self._validate is not None:
             measured |= on_first(self._fabric, partial(_ask, self._validate, self._backbone))
         entry = {f"validation_{name}": value for name, value in measured.items()}
-        improved = self._decides(now) and better(measured, self._measure, now.best)
+        decides = self._measure != "last" and self._stages[now.stage].select == self._measure
+        improved = decides and better(measured, self._measure, now.best)
         if improved:
             now.best, now.best_step, now.stale_since = measured[self._measure], now.step, now.step
             states = self._backbone.network.state_dict()
@@ -215,9 +216,6 @@ class Selection:
             # They are from before the training was stopped, and lie where they were written.
             self._weights = self._saver.checkpointed()
         self._backbone.network.load_state_dict(self._weights)
-
-    def _decides(self, now: TrainState) -> bool:
-        return self._measure != "last" and self._stages[now.stage].select == self._measure
 
 
 def _ask(validate: Validate, backbone: Backbone) -> dict[str, float]:

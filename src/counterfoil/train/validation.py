@@ -29,8 +29,8 @@ from counterfoil.metrics.ties import Ties
 from counterfoil.scorers.base import Identity
 from counterfoil.scorers.dual import DualEncoder
 from counterfoil.scorers.networks import Answer, Backbone, Encoded
-from counterfoil.train.dataloaders import Batch, BatchPart, Feed, in_order
-from counterfoil.train.gradients import joined
+from counterfoil.train.dataloaders import BatchPart, Feed, in_order
+from counterfoil.train.gradients import answer_of, joined
 from counterfoil.train.images import BatchImages
 from counterfoil.train.losses import similarity
 from counterfoil.train.objectives import Objective
@@ -210,7 +210,9 @@ class Validation:
             for done, part in enumerate(mine, start=1):
                 some = islice(batches, -(-len(part.rows) // self.batch_size))
                 with fabric.autocast():
-                    answer = joined([_answer(backbone, batch) for batch in some], **roles)
+                    answer = joined(
+                        [answer_of(backbone.network, batch, backbone.device()) for batch in some], **roles
+                    )
                 loss, _ = self.objective(_in_float(answer))
                 right = within_batch(
                     answer.images,
@@ -255,11 +257,6 @@ class Validation:
                 tokens = self.feed.tokens.of(positions[at : at + size]).to(backbone.device())
                 embeddings.append(backbone.network.encode_texts(tokens).points.float())
         return torch.cat(embeddings)
-
-
-def _answer(backbone: Backbone, batch: Batch) -> Answer:
-    device = backbone.device()
-    return backbone.network(batch.pixels.to(device), batch.tokens.to(device))
 
 
 def _in_float(answer: Answer) -> Answer:
@@ -356,19 +353,18 @@ def interpolate(start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha:
                 names[0], *(_said(state_shapes, names[0]) for state_shapes in shapes)
             ),
         )
-    return {name: _between(start[name], tuned[name], alpha) for name in tuned}
+    mixed = {}
+    for name, end in tuned.items():
+        begin, end = start[name].detach().to(end.device), end.detach()
+        if alpha in (0, 1) or not end.is_floating_point():
+            mixed[name] = (end if alpha >= 0.5 else begin).clone()
+        else:
+            mixed[name] = torch.lerp(begin, end, alpha)
+    return mixed
 
 
 def _said(shapes: Mapping[str, tuple[int, ...]], name: str) -> str:
     return "not there" if name not in shapes else "x".join(map(str, shapes[name])) or "a number"
-
-
-def _between(start: Tensor, tuned: Tensor, alpha: float) -> Tensor:
-    tuned = tuned.detach()
-    start = start.detach().to(tuned.device)
-    if alpha in (0, 1) or not tuned.is_floating_point():
-        return (tuned if alpha >= 0.5 else start).clone()
-    return torch.lerp(start, tuned, alpha)
 
 
 class Mixture(NamedTuple):

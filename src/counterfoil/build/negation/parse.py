@@ -273,7 +273,9 @@ class HantaParser:
         for caption in captions:
             texts = _TOKEN.findall(caption)
             # The first word is read in lower case, as it would be elsewhere.
-            given = [_lowered(texts, 0), *texts[1:]] if texts else []
+            first = texts[0] if texts else ""
+            lower = first[1:].islower() or len(first) == 1
+            given = [first.lower() if lower else first, *texts[1:]]
             tagged = self.tagger.tag_sent(given, taglevel=1) if texts else []
             yield parse_of(
                 caption,
@@ -282,11 +284,6 @@ class HantaParser:
                     for text, (_, lemma, tag) in zip(texts, tagged, strict=True)
                 ],
             )
-
-
-def _lowered(texts: Sequence[str], at: int) -> str:
-    text = texts[at]
-    return text.lower() if text[1:].islower() or len(text) == 1 else text
 
 
 def _penn(tag: str, lemma: str) -> str:

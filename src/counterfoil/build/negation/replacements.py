@@ -247,7 +247,8 @@ def replace_rel(parse: Parse, lexicon: Lexicon) -> Iterator[ChangePlace]:
         if after is None or not _is_relation(parse, start, word, after, lexicon):
             continue
         options = lexicon.words.relations[word]
-        if word == "with" and _is_counted(parse, after):
+        first = parse.tokens[after.start]
+        if word == "with" and (first.tag == "CD" or first.low in _COUNTS):
             if not {"it", "them", "side", "middle"}.isdisjoint(parse.lows[stop:]):
                 continue
             options = ("far from",)
@@ -320,11 +321,6 @@ _ROOMY = frozenset(
     | {"enclosures", "shops", "parks", "fields"}
 )
 _COUNTS = frozenset({"some", "several", "many", "various", "multiple", "few"})
-
-
-def _is_counted(parse: Parse, phrase: NounPhrase) -> bool:
-    first = parse.tokens[phrase.start]
-    return first.tag == "CD" or first.low in _COUNTS
 
 
 def _is_relation(parse: Parse, start: int, word: str, after: NounPhrase, lexicon: Lexicon) -> bool:

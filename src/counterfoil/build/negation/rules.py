@@ -127,16 +127,11 @@ def balanced(
 ) -> list[Negative | str]:
     """A replacement for each caption such that opposites are as frequent, or the reason why there is none."""
     options = [negatives(parse, category, lexicon) for parse in parses]
-    directions = [[_direction(negative.change) for negative in of] for of in options]
+    directions = [[negative.change.partition(" > ")[::2] for negative in of] for of in options]
     return [
         of[at] if at is not None else NO_OPPOSITE if of else REASONS[category]
         for of, at in zip(options, pairing(directions, rng), strict=True)
     ]
-
-
-def _direction(change: str) -> Direction:
-    old, _, new = change.partition(" > ")
-    return old, new
 
 
 def pairing(options: Sequence[Sequence[Direction]], rng: np.random.Generator) -> list[int | None]:

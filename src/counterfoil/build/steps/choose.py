@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from counterfoil.build.rating import numbers_of, pair_scores, settings_by_scorer
-from counterfoil.build.step import REASON, Output, StepContext, setting, with_column
+from counterfoil.build.step import Output, StepContext, setting, split_rows, with_column
 from counterfoil.build.steps.filter import RowFilter, texts_and_cells, truth_facts
 from counterfoil.build.verification import fits, read_choices
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
@@ -87,6 +87,7 @@ class Choose(RowFilter):
         reasons[chosen[~held]] = LOW
         keep = np.zeros(len(rows), dtype=bool)
         keep[chosen[held]] = True
+        _, dropped = split_rows(rows, keep, reasons.tolist())
         facts: dict[str, Any] = {
             "by": self.scorer
             or self.column
@@ -101,7 +102,7 @@ class Choose(RowFilter):
         }
         if truth is not None and len(rows):
             facts["truth"]["first_candidates_right"] = float(truth[_places(group) == 0].mean())
-        return Output(self._named(rows, keep, of), _dropped(rows, ~keep, reasons), facts)
+        return Output(self._named(rows, keep, of), dropped, facts)
 
     def _scores(
         self,
@@ -171,7 +172,3 @@ def _places(group: NDArray[np.int64]) -> NDArray[np.int64]:
     places = np.empty(len(group), dtype=np.int64)
     places[order] = np.arange(len(group)) - starts
     return places
-
-
-def _dropped(rows: pa.Table, gone: NDArray[np.bool_], reasons: NDArray[np.object_]) -> pa.Table:
-    return rows.filter(pa.array(gone)).append_column(REASON, pa.array(reasons[gone].tolist(), pa.string()))

@@ -13,7 +13,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from counterfoil.build.rating import numbers_of
-from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, order_by, setting, split_rows
 from counterfoil.data.caption_files import read_image_names, read_texts
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.engine.plan import Progress, silent
@@ -250,9 +250,12 @@ class Dedup(BuiltStep):
         """
         n = len(rows)
         texts = _plain(rows, self.fields)
-        value = np.zeros(n, dtype=np.int64) if self.within is None else _coded(rows[self.within])
-        order = self._preferred(rows)
-        text = _coded(pa.array(texts, pa.large_string()))
+        value = np.zeros(n, dtype=np.int64) if self.within is None else codes_of(rows[self.within])[0]
+        order = np.arange(n)
+        if self.best is not None:
+            numbers = -numbers_of(rows, self.best, where=self.name)
+            order = order_by(number=np.where(np.isnan(numbers), np.inf, numbers), id=rows["id"])
+        text, _ = codes_of(pa.array(texts, pa.large_string()))
         # The first row in the order of preference with the same text and value.
         both = (value * (int(text.max(initial=0)) + 1) + text)[order]
         _, firsts, inverse = np.unique(both, return_index=True, return_inverse=True)
@@ -277,16 +280,6 @@ class Dedup(BuiltStep):
         same_as = rows["id"].take(pa.array(stands[~stays]))
         first, dropped = split_rows(rows, stays, np.where(exact, EXACT, NEAR).tolist())
         return Output(first, dropped.append_column("same_as", same_as), facts)
-
-    def _preferred(self, rows: pa.Table) -> NDArray[np.int64]:
-        """The rows in the order in which they are kept."""
-        if self.best is None:
-            return np.arange(len(rows))
-        numbers = -numbers_of(rows, self.best, where=self.name)
-        table = pa.table({"number": np.where(np.isnan(numbers), np.inf, numbers), "id": rows["id"]})
-        by = [("number", "ascending"), ("id", "ascending")]
-        order: NDArray[np.int64] = pc.sort_indices(table, sort_keys=by).to_numpy().astype(np.int64)
-        return order
 
 
 @dataclass(frozen=True)
@@ -433,14 +426,6 @@ def _stems(rows: pa.Table) -> list[list[str | None]]:
             stem = {cell: image_stem(cell) for cell in dict.fromkeys(cells) if cell is not None}
             stems.append([None if cell is None else stem[cell] for cell in cells])
     return stems
-
-
-def _coded(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-    """A number for each value of a column."""
-    coded = pc.dictionary_encode(column, null_encoding="encode")
-    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    codes: NDArray[np.int64] = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes
 
 
 def _groups(stands: NDArray[np.int64], ids: pa.ChunkedArray) -> dict[str, Any]:

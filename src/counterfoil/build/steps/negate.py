@@ -161,7 +161,13 @@ class Negate(BuiltStep):
         else:
             negatives, maker = self._written(rows, wanted, context), self.by
         if self.per_caption == "one":
-            negatives = _first_of(negatives)
+            chosen: dict[int, NegativeRow] = {}
+            for outcome in negatives:
+                if outcome.row not in chosen or (
+                    chosen[outcome.row].text is None and outcome.text is not None
+                ):
+                    chosen[outcome.row] = outcome
+            negatives = list(chosen.values())
         if single := sum(row.reason == NO_OPPOSITE for row in negatives):
             context.note(
                 f"replacements left out since no caption has the opposite one: {single:,}; with balance=no "
@@ -414,15 +420,6 @@ class Negate(BuiltStep):
             rows.take(pa.array([negative.row for negative in negatives], pa.int64())),
             {name: pa.array(cells, kinds.get(name, pa.string())) for name, cells in columns.items()},
         )
-
-
-def _first_of(negatives: Sequence[NegativeRow]) -> list[NegativeRow]:
-    """Of each row the first category that gave a negative, else the first with its reason."""
-    chosen: dict[int, NegativeRow] = {}
-    for outcome in negatives:
-        if outcome.row not in chosen or (chosen[outcome.row].text is None and outcome.text is not None):
-            chosen[outcome.row] = outcome
-    return list(chosen.values())
 
 
 def _refusals(negatives: Sequence[NegativeRow]) -> dict[str, dict[str, Any]]:

@@ -104,19 +104,14 @@ class Rate(BuiltStep):
             return list(learned_scores(scorer, texts[0], texts[1], clusters_of(rows)))
         flat = [text for column in texts for text in column]
         if looks(scorer):
-            cells = self._cells(rows)
-            scores = pair_scores(scorer, cells * len(texts), flat, context)
+            if self.image not in rows.column_names or rows[self.image].null_count:
+                raise DataError(
+                    f"the scorer looks at images, and rows have no '{self.image}'",
+                    where=self.scorer,
+                    given=", ".join(rows.column_names),
+                    hint="give rows with images, or choose a scorer of texts",
+                )
+            scores = pair_scores(scorer, rows[self.image].to_pylist() * len(texts), flat, context)
         else:
             scores = caption_scores(scorer, flat, context)
         return list(scores.reshape(len(texts), len(rows)))
-
-    def _cells(self, rows: pa.Table) -> list[str]:
-        if self.image not in rows.column_names or rows[self.image].null_count:
-            raise DataError(
-                f"the scorer looks at images, and rows have no '{self.image}'",
-                where=self.scorer,
-                given=", ".join(rows.column_names),
-                hint="give rows with images, or choose a scorer of texts",
-            )
-        cells: list[str] = rows[self.image].to_pylist()
-        return cells

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from counterfoil.build.rating import (
@@ -23,7 +22,7 @@ from counterfoil.build.rating import (
     texts_of,
 )
 from counterfoil.build.refinement import BINS, EDGE_BINS, cells, filter_predictable, largest_gaps, refine
-from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, setting, split_rows
 from counterfoil.data.tables import EXTENSIONS, DataTable, floats, names, read_table
 from counterfoil.data.training_rows import CAPTION_ROLES, IMAGE_ROLES
 from counterfoil.errors import DataError, InputError
@@ -134,7 +133,10 @@ class Refine(BuiltStep):
             reasons[(reasons == "") & ~np.isin(np.arange(n), left)] = SURPLUS
         if len(left):
             for at, name in enumerate(gaps):
-                facts["scores"][name] = _before_and_after(table[:, at], scored, left, clusters)
+                accuracies = [
+                    blind_accuracy(table[places, at], clusters[places]) for places in (scored, left)
+                ]
+                facts["scores"][name] = accuracy_facts(*accuracies)
             for name, gap in others.items():
                 measured = self._measured(gap, scored, left, clusters, context)
                 (facts["against"] if name == self.against else facts["held_out"].setdefault(name, {})).update(
@@ -200,8 +202,7 @@ class Refine(BuiltStep):
         scales |= self._scales()
         groups = None
         if self.within is not None:
-            coded = rows[self.within].combine_chunks().dictionary_encode(null_encoding="encode")
-            groups = pc.cast(coded.indices, pa.int64()).to_numpy(zero_copy_only=False)[left]
+            groups = codes_of(rows[self.within])[0][left]
         how: dict[str, Any] = {
             "scales": tuple(scales.values()),
             "bins": self.bins,
@@ -249,10 +250,14 @@ class Refine(BuiltStep):
             done = len(scored) - len(rows)
             return gap.of(scored[rows])
 
+        def interval(rows: NDArray[np.int64], gaps: NDArray[np.float64]) -> tuple[float, float]:
+            accuracy = blind_accuracy(gaps, clusters[scored[rows]])
+            return accuracy.low, accuracy.high
+
         mask, rounds = filter_predictable(
             len(scored),
             answer,
-            lambda rows, gaps: _interval(gaps, clusters[scored[rows]]),
+            interval,
             context.rng("filter").permutation(len(scored)),
             share=self.share,
             least=self.least,
@@ -299,18 +304,6 @@ def _not_ruled_out(part: Sequence[str], held_out: Mapping[str, Mapping[str, Any]
 def _reads_more(name: str) -> bool:
     """Whether a scorer has read more than the rows, as far as its name says."""
     return not name.startswith("blind:") and name not in _OF_ROWS
-
-
-def _before_and_after(
-    gaps: NDArray[np.float64], scored: NDArray[np.int64], left: NDArray[np.int64], clusters: NDArray[np.int64]
-) -> Mapping[str, Any]:
-    before, after = (blind_accuracy(gaps[rows], clusters[rows]) for rows in (scored, left))
-    return accuracy_facts(before, after)
-
-
-def _interval(gaps: NDArray[np.float64], clusters: NDArray[np.int64]) -> tuple[float, float]:
-    accuracy = blind_accuracy(gaps, clusters)
-    return accuracy.low, accuracy.high
 
 
 def _is_file(name: str) -> bool:

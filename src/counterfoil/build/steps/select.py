@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from counterfoil.build.rating import numbers_of
-from counterfoil.build.step import BuiltStep, Output, StepContext, setting, split_rows
+from counterfoil.build.step import BuiltStep, Output, StepContext, codes_of, order_by, setting, split_rows
 from counterfoil.errors import InputError
 
 #: Reasons for which rows are dropped.
@@ -57,13 +57,11 @@ class Select(BuiltStep):
             for column in columns:
                 total = total + sign * numbers_of(rows, column, where=self.name)
         labels = rows[self.category] if self.category else pa.array([""] * len(rows), pa.string())
-        coded = pc.dictionary_encode(pc.cast(labels, pa.string()), null_encoding="encode")
-        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-        group = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        names = [name or "" for name in coded.dictionary.to_pylist()]
+        group, categories = codes_of(pc.cast(labels, pa.string()))
+        names = [name or "" for name in categories]
         there = ~np.isnan(total)
         sums = np.where(there, -total if not self.lowest else total, np.inf)
-        order = _sorted(group, sums, rows["id"])
+        order = order_by(group=group, sum=sums, id=rows["id"])
         counts = np.bincount(group[there], minlength=len(names))
         wanted = np.array([ceil(self.share * count - 1e-9) for count in counts.tolist()], dtype=np.int64)
         sizes = np.bincount(group, minlength=len(names))
@@ -82,11 +80,3 @@ class Select(BuiltStep):
             }
         }
         return Output(*split_rows(rows, selected, np.where(there, BELOW, NO_SCORE).tolist()), facts)
-
-
-def _sorted(group: np.ndarray, sums: np.ndarray, ids: pa.ChunkedArray) -> np.ndarray:
-    """The order of rows by category, sum and id."""
-    keys = pa.table({"group": group, "sum": sums, "id": ids})
-    by = [(name, "ascending") for name in keys.column_names]
-    order: np.ndarray = pc.sort_indices(keys, sort_keys=by).to_numpy()
-    return order
