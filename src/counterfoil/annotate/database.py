@@ -166,18 +166,18 @@ def _migrate(database: Database) -> None:
     where = hidden(database.url).removeprefix("sqlite:///")
     with database.reading() as connection:
         known = sa.inspect(connection).get_table_names()
-        found = None
+        revision = None
         if "alembic_version" in known:
-            found = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
-    if found == REVISIONS[-1]:
+            revision = connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar()
+    if revision == REVISIONS[-1]:
         return
-    if found is None and known:
+    if revision is None and known:
         raise DataError("not a campaign's database", where=where, given=f"tables {', '.join(sorted(known))}")
-    if found is not None and found not in REVISIONS:
+    if revision is not None and revision not in REVISIONS:
         raise DataError(
             "the database was made by a newer version of counterfoil",
             where=where,
-            given=f"revision {found}",
+            given=f"revision {revision}",
             allowed=f"up to {REVISIONS[-1]}",
             hint="install that version",
         )
@@ -195,8 +195,8 @@ def migrate_to(database: Database, revision: str) -> None:
 
     script = ScriptDirectory(str(Path(__file__).parent / "migrations"))
 
-    def steps(found: Any, context: object) -> Any:
-        return script._upgrade_revs(revision, found)
+    def steps(current: Any, context: object) -> Any:
+        return script._upgrade_revs(revision, current)
 
     with (
         database.changing_tables() as connection,
@@ -218,27 +218,27 @@ def _fill(database: Database, campaign: Campaign) -> None:
         "plan": json.dumps(plan),
     }
     with database.reading() as connection:
-        found = {key: meta_value(connection, key) for key in facts}
-    if found == facts:
+        stored = {key: meta_value(connection, key) for key in facts}
+    if stored == facts:
         return
     where = str(campaign.folder)
-    if found["campaign"] not in ("", facts["campaign"]):
+    if stored["campaign"] not in ("", facts["campaign"]):
         raise DataError("the database is another campaign's", where=where, hint="name one of its own")
     planned = _plan(campaign)
     with database.writing() as connection:
-        found = {key: meta_value(connection, key) for key in facts}
-        if found == facts:
+        stored = {key: meta_value(connection, key) for key in facts}
+        if stored == facts:
             return
         if connection.execute(sa.select(answers.c.number).limit(1)).first() is None:
             _write_items(connection, campaign, planned)
-        elif found["digest"] != facts["digest"]:
+        elif stored["digest"] != facts["digest"]:
             raise DataError(
                 "items or form were changed after people had answered",
                 where=where,
                 hint="make a new campaign, or put the files back",
             )
         else:
-            _raise_overlap(connection, json.loads(found["plan"]), plan, where)
+            _raise_overlap(connection, json.loads(stored["plan"]), plan, where)
         for key, value in facts.items():
             set_meta_value(connection, key, value)
 

@@ -54,14 +54,14 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
         )
         votes: dict[int, Counter[str]] = {}
         for item, text in connection.execute(rest):
-            said = json.loads(text).get(campaign.form.main)
-            if said is not None:
-                votes.setdefault(item, Counter())[_text(said)] += 1
-    found = []
+            vote = json.loads(text).get(campaign.form.main)
+            if vote is not None:
+                votes.setdefault(item, Counter())[_text(vote)] += 1
+    person_answers = []
     for row in mine:
         item = campaign.items[row.item]
         page = campaign.form.page(item)
-        found.append(
+        person_answers.append(
             PersonAnswer(
                 item.id,
                 row.role,
@@ -76,7 +76,7 @@ def answers_of(db: Database, campaign: Campaign, person: str) -> tuple[PersonAns
                 row.counted,
             )
         )
-    return tuple(found)
+    return tuple(person_answers)
 
 
 def _text(value: Any) -> str:

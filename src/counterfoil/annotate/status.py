@@ -135,7 +135,7 @@ def campaign_status(
     pace = _pace(done, now)
     persons = _persons(done, people, campaign.pay.per_item)
     known = done.seconds[done.counts & ~np.isnan(done.seconds)]
-    paid = np.array([each.pay for each in persons if each.pay is not None])
+    paid = np.array([person.pay for person in persons if person.pay is not None])
     pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None
     ends = now + 3600 * needed / pace if pace and needed else None
     return CampaignStatus(
@@ -143,7 +143,7 @@ def campaign_status(
         recipe.form,
         recipe.design,
         state,
-        dict(Counter(each.state for each in people)),
+        dict(Counter(person.state for person in people)),
         len(votes),
         finished,
         int(votes.sum()),
@@ -170,37 +170,37 @@ def campaign_status(
 
 def facts_of(status: CampaignStatus) -> Mapping[str, str]:
     """The figures of a campaign in words, by what they are."""
-    found = {
+    facts = {
         "Items finished": f"{status.finished:,} of {status.items:,}",
         "Answers": f"{status.answers:,}, {status.needed:,} still needed",
         "Expected end": _end(status),
     }
     if status.saved is not None:
-        found["Saved by the adaptive design"] = f"{status.saved:,} answers"
-    found["People"] = ", ".join(f"{n:,} {state}" for state, n in status.people.items()) or "none yet"
+        facts["Saved by the adaptive design"] = f"{status.saved:,} answers"
+    facts["People"] = ", ".join(f"{n:,} {state}" for state, n in status.people.items()) or "none yet"
     if status.seconds is not None:
-        found["Time per item"] = f"{status.seconds:.1f} s (median)"
+        facts["Time per item"] = f"{status.seconds:.1f} s (median)"
     if status.pay is not None and status.pay_least is not None:
-        found["Pay per hour"] = (
+        facts["Pay per hour"] = (
             f"{status.currency} {status.pay:.2f} in the median, {status.pay_least:.2f} the least; "
             f"aim {status.pay_aim:.2f}"
         )
     if status.pay_item is not None:
-        found["Pay per item"] = f"{status.currency} {status.pay_item:.4g}"
+        facts["Pay per item"] = f"{status.currency} {status.pay_item:.4g}"
     if status.pay_warning:
-        found["Too low"] = status.pay_warning
+        facts["Too low"] = status.pay_warning
     if status.golden:
         wrong = status.golden - status.golden_right
-        found["Golden items"] = f"{wrong:,} of {status.golden:,} answered wrong"
-    kept = "" if status.storage.size is None else f", {size(status.storage.size)}"
+        facts["Golden items"] = f"{wrong:,} of {status.golden:,} answered wrong"
+    stored = "" if status.storage.size is None else f", {size(status.storage.size)}"
     free = "" if status.storage.free is None else f", {size(status.storage.free)} free on its disk"
-    found["Database"] = f"{status.storage.database}{kept}{free}"
+    facts["Database"] = f"{status.storage.database}{stored}{free}"
     if status.keep_until:
         over = (
             ", which has passed: delete them with counterfoil annotate delete-after" if status.overdue else ""
         )
-        found["Answers kept until"] = f"{status.keep_until}{over}"
-    return found
+        facts["Answers kept until"] = f"{status.keep_until}{over}"
+    return facts
 
 
 def kept_too_long(keep_until: str, now: float) -> bool:
@@ -234,15 +234,15 @@ def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tupl
     right, golden = done.golden_of
     hourly = done.hourly(pay)
     at = {name: place for place, name in enumerate(done.people)}
-    known = {each.person for each in people}
+    known = {worker.person for worker in people}
     rows = [*people, *(WorkerRow(name, "") for name in done.people if name not in known)]
-    found = []
+    progress = []
     for row in rows:
         place = at.get(row.person)
         if place is None:
-            found.append(PersonProgress(row.person, row.state, row.review, 0, 0, 0, None, None))
+            progress.append(PersonProgress(row.person, row.state, row.review, 0, 0, 0, None, None))
             continue
-        found.append(
+        progress.append(
             PersonProgress(
                 row.person,
                 row.state,
@@ -254,7 +254,7 @@ def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tupl
                 _known(hourly[place]),
             )
         )
-    return tuple(found)
+    return tuple(progress)
 
 
 def _known(value: np.float64) -> float | None:

@@ -98,15 +98,15 @@ class WorkPages:
 
         Raises `DataError` for a damaged file, and `InputError` for a platform that signs nothing.
         """
-        found = read_keys(self.campaign.folder)
-        if found and not getattr(self.views.platform, "signed", ""):
+        platform_keys = read_keys(self.campaign.folder)
+        if platform_keys and not getattr(self.views.platform, "signed", ""):
             raise InputError(
                 "this platform signs no addresses",
                 where=self.campaign.folder / KEYS,
                 given=self.campaign.recipe.entry,
                 hint="remove the file",
             )
-        return found
+        return platform_keys
 
     @cached_property
     def figures(self) -> Mapping[str, bytes]:
@@ -114,13 +114,13 @@ class WorkPages:
 
         Raises `DataError` for one that is not in the campaign's folder, and for what is no image.
         """
-        found = {}
+        images = {}
         for name, text in self.campaign.texts.items():
             for figure in figures_in(text):
                 where = f"{self.campaign.folder / name}, image"
                 data = read_figure(self.campaign.folder / FIGURES, figure, where=where)
-                found[self.views.figure_number(figure)] = data
-        return found
+                images[self.views.figure_number(figure)] = data
+        return images
 
     @cached_property
     def _addresses(self) -> Mapping[str, str]:
