@@ -80,7 +80,10 @@ def items_of_table(
     cells = {name: _column(table, name, kind) for name, kind in form.columns.items()}
     pick = _finder(table, place, known, pictures)
     ids = labels(table, "id") if "id" in table else ("",) * len(table)
-    texts = {name: _plain(table, name) for name in ("role", "instance", "kind", "truth")}
+    texts = {
+        name: (labels(table, name) if name in table else ("",) * len(table))
+        for name in ("role", "instance", "kind", "truth")
+    }
     items = []
     for row in range(len(table)):
         own: dict[str, Any] = {}
@@ -142,10 +145,6 @@ def _several(table: DataTable, name: str, row: int) -> list[Any]:
     if not isinstance(cell, list | tuple):
         raise DataError("not a list", where=table.where(row, name), given=shown(cell))
     return [text for text in cell if text]
-
-
-def _plain(table: DataTable, name: str) -> Sequence[str]:
-    return labels(table, name) if name in table else ("",) * len(table)
 
 
 def _finder(

@@ -199,15 +199,11 @@ def _answers(table: DataTable) -> tuple[str, ...]:
     return tuple(answers)
 
 
-def _empty(cell: object) -> bool:
-    return cell is None or cell == ""
-
-
 def _filled(table: DataTable, name: str) -> tuple[NDArray[np.bool_], DataTable] | None:
     """Which cells of a column are empty, and the column with 0 in them; None without the column."""
     if name not in table:
         return None
-    empty = np.array([_empty(cell) for cell in table[name]])
+    empty = np.array([cell is None or cell == "" for cell in table[name]])
     cells = [0 if none else cell for cell, none in zip(table[name], empty, strict=True)]
     return empty, DataTable({name: cells}, table.source, table.kind, table.parts)
 

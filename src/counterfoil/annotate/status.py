@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.submissions import Submissions
@@ -122,7 +121,11 @@ def campaign_status(
     number (adaptive).
     """
     recipe, done = campaign.recipe, Submissions.of(table)
-    votes = _votes(campaign, done)
+    # How many answers that count each item of the work has, those without any among them.
+    given = dict(zip(done.items, done.per_item.tolist(), strict=True))
+    votes = np.array(
+        [given.get(item.id, 0) for item in campaign.items if item.role == "work"], dtype=np.int64
+    )
     short = np.maximum(recipe.overlap - votes, 0)
     finished = int((short == 0).sum()) if open_items is None else len(votes) - open_items
     # An item that is still undecided needs one more answer at least.
@@ -210,12 +213,6 @@ def kept_too_long(keep_until: str, now: float) -> bool:
     (False, True, False)
     """
     return bool(keep_until) and datetime.fromtimestamp(now, UTC).date().isoformat() > keep_until
-
-
-def _votes(campaign: Campaign, done: Submissions) -> NDArray[np.int64]:
-    """How many answers that count each item of the work has, those without any among them."""
-    given = dict(zip(done.items, done.per_item.tolist(), strict=True))
-    return np.array([given.get(item.id, 0) for item in campaign.items if item.role == "work"], dtype=np.int64)
 
 
 def _pace(done: Submissions, now: float) -> float | None:

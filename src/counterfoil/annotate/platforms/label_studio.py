@@ -127,7 +127,7 @@ def read_export(
             "item": name,
             "person": people[person],
             "question": question,
-            "answer": answer_cell(_plain(value, question in many)),
+            "answer": answer_cell(value[0] if isinstance(value, list) and question not in many else value),
             "seconds": seconds,
             "golden": _equal(value, truths[name][question]) if question in truths.get(name, {}) else None,
         }
@@ -196,10 +196,6 @@ def _many(controls: Mapping[str, bool] | None, answers: Sequence[Mapping[str, An
         for name, value in answer.items()
         if isinstance(value, list) and (len(value) != 1 or isinstance(value[0], dict))
     )
-
-
-def _plain(value: Any, many: bool) -> Any:
-    return value[0] if isinstance(value, list) and not many else value
 
 
 def _equal(value: Any, truth: Any) -> bool:

@@ -72,7 +72,11 @@ def signed_claims(
         if header["alg"] != "RS256" or len(signature) != size or not hmac.compare_digest(decrypted, padded):
             raise refused
         given = claims["aud"]
-        names = {_host(audience_name) for audience_name in (given if isinstance(given, list) else [given])}
+        # An audience is a host, with or without a scheme, a port and a path.
+        names = {
+            audience_name.rpartition("://")[2].partition("/")[0].partition(":")[0].lower()
+            for audience_name in (given if isinstance(given, list) else [given])
+        }
         begins, ends = float(claims.get("nbf", 0)), float(claims["exp"])
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise refused from None
@@ -81,10 +85,6 @@ def signed_claims(
     if not begins <= now < ends:
         raise InputError("the platform's address is too old", hint="open the study from the platform again")
     return claims
-
-
-def _host(audience: str) -> str:
-    return audience.rpartition("://")[2].partition("/")[0].partition(":")[0].lower()
 
 
 def _bytes(text: str) -> bytes:

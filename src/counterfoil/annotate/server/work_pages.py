@@ -179,13 +179,6 @@ class WorkPages:
         return HTMLResponse(text, status, headers)
 
 
-def _keep(response: Response, browser: str, *, framed: bool, secure: bool) -> None:
-    """Let the browser keep its secret; in a frame it does so for the site around the frame alone."""
-    among = "SameSite=None; Secure; Partitioned" if framed else "SameSite=Lax" + "; Secure" * secure
-    cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
-    response.headers.append("set-cookie", cookie)
-
-
 def routes(
     campaign: Campaign,
     commits: GroupCommit,
@@ -255,7 +248,15 @@ def routes(
             response = await admit(
                 visit.person, campaign.recipe.entry, visit, browser=browser, vouched=bool(pages.keys)
             )
-            _keep(response, browser, framed=views.platform.framed, secure=request.url.scheme == "https")
+            # In a frame the browser keeps its secret for the site around the frame alone.
+            secure = request.url.scheme == "https"
+            among = (
+                "SameSite=None; Secure; Partitioned"
+                if views.platform.framed
+                else "SameSite=Lax" + "; Secure" * secure
+            )
+            cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
+            response.headers.append("set-cookie", cookie)
             return response
         except entry.OtherBrowserError as error:
             return pages.message(request, str(error), status=403)

@@ -20,7 +20,7 @@ from counterfoil.annotate.forms.base import FormField, WorkPage
 from counterfoil.annotate.languages import language_for, page_in, phrase_in
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import campaign_platform
-from counterfoil.annotate.work import Assignment, Receipt, WorkState, shown_page
+from counterfoil.annotate.work import Receipt, WorkState, shown_page
 from counterfoil.errors import InputError
 
 #: Ways into a campaign that are no platform's.
@@ -196,7 +196,15 @@ class Views:
             leave=LeaveView(address=leave.address, method=leave.method, fields=dict(leave.fields))
             if leave.address
             else None,
-            items=[self._item(assignment, language) for assignment in state.assignments],
+            items=[
+                self._page(
+                    page_in(language, assignment.page),
+                    lease=assignment.lease,
+                    position=assignment.position,
+                    practice=assignment.role == "onboarding",
+                )
+                for assignment in state.assignments
+            ],
         )
 
     def receipt(self, receipt: Receipt, visit: Visit | None, language: str) -> ReceiptView:
@@ -229,14 +237,6 @@ class Views:
         if self.platform is None or visit is None or state.state not in outcomes:
             return Leave()
         return self.platform.leave(visit, outcomes[state.state])
-
-    def _item(self, assignment: Assignment, language: str) -> ItemView:
-        return self._page(
-            page_in(language, assignment.page),
-            lease=assignment.lease,
-            position=assignment.position,
-            practice=assignment.role == "onboarding",
-        )
 
     def _page(self, page: WorkPage, *, lease: str, position: int, practice: bool) -> ItemView:
         shown = [
