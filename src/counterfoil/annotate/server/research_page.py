@@ -9,10 +9,10 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
+from counterfoil.annotate.answers import answers_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.overview import CampaignOverview, read_overview
-from counterfoil.annotate.person_answers import answers_of
 from counterfoil.annotate.platforms.prolific_submissions import CATEGORIES, SHORTEST
 from counterfoil.annotate.review import SHORT_ID
 from counterfoil.annotate.server import research_api
