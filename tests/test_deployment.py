@@ -13,7 +13,7 @@ import typer.main
 import yaml
 
 from annotate.small_campaigns import make, pairs
-from counterfoil.annotate.connecting import address_of
+from counterfoil.annotate.database import address_of
 from counterfoil.annotate.server.security import check_proxy, check_public_url
 from counterfoil.cli import app
 

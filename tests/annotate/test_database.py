@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from annotate.small_campaigns import Worker, make, pair, pairs
-from counterfoil.annotate import connecting, database
+from counterfoil.annotate import database
 from counterfoil.annotate.answers import counts, judgement_table
 from counterfoil.annotate.campaign import DATABASE, ITEMS, RECIPE, Campaign, items_table, open_campaign
 from counterfoil.annotate.database import Database, open_database
@@ -66,8 +66,8 @@ def test_an_older_database_is_migrated_and_keeps_its_answers(
     tmp_path: Path, new_database: NewDatabase
 ) -> None:
     campaign, address = make(tmp_path / "c", pairs(4), overlap=1), new_database()
-    url = connecting.address_of(campaign, address)
-    old = Database(url, connecting.engine_of(url))
+    url = database.address_of(campaign, address)
+    old = Database(url, database.engine_of(url))
     database.migrate_to(old, "0001")
     # A person of that time, halfway through.
     with old.writing() as connection:
@@ -118,8 +118,8 @@ def test_a_newer_database_is_refused_and_left_as_it_is(tmp_path: Path, new_datab
         DataError, match=r"newer version of counterfoil; given: revision 0999; allowed: up to"
     ):
         open_database(campaign, address)
-    url = connecting.address_of(campaign, address)
-    raw = Database(url, connecting.engine_of(url))
+    url = database.address_of(campaign, address)
+    raw = Database(url, database.engine_of(url))
     with raw.reading() as connection:
         assert connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar() == "0999"
     raw.close()
@@ -391,10 +391,6 @@ def kill_while_answering(campaign: Campaign, address: str | None, times: int) ->
     check_once(db, campaign, overlap=3)
     assert counts(db).complete == len(campaign.items)
     db.close()
-
-
-def test_killed_servers_lose_no_acknowledged_answer(tmp_path: Path, new_database: NewDatabase) -> None:
-    kill_while_answering(make(tmp_path / "c", pairs(40), overlap=3), new_database(), times=2)
 
 
 @pytest.mark.slow

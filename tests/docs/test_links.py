@@ -31,7 +31,7 @@ SOUGHT = {
     "taking an answer",
     "Krippendorff's alpha",
     "the page of a gallery",
-    "what an answer needs to know of a person",
+    "what is before a person",
     "how items go back to the pool",
     "pay of a campaign",
     "who computes a shard",

@@ -121,13 +121,13 @@ def adjudicated(db: Database, campaign: Campaign) -> dict[tuple[str, str], Adjud
     """Every decision, by item and question."""
     with db.reading() as connection:
         rows = connection.execute(sa.select(adjudications).order_by(adjudications.c.decided)).all()
-    found = {}
+    decisions = {}
     for row in rows:
         name = campaign.items[row.item].id
-        found[name, row.question] = AdjudicatedAnswer(
+        decisions[name, row.question] = AdjudicatedAnswer(
             name, row.question, row.answer, row.note, row.by, row.decided
         )
-    return found
+    return decisions
 
 
 def adjudicate(
@@ -151,10 +151,13 @@ def adjudicate(
         raise InputError("no such item in this campaign", given=item)
     question = question or campaign.form.main
     fields: Sequence[FormField] = campaign.form.page(campaign.items[place]).fields
-    field = next((each for each in fields if each.name == question), None)
+    field = next((candidate for candidate in fields if candidate.name == question), None)
     if field is None:
         raise InputError(
-            "no such question", where=f"item '{item}'", given=question, allowed=[each.name for each in fields]
+            "no such question",
+            where=f"item '{item}'",
+            given=question,
+            allowed=[candidate.name for candidate in fields],
         )
     if field.kind != "one":
         raise InputError("is not answered by one option", where=f"question '{question}'", given=field.kind)
@@ -181,8 +184,8 @@ def _bits(posterior: NDArray[np.float64]) -> NDArray[np.float64]:
     # Sorted, so that the order of options moves no last digit.
     posterior = np.sort(posterior, axis=1)
     logs = np.log2(posterior, out=np.zeros_like(posterior), where=posterior > 0)
-    found: NDArray[np.float64] = np.minimum(-(posterior * logs).sum(axis=1), math.log2(posterior.shape[1]))
-    return found
+    entropy: NDArray[np.float64] = np.minimum(-(posterior * logs).sum(axis=1), math.log2(posterior.shape[1]))
+    return entropy
 
 
 def _kinds(rows: pa.Table) -> dict[str, str]:

@@ -58,12 +58,12 @@ class PairwiseKappa:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values; None where a kappa is not defined."""
-        each = [
+        pairs = [
             {"people": [first, second], "items": kappa.n}
             | {end: None if (v := getattr(kappa, end)) != v else v for end in ("value", "low", "high")}
             for first, second, kappa in self.each
         ]
-        return {**vars(self), "each": each}
+        return {**vars(self), "each": pairs}
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,10 @@ class CampaignAgreement:
 
     def to_json(self) -> dict[str, Any]:
         """All of it as JSON values."""
-        return {"questions": [each.to_json() for each in self.questions], "left_out": dict(self.left_out)}
+        return {
+            "questions": [question.to_json() for question in self.questions],
+            "left_out": dict(self.left_out),
+        }
 
 
 def fields_of(campaign: Campaign) -> dict[str, FormField]:
@@ -100,34 +103,34 @@ def fields_of(campaign: Campaign) -> dict[str, FormField]:
 
     Pages of one form differ in their options, such as numbers of images to choose from.
     """
-    found: dict[str, FormField] = {}
+    fields: dict[str, FormField] = {}
     alike: dict[str, dict[str, int]] = {}
     for item in campaign.items:
-        for each in campaign.form.page(item).fields:
-            known = found.setdefault(each.name, each)
-            alike.setdefault(each.name, {})[item.id] = len(each.exchangeable_values)
-            if known.values != each.values:
+        for field in campaign.form.page(item).fields:
+            known = fields.setdefault(field.name, field)
+            alike.setdefault(field.name, {})[item.id] = len(field.exchangeable_values)
+            if known.values != field.values:
                 free, last = (
-                    {option.value: option for one in (known, each) for option in part(one)}
+                    {option.value: option for one in (known, field) for option in part(one)}
                     for part in (_free, _last)
                 )
                 joined = {
-                    name: {**known.coarser.get(name, {}), **parts} for name, parts in each.coarser.items()
+                    name: {**known.coarser.get(name, {}), **parts} for name, parts in field.coarser.items()
                 }
                 options = (*free.values(), *last.values())
-                found[each.name] = replace(known, options=options, last=len(last), coarser=joined)
+                fields[field.name] = replace(known, options=options, last=len(last), coarser=joined)
     for name, numbers in alike.items():
         if len(set(numbers.values())) > 1:
-            found[name] = replace(found[name], alike_in=numbers)
-    return found
+            fields[name] = replace(fields[name], alike_in=numbers)
+    return fields
 
 
-def _free(each: FormField) -> tuple[Option, ...]:
-    return each.options[: len(each.options) - each.last]
+def _free(field: FormField) -> tuple[Option, ...]:
+    return field.options[: len(field.options) - field.last]
 
 
-def _last(each: FormField) -> tuple[Option, ...]:
-    return each.options[len(each.options) - each.last :]
+def _last(field: FormField) -> tuple[Option, ...]:
+    return field.options[len(field.options) - field.last :]
 
 
 def campaign_agreement(
@@ -207,26 +210,26 @@ def codes(column: pa.ChunkedArray) -> NDArray[np.int64]:
     array([0, 1, 0])
     """
     encoded = column.combine_chunks().dictionary_encode()
-    found: NDArray[np.int64] = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    indices: NDArray[np.int64] = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return indices
 
 
 def _kinds(rows: pa.Table) -> list[str]:
     if "kind" not in rows.column_names:
         return []
-    found = {kind for kind in pc.unique(rows.column("kind")).to_pylist() if kind}
+    kinds = {kind for kind in pc.unique(rows.column("kind")).to_pylist() if kind}
     # Each direction as a whole stands before its two kinds.
-    ways = {match[1] for kind in found if (match := _OF_DIRECTION.fullmatch(kind))}
-    found |= ways if len(ways) > 1 else set()
-    return sorted(found) if len(found) > 1 else []
+    ways = {match[1] for kind in kinds if (match := _OF_DIRECTION.fullmatch(kind))}
+    kinds |= ways if len(ways) > 1 else set()
+    return sorted(kinds) if len(kinds) > 1 else []
 
 
 def _mask(rows: pa.Table, kind: str) -> NDArray[np.bool_]:
     if not kind:
         return np.ones(len(rows), dtype=np.bool_)
     kinds = [kind, *(f"{kind}-{k}" for k in (0, 1) if kind in ("i2t", "t2i"))]
-    found: NDArray[np.bool_] = pc.is_in(rows.column("kind"), pa.array(kinds)).to_numpy()
-    return found
+    mask: NDArray[np.bool_] = pc.is_in(rows.column("kind"), pa.array(kinds)).to_numpy()
+    return mask
 
 
 def _readings(
@@ -240,7 +243,7 @@ def _readings(
         marked = [_marked(word, field) for word in words]
         options = field.values or tuple(sorted(set().union(*marked)))
         for option in options:
-            has = np.array([option in each for each in marked], dtype=np.int64)
+            has = np.array([option in chosen for chosen in marked], dtype=np.int64)
             yield option, has[of_row], Scale.NOMINAL
         return
     own = scale or Scale(field.level if field is not None else "nominal")
@@ -250,8 +253,8 @@ def _readings(
 
 
 def _marked(word: str, field: FormField) -> frozenset[str]:
-    found = answer_value(word, field.kind, where=f"question '{field.name}'")
-    return frozenset(each["label"] if isinstance(each, dict) else each for each in found)
+    marks = answer_value(word, field.kind, where=f"question '{field.name}'")
+    return frozenset(mark["label"] if isinstance(mark, dict) else mark for mark in marks)
 
 
 def _placed(words: Sequence[str], scale: Scale, field: FormField | None, question: str) -> NDArray[Any]:
@@ -288,10 +291,10 @@ def _part(
 ) -> QuestionAgreement:
     items, people = codes(rows.column("item"))[here], codes(rows.column("person"))[here]
     values, alike = values[here], None if alike is None else alike[here]
-    found = people_agreement(items, people, values, scale=scale, alike=alike, draws=draws, seed=seed)
+    agreement = people_agreement(items, people, values, scale=scale, alike=alike, draws=draws, seed=seed)
     names = pc.unique(rows.column("person")).to_pylist()
     cohen = _pairwise(items, people, values, alike, names, draws, seed)
-    return QuestionAgreement(question, reading, kind, found, cohen)
+    return QuestionAgreement(question, reading, kind, agreement, cohen)
 
 
 def _pairwise(
@@ -311,13 +314,15 @@ def _pairwise(
     data = ReliabilityData.of(items[enough], people[enough], values[enough], own_alike)
     kappas, shared = pair_kappas(data)
     upper = np.triu(shared >= LEAST_SHARED, k=1)
-    found = kappas[upper & ~np.isnan(kappas)]
-    if not len(found):
+    defined = kappas[upper & ~np.isnan(kappas)]
+    if not len(defined):
         return None
     who = np.unique(people[enough])
     pairs = [(int(who[i]), int(who[j])) for i, j in np.argwhere(upper)]
-    each: tuple[tuple[str, str, Estimate], ...] = ()
+    listed: tuple[tuple[str, str, Estimate], ...] = ()
     if len(pairs) <= MOST_LISTED:
         own = pair_agreements(items, people, values, pairs, alike=alike, draws=draws, seed=seed)
-        each = tuple((names[i], names[j], kappa) for (i, j), kappa in zip(pairs, own, strict=True))
-    return PairwiseKappa(float(found.mean()), float(found.min()), float(found.max()), len(found), each)
+        listed = tuple((names[i], names[j], kappa) for (i, j), kappa in zip(pairs, own, strict=True))
+    return PairwiseKappa(
+        float(defined.mean()), float(defined.min()), float(defined.max()), len(defined), listed
+    )

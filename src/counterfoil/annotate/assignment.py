@@ -34,7 +34,7 @@ def permutation(seed: int, person: str, item: str, question: str, n: int) -> tup
     return tuple(random_numbers(seed, "options", person, item, question).permutation(n).tolist())
 
 
-def shown_order(seed: int, person: str, item: str, each: FormField) -> tuple[int, ...]:
+def shown_order(seed: int, person: str, item: str, field: FormField) -> tuple[int, ...]:
     """The order of a field's options for a person: shuffled where the form says so, the last ones last.
 
     >>> from counterfoil.annotate.forms.base import Option
@@ -43,11 +43,11 @@ def shown_order(seed: int, person: str, item: str, each: FormField) -> tuple[int
     >>> shown_order(0, "p", "item", each)[-1]
     2
     """
-    n = len(each.options)
-    if not each.shuffled:
+    n = len(field.options)
+    if not field.shuffled:
         return tuple(range(n))
-    free = n - each.last
-    return (*permutation(seed, person, item, each.name, free), *range(free, n))
+    free = n - field.last
+    return (*permutation(seed, person, item, field.name, free), *range(free, n))
 
 
 def work_order(items: Sequence[WorkItem], recipe: CampaignRecipe) -> Int[ndarray, "items"]:
@@ -164,7 +164,8 @@ def posterior(votes: Sequence[tuple[str, int, int]], n_options: int) -> dict[str
     given = sorted({answer for answer, _ in accuracies})
     n = max(n_options, 2, len(given))
     logs = [
-        sum(np.log(a if answer == each else (1 - a) / (n - 1)) for answer, a in accuracies) for each in given
+        sum(np.log(a if answer == candidate else (1 - a) / (n - 1)) for answer, a in accuracies)
+        for candidate in given
     ]
     others = sum(np.log((1 - a) / (n - 1)) for _, a in accuracies)
     weights = np.exp(np.array([*logs, others]) - max([*logs, others]))

@@ -115,7 +115,7 @@ class _Draft:
             if at is None:
                 return None
             if kind in ("images", "texts"):
-                return [cell(kind[:-1], each) for each in at]
+                return [cell(kind[:-1], position) for position in at]
             if kind == "image":
                 return pictures.add(benchmark.images[at], where=f"question '{self.question}'")
             text = benchmark.captions[at].text
@@ -126,10 +126,10 @@ class _Draft:
                 )
             return text
 
-        found = {name: cell(kind, self.cells.get(name)) for name, kind in form.columns.items()}
-        made = WorkItem(self.id, found, instance=self.question, kind=self.kind, truth=self.truth)
-        form.page(made)
-        return made
+        cells = {name: cell(kind, self.cells.get(name)) for name, kind in form.columns.items()}
+        work_item = WorkItem(self.id, cells, instance=self.question, kind=self.kind, truth=self.truth)
+        form.page(work_item)
+        return work_item
 
 
 def _pairs(benchmark: Benchmark, form: WorkForm) -> Iterable[_Draft]:
@@ -158,7 +158,7 @@ def _choices(benchmark: Benchmark) -> Iterable[_Draft]:
     questions = benchmark.paired
     captions, images = questions.slots()
     for name, texts, shown in zip(questions.ids, captions.tolist(), images.tolist(), strict=True):
-        texts, shown = ([at for at in each if at >= 0] for each in (texts, shown))
+        texts, shown = ([at for at in slots if at >= 0] for slots in (texts, shown))
         if len(texts) > 1 and len(shown) > 1:
             for side in (0, 1):
                 cells = {"images": [shown[side]], "captions": texts}
@@ -193,7 +193,7 @@ def _roles(benchmark: Benchmark, form: WorkForm) -> Iterable[_Draft]:
 
 def drawn_golden(
     gallery: Benchmark,
-    asked: set[tuple[str, str]],
+    proposed: set[tuple[str, str]],
     n: int,
     form: WorkForm,
     pictures: Pictures,
@@ -202,14 +202,14 @@ def drawn_golden(
     """Golden items of a match: true pairs of the gallery, and random pairs that are none (ECCV Caption 3.2).
 
     `n` of each, of the images and captions that are asked about. A random pair is neither right in the
-    gallery nor among `asked`, the (image, caption) ids that a model proposed. Fewer than `n` come back where
+    gallery nor among `proposed`, the (image, caption) ids of a model. Fewer than `n` come back where
     there are no more true pairs. Raises `InputError` for forms that do not judge pairs.
     """
     if form.name not in ("match", "yes-no"):
         raise InputError(
             "golden items are drawn for pairs", given=form.name, allowed="match, yes-no; else give a table"
         )
-    used = [{pair[side] for pair in asked} for side in (0, 1)]
+    used = [{pair[side] for pair in proposed} for side in (0, 1)]
     images = [image.id for image in gallery.images if image.id in used[0]]
     captions = [caption.id for caption in gallery.captions if caption.id in used[1]]
     true = _true_pairs(gallery, images, captions)
@@ -223,30 +223,30 @@ def drawn_golden(
     while len(wrong) < n and tries < 100 * n:
         tries += 1
         pair = images[int(rng.integers(len(images)))], captions[int(rng.integers(len(captions)))]
-        if pair not in asked and pair not in true and pair not in wrong:
+        if pair not in proposed and pair not in true and pair not in wrong:
             wrong.append(pair)
     if not wrong:
         raise DataError("no random pair that no model proposed", where=gallery.name)
     allowed = (POSITIVE, NEGATIVE) if form.name == "match" else (("yes",), ("no",))
-    found = []
+    items = []
     for kind, pairs, values, truth in zip(
         ("true pair", "random pair"), (drawn, wrong), allowed, _TRUTHS[form.name], strict=True
     ):
         for at, (image, caption) in enumerate(pairs):
             cells = {"image": pictures.add(known.images[image]), "caption": known.captions[caption]}
             name = f"golden {kind} {at}"
-            found.append(WorkItem(name, cells, "golden", {form.main: values}, kind=kind, truth=truth))
-            form.page(found[-1])
-    return tuple(found)
+            items.append(WorkItem(name, cells, "golden", {form.main: values}, kind=kind, truth=truth))
+            form.page(items[-1])
+    return tuple(items)
 
 
 def _true_pairs(gallery: Benchmark, images: Sequence[str], captions: Sequence[str]) -> set[tuple[str, str]]:
     """(image, caption) ids that are right in either direction, of the images and captions named."""
-    found: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     all_images = [image.id for image in gallery.images]
     all_captions = [caption.id for caption in gallery.captions]
     for way in DIRECTIONS:
         names, items = (images, all_captions) if way == "i2t" else (captions, all_images)
         for query, item in right_pairs(gallery, way, names, items).tolist():
-            found.add((names[query], items[item]) if way == "i2t" else (items[item], names[query]))
-    return found
+            pairs.add((names[query], items[item]) if way == "i2t" else (items[item], names[query]))
+    return pairs

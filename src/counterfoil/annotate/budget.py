@@ -57,8 +57,8 @@ def budget_of(campaign: Campaign, people: int | None = None) -> Budget:
         share = recipe.golden_share / (1 - recipe.golden_share)
         apart = len({item.apart for item in items["work"]})
         most = apart + min(round(apart * share), known)
-        each = min(recipe.per_person or most, most)
-        people = max(recipe.overlap, ceil(work * (1 + share) / each)) if people is None else people
+        per_person = min(recipe.per_person or most, most)
+        people = max(recipe.overlap, ceil(work * (1 + share) / per_person)) if people is None else people
         golden = min(round(work * share), people * known)
     words = len(f"{campaign.instructions_in()} {campaign.consent_in()}".split())
     test = people * min(recipe.onboarding, sum(item.role == "onboarding" for item in campaign.items))

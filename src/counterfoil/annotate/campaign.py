@@ -52,7 +52,7 @@ INSTRUCTIONS, CONSENT, DATABASE = "instructions.md", "consent.md", "database.sql
 SOURCE = "source.parquet"
 
 #: Instructions and consent, for all, and in each language.
-TEXTS = tuple(in_language(name, each) for name in (INSTRUCTIONS, CONSENT) for each in ("", *LANGUAGES))
+TEXTS = tuple(in_language(name, code) for name in (INSTRUCTIONS, CONSENT) for code in ("", *LANGUAGES))
 #: What lies in the folder of a campaign; other files in it are not counterfoil's.
 FILES = (
     RECIPE,
@@ -103,14 +103,14 @@ class Campaign:
     @cached_property
     def secrets(self) -> Mapping[str, str]:
         """`salt` of worker ids and `token` of the researcher; raises `DataError` for a damaged file."""
-        found = read_json(self.folder / SECRETS)
-        if not isinstance(found, dict) or not all(isinstance(found.get(k), str) for k in ("salt", "token")):
+        stored = read_json(self.folder / SECRETS)
+        if not isinstance(stored, dict) or not all(isinstance(stored.get(k), str) for k in ("salt", "token")):
             raise DataError(
                 "no secrets of a campaign",
                 where=str(self.folder / SECRETS),
                 allowed="salt and token, as created",
             )
-        return found
+        return stored
 
     @cached_property
     def source(self) -> pa.Table | None:
@@ -120,7 +120,9 @@ class Campaign:
 
     def translations(self, name: str) -> tuple[str, ...]:
         """Languages in which `INSTRUCTIONS` or `CONSENT` has a file of its own."""
-        return tuple(each for each in LANGUAGES if (self.folder / in_language(name, each)).is_file())
+        return tuple(
+            language for language in LANGUAGES if (self.folder / in_language(name, language)).is_file()
+        )
 
     def instructions_in(self, language: str = "") -> str:
         """What people read before they begin, in Markdown; in a language where it has a file of its own."""
@@ -181,14 +183,14 @@ def images_of(form: WorkForm, item: WorkItem) -> tuple[str, ...]:
     >>> images_of(BestOfK(), WorkItem("1", {"caption": "A cat.", "images": ["a.png", "b.png"]}))
     ('a.png', 'b.png')
     """
-    found: list[str] = []
+    names: list[str] = []
     for name, kind in form.columns.items():
         cell = item.cells.get(name)
         if kind == "image" and cell:
-            found.append(cell)
+            names.append(cell)
         elif kind == "images" and cell:
-            found += cell
-    return tuple(found)
+            names += cell
+    return tuple(names)
 
 
 @owner_only()
@@ -237,9 +239,9 @@ def create_folder(
     for name, data in figures.items():
         write_bytes(folder / FIGURES / name, data)
     if not (folder / SECRETS).exists():
-        kept = {"salt": salt or secrets.token_hex(32), "token": secrets.token_urlsafe(32)}
+        secret_values = {"salt": salt or secrets.token_hex(32), "token": secrets.token_urlsafe(32)}
         with writing(folder / SECRETS, private=True) as file:
-            file.write(json.dumps(kept).encode())
+            file.write(json.dumps(secret_values).encode())
     write_text(folder / RECIPE, recipe.to_toml())
     end(folder)
     return open_campaign(folder)
@@ -272,14 +274,14 @@ def unanswered(folder: str | Path) -> InputError:
 
 def read_recipe(path: Path) -> CampaignRecipe:
     """The recipe in a file; raises `InputError` for an unknown key and a value of another type."""
-    found = read_toml(path)
-    settings = found.pop("settings", {})
+    content = read_toml(path)
+    settings = content.pop("settings", {})
     for name in ("form", "title"):
-        if name not in found:
+        if name not in content:
             raise InputError(f"no '{name}'", where=str(path), hint=f'add a line: {name} = "..."')
-    empty = {each.name for each in fields(CampaignRecipe) if each.default == ""}
-    texts = {name: value for name, value in found.items() if value == "" and name in empty}
-    values = values_of(CampaignRecipe, {k: v for k, v in found.items() if k not in texts}, where=str(path))
+    empty = {field.name for field in fields(CampaignRecipe) if field.default == ""}
+    texts = {name: value for name, value in content.items() if value == "" and name in empty}
+    values = values_of(CampaignRecipe, {k: v for k, v in content.items() if k not in texts}, where=str(path))
     return CampaignRecipe(**values, **texts, settings=settings)
 
 
@@ -347,7 +349,7 @@ def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
     if not len(table) or len(pc.unique(table.column("id"))) < len(table):
         what = "an id is there twice" if len(table) else "no items"
         raise DataError(what, where=str(path), hint=_AGAIN)
-    found = []
+    items = []
     for row in table.to_pylist():
         where = f"{path}, item '{row['id']}'"
         if row["role"] not in ROLES:
@@ -356,7 +358,7 @@ def read_items(path: Path, form: WorkForm) -> tuple[WorkItem, ...]:
         if not isinstance(golden, dict):
             raise DataError("no golden answers", where=where, given=row["golden"], hint=_AGAIN)
         cells = {name: row[name] for name in form.columns}
-        found.append(
+        items.append(
             WorkItem(row["id"], cells, row["role"], golden, row["instance"], row["kind"], row["truth"])
         )
-    return tuple(found)
+    return tuple(items)

@@ -32,7 +32,7 @@ def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
         *_pay(campaign, done),
         *_dates(done),
     ]
-    right, golden = (int(each.sum()) for each in done.golden_of)
+    right, golden = (int(counts.sum()) for counts in done.golden_of)
     if golden:
         lines.append(
             f"Of {golden:,} answers to items of known answer {100 * right / golden:.1f} % were right."
@@ -42,7 +42,7 @@ def data_sheet(campaign: Campaign, table: pa.Table) -> tuple[str, ...]:
         ("Consent", CONSENT, campaign.consent_in),
     ):
         lines.append(_text(name, of()))
-        lines += [_text(f"{name}, {each}", of(each)) for each in campaign.translations(file)]
+        lines += [_text(f"{name}, {language}", of(language)) for language in campaign.translations(file)]
     return tuple(lines)
 
 

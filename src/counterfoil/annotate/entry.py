@@ -98,11 +98,12 @@ def enter(
     given = sorted(parameters.get("language", "").lower().split("-"))
     languages = campaign.recipe.languages
     language = next(
-        (each for each in languages if each.lower() in given), languages[0] if languages else "en"
+        (known_language for known_language in languages if known_language.lower() in given),
+        languages[0] if languages else "en",
     )
     # Neither the worker's id, by whatever name a platform gives it, nor the code is kept.
-    kept = {name: value for name, value in sorted(parameters.items()) if value != worker and name != "code"}
-    text = json.dumps(kept)
+    stored = {name: value for name, value in sorted(parameters.items()) if value != worker and name != "code"}
+    text = json.dumps(stored)
     token = secrets.token_urlsafe(32)
     row = connection.execute(sa.select(people).where(people.c.id == id)).first()
     if row is None:

@@ -84,14 +84,14 @@ class JudgedCampaign:
 
     def answers(self) -> list[dict[str, Any]]:
         """A dict per item and person: `item`, `person`, `seconds` and the answers by question."""
-        found: dict[tuple[str, str], dict[str, Any]] = {}
+        by_pair: dict[tuple[str, str], dict[str, Any]] = {}
         for row in self.judgements.to_pylist():
-            one = found.setdefault(
+            one = by_pair.setdefault(
                 (row["item"], row["person"]),
                 {"item": row["item"], "person": row["person"], "seconds": row["seconds"]},
             )
             one[f"answer:{row['question']}"] = row["answer"]
-        return list(found.values())
+        return list(by_pair.values())
 
     def main_answers(self) -> list[tuple[str, str, float | None, str]]:
         """(item, person, seconds, answer to the main question) in order."""
@@ -100,10 +100,10 @@ class JudgedCampaign:
 
     def source(self) -> dict[str, list[dict[str, Any]]]:
         """The rows that each item is of; none where the campaign kept none."""
-        found: dict[str, list[dict[str, Any]]] = {}
+        rows: dict[str, list[dict[str, Any]]] = {}
         for row in () if self.campaign.source is None else self.campaign.source.to_pylist():
-            found.setdefault(row["item"], []).append(row)
-        return found
+            rows.setdefault(row["item"], []).append(row)
+        return rows
 
 
 def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = True) -> dict[str, pa.Table]:
@@ -115,19 +115,21 @@ def exported(judged: JudgedCampaign, *, partly: Partly = "half", people: bool = 
     if not people:
         table = table.drop_columns([name for name in _WHO if name in table.column_names])
         table = table.sort_by([("item", "ascending"), ("question", "ascending"), ("answer", "ascending")])
-    found = {"judgements": table}
+    tables = {"judgements": table}
     if judged.labels is not None:
-        found["labels"] = _labels(judged.labels.table, judged.unseen)
+        tables["labels"] = _labels(judged.labels.table, judged.unseen)
     own = _TABLES.get(judged.campaign.form.name)
     if own is not None:
-        found |= own(judged, partly)
+        tables |= own(judged, partly)
     if judged.campaign.form.name in WORTH:
-        found["scores"] = mean_scores(judged)
+        tables["scores"] = mean_scores(judged)
     if not people:
-        for name, each in found.items():
-            named = [column for column in ("annotator", "judge", "author") if column in each.column_names]
-            found[name] = each.drop_columns(named)
-    return found
+        for name, named_table in tables.items():
+            named = [
+                column for column in ("annotator", "judge", "author") if column in named_table.column_names
+            ]
+            tables[name] = named_table.drop_columns(named)
+    return tables
 
 
 def _labels(table: pa.Table, unseen: pa.Table) -> pa.Table:
@@ -143,12 +145,12 @@ def _labels(table: pa.Table, unseen: pa.Table) -> pa.Table:
 
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pa.Table:
     """Rows as a table of these columns, texts but for numbers."""
-    found = {}
+    arrays = {}
     for name in columns:
         cells = [row.get(name) for row in rows]
         number = bool(cells) and all(cell is None or isinstance(cell, int | float) for cell in cells)
-        found[name] = pa.array(cells) if number else pa.array(cells, pa.string())
-    return pa.table(found)
+        arrays[name] = pa.array(cells) if number else pa.array(cells, pa.string())
+    return pa.table(arrays)
 
 
 def _choices(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
@@ -169,12 +171,12 @@ def _choices(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
 def _accepted(judged: JudgedCampaign, right: Callable[[dict[str, Any]], bool]) -> dict[str, pa.Table]:
     rows = [
         {
-            "id": each["item"],
-            "answer": "yes" if right(each) else "no",
-            "annotator": each["person"],
-            "seconds": each["seconds"],
+            "id": answer["item"],
+            "answer": "yes" if right(answer) else "no",
+            "annotator": answer["person"],
+            "seconds": answer["seconds"],
         }
-        for each in judged.answers()
+        for answer in judged.answers()
     ]
     return {"answers": _table(rows, ("id", "answer", "annotator", "seconds"))}
 
@@ -201,7 +203,7 @@ def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     ]
     known = [] if judged.campaign.source is None else judged.campaign.source.column_names
     columns = [name for name in known if name != "item"]
-    found = {"judged": _table(rows, (*columns, "annotator", "answer", "seconds"))}
+    tables = {"judged": _table(rows, (*columns, "annotator", "answer", "seconds"))}
     assert judged.labels is not None
     gains = merged_gains(judged.labels, partly)
     chances = judged.labels.posterior
@@ -214,8 +216,8 @@ def _judged_pool(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
         if gain == gain
         for row in source.get(item, [])
     ]
-    found["gains"] = _table(merged, (*columns, "gain", "posterior"))
-    return found
+    tables["gains"] = _table(merged, (*columns, "gain", "posterior"))
+    return tables
 
 
 def mean_scores(judged: JudgedCampaign) -> pa.Table:
@@ -225,7 +227,10 @@ def mean_scores(judged: JudgedCampaign) -> pa.Table:
     for item, _, _, answer in judged.main_answers():
         value = worth[answer] if answer in worth else gain_of(answer)
         sums.setdefault(item, []).append(float(answer) if value is None else value)
-    rows = [{"id": item, "score": sum(each) / len(each), "answers": len(each)} for item, each in sums.items()]
+    rows = [
+        {"id": item, "score": sum(values) / len(values), "answers": len(values)}
+        for item, values in sums.items()
+    ]
     return _table(rows, ("id", "score", "answers"))
 
 
@@ -248,13 +253,13 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
 
     Where the campaign has labels these decide, a tie by the chances of what is right.
     """
-    found: dict[str, list[str]] = {}
+    answers_of: dict[str, list[str]] = {}
     for name, _, _, answer in judged.main_answers():
-        found.setdefault(name, []).append(answer)
+        answers_of.setdefault(name, []).append(answer)
     by_question: dict[str, dict[str, Any]] = {}
     directed, tied, unknown, labels = True, 0, 0, judged.labels
     places = {} if labels is None else {name: at for at, name in enumerate(labels.items)}
-    for name, answers in found.items():
+    for name, answers in answers_of.items():
         item = judged.campaign.items[judged.campaign.places[name]]
         if not item.truth:
             unknown += 1
@@ -272,13 +277,13 @@ def question_outcomes(judged: JudgedCampaign) -> QuestionOutcomes:
         by_question.setdefault(item.apart, {"id": item.apart})[column] = share
     columns = tuple(_DIRECTIONS.values()) if directed else ("accuracy",)
     table = _table([*by_question.values()], ("id", *columns))
-    return QuestionOutcomes(table, len(found) - unknown, tied, unknown)
+    return QuestionOutcomes(table, len(answers_of) - unknown, tied, unknown)
 
 
 def outcomes(judged: JudgedCampaign, partly: Partly = "half") -> dict[str, pa.Table]:
     """The outcomes of a campaign whatever its labels; none where no right answer is known."""
-    found = question_outcomes(replace(judged, labels=None)).table
-    return {"outcomes": found} if len(found) else {}
+    shares = question_outcomes(replace(judged, labels=None)).table
+    return {"outcomes": shares} if len(shares) else {}
 
 
 def _votes(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
@@ -308,25 +313,25 @@ def _ratings(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
 def authored_rows(judged: JudgedCampaign) -> pa.Table:
     """A row per quad that a person wrote: its captions, the images that were picked, tags and the author."""
     rows = []
-    for at, each in enumerate(judged.answers()):
-        cells = judged.campaign.items[judged.campaign.places[each["item"]]].cells
+    for at, answer in enumerate(judged.answers()):
+        cells = judged.campaign.items[judged.campaign.places[answer["item"]]].cells
         images = cells.get("images") or []
 
-        def picked(which: str, each: dict[str, Any] = each, images: Sequence[str] = images) -> str | None:
-            place = each.get(f"answer:{which}_image")
+        def picked(which: str, answer: dict[str, Any] = answer, images: Sequence[str] = images) -> str | None:
+            place = answer.get(f"answer:{which}_image")
             return None if place is None else images[int(place)]
 
         rows.append(
             {
-                "id": f"{each['item']}/{at}",
-                "caption": each["answer:first_caption"],
-                "negative_caption": each["answer:second_caption"],
+                "id": f"{answer['item']}/{at}",
+                "caption": answer["answer:first_caption"],
+                "negative_caption": answer["answer:second_caption"],
                 "image": picked("first"),
                 "negative_image": picked("second"),
-                "subset": each.get("answer:swap"),
-                "predicates": each.get("answer:predicates"),
-                "visual": ",".join(answer_value(each.get("answer:visual", "[]"), "many")),
-                "author": each["person"],
+                "subset": answer.get("answer:swap"),
+                "predicates": answer.get("answer:predicates"),
+                "visual": ",".join(answer_value(answer.get("answer:visual", "[]"), "many")),
+                "author": answer["person"],
             }
         )
     names = ("id", "caption", "negative_caption", "image", "negative_image", "subset", "predicates", "visual")
@@ -339,11 +344,11 @@ def _authored(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
 
 def _spans(judged: JudgedCampaign, partly: Partly) -> dict[str, pa.Table]:
     rows = []
-    for each in judged.answers():
-        caption = judged.campaign.items[judged.campaign.places[each["item"]]].cells["caption"]
-        for span in answer_value(each.get("answer:errors", "[]"), "spans"):
+    for answer in judged.answers():
+        caption = judged.campaign.items[judged.campaign.places[answer["item"]]].cells["caption"]
+        for span in answer_value(answer.get("answer:errors", "[]"), "spans"):
             words = caption[span["start"] : span["end"]]
-            rows.append({"item": each["item"], **span, "text": words, "annotator": each["person"]})
+            rows.append({"item": answer["item"], **span, "text": words, "annotator": answer["person"]})
     return {"spans": _table(rows, ("item", "start", "end", "label", "text", "annotator"))}
 
 

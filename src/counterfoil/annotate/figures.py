@@ -41,7 +41,7 @@ def figures_in(markdown: str) -> tuple[str, ...]:
     ('cat.jpg', 'figs/dog 1.png')
     """
     named = (
-        unquote(str(each.attrGet("src"))) for each in inner(tokens_of(markdown)[1]) if each.type == "image"
+        unquote(str(token.attrGet("src"))) for token in inner(tokens_of(markdown)[1]) if token.type == "image"
     )
     return tuple(dict.fromkeys(name for name in named if ":" not in name and not name.startswith("//")))
 

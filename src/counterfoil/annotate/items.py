@@ -80,8 +80,11 @@ def items_of_table(
     cells = {name: _column(table, name, kind) for name, kind in form.columns.items()}
     pick = _finder(table, place, known, pictures)
     ids = labels(table, "id") if "id" in table else ("",) * len(table)
-    texts = {name: _plain(table, name) for name in ("role", "instance", "kind", "truth")}
-    found = []
+    texts = {
+        name: (labels(table, name) if name in table else ("",) * len(table))
+        for name in ("role", "instance", "kind", "truth")
+    }
+    items = []
     for row in range(len(table)):
         own: dict[str, Any] = {}
         for name, kind in form.columns.items():
@@ -89,7 +92,7 @@ def items_of_table(
             if kind == "image":
                 value = pick(row, name, value) if value else None
             elif kind == "images":
-                value = [pick(row, name, each) for each in value]
+                value = [pick(row, name, name_of_image) for name_of_image in value]
             own[name] = value
         its = texts["role"][row] or role
         if its not in ROLES:
@@ -102,8 +105,8 @@ def items_of_table(
             kind=texts["kind"][row],
             truth=texts["truth"][row],
         )
-        found.append(_with_answers(item, form, table, row, cells["images"][row] if "images" in cells else ()))
-    return CampaignItems(tuple(found), source_rows(found, groups, source))
+        items.append(_with_answers(item, form, table, row, cells["images"][row] if "images" in cells else ()))
+    return CampaignItems(tuple(items), source_rows(items, groups, source))
 
 
 def source_rows(items: Sequence[WorkItem], groups: Sequence[Sequence[int]], table: DataTable) -> pa.Table:
@@ -126,9 +129,9 @@ def _column(table: DataTable, name: str, kind: str) -> Sequence[Any]:
     if name in table:
         return [_several(table, name, row) for row in range(len(table))]
     number = re.compile(rf"{re.escape(name.removesuffix('s'))}_?(\d+)")
-    numbered = {int(m[1]): each for each in table.columns if (m := number.fullmatch(each))}
+    numbered = {int(m[1]): column for column in table.columns if (m := number.fullmatch(column))}
     order = [numbered[at] for at in sorted(numbered)]
-    return [[cell for each in order if (cell := table[each][row])] for row in range(len(table))]
+    return [[cell for column in order if (cell := table[column][row])] for row in range(len(table))]
 
 
 def _several(table: DataTable, name: str, row: int) -> list[Any]:
@@ -141,11 +144,7 @@ def _several(table: DataTable, name: str, row: int) -> list[Any]:
         return []
     if not isinstance(cell, list | tuple):
         raise DataError("not a list", where=table.where(row, name), given=shown(cell))
-    return [each for each in cell if each]
-
-
-def _plain(table: DataTable, name: str) -> Sequence[str]:
-    return labels(table, name) if name in table else ("",) * len(table)
+    return [text for text in cell if text]
 
 
 def _finder(
@@ -242,10 +241,10 @@ def _with_answers(
             where=table.where(row),
             hint=f"the table has no column {', '.join(lacking)}" if lacking else None,
         ) from None
-    asked = {each.name: each for each in page.fields if each.kind in ("one", "many")}
+    choices = {field.name: field for field in page.fields if field.kind in ("one", "many")}
     truth: list[str] = []
-    if item.truth and form.main in asked:
-        main, where = asked[form.main], table.where(row, "truth")
+    if item.truth and form.main in choices:
+        main, where = choices[form.main], table.where(row, "truth")
         # A caption may hold what stands between values.
         whole = [item.truth] if _named(main, item.truth, images) else item.truth.split(SEPARATOR)
         truth = _values(main, [part.strip() for part in whole], images, "no option of this item", where)
@@ -260,15 +259,15 @@ def _with_answers(
     if isinstance(cell, str) and cell.lstrip().startswith("{"):
         cell = parse_json(cell, where=where)
     if not isinstance(cell, dict):
-        main_named = form.main in asked and _named(asked[form.main], str(cell), images)
+        main_named = form.main in choices and _named(choices[form.main], str(cell), images)
         several = [str(cell)] if main_named else [part.strip() for part in str(cell).split(SEPARATOR)]
         cell = {form.main: cell if isinstance(cell, list) else several}
     golden: dict[str, list[str]] = {}
     for name, values in cell.items():
-        if name not in asked:
-            raise DataError("golden answer of another form", where=where, given=name, allowed=sorted(asked))
+        if name not in choices:
+            raise DataError("golden answer of another form", where=where, given=name, allowed=sorted(choices))
         given = [str(value) for value in (values if isinstance(values, list) else [values])]
-        golden[name] = _values(asked[name], given, images, "golden answer of another form", where)
+        golden[name] = _values(choices[name], given, images, "golden answer of another form", where)
     return replace(item, golden=golden, truth=SEPARATOR.join(truth) or item.truth)
 
 
@@ -287,8 +286,8 @@ def _named(field: FormField, given: str, images: Sequence[Any]) -> list[str]:
 def _values(
     field: FormField, given: Sequence[str], images: Sequence[Any], wrong: str, where: str
 ) -> list[str]:
-    found = [_named(field, each, images) for each in given]
-    odd = next((each for each, values in zip(given, found, strict=True) if len(values) != 1), None)
+    options = [_named(field, text, images) for text in given]
+    odd = next((text for text, values in zip(given, options, strict=True) if len(values) != 1), None)
     if odd is not None:
         raise DataError(
             wrong,
@@ -297,7 +296,7 @@ def _values(
             allowed=field.values,
             hint="places count from 0" if field.exchangeable and "0" in field.values else None,
         )
-    return [value for (value,) in found]
+    return [value for (value,) in options]
 
 
 def check_items(items: Sequence[WorkItem], recipe: CampaignRecipe) -> None:

@@ -131,11 +131,11 @@ def read_judgement_table(path: str | Path) -> pa.Table:
         columns["counted"] = _truths(table, "counted")
     for name in table.columns:
         if name not in columns:
-            kept = [None if cell is None else str(cell) for cell in table[name]]
+            texts = [None if cell is None else str(cell) for cell in table[name]]
             columns[name] = pa.array(
-                [None if cell is None else csv_text(cell) for cell in kept]
+                [None if cell is None else csv_text(cell) for cell in texts]
                 if table.kind in ("csv", "tsv")
-                else kept,
+                else texts,
                 pa.string(),
             )
     return check_judgement_table(pa.table(columns), where=path)
@@ -175,56 +175,52 @@ def answer_value(cell: str, answer: str, *, where: object = "the table of judgem
     """
     if answer not in ("many", "spans"):
         return cell
-    found = parse_json(cell, where=where, finite=True)
+    parts = parse_json(cell, where=where, finite=True)
     inner = str if answer == "many" else dict
-    if not isinstance(found, list) or not all(isinstance(each, inner) for each in found):
+    if not isinstance(parts, list) or not all(isinstance(part, inner) for part in parts):
         raise DataError(
             "not an answer to this question",
             where=where,
             given=cell,
             allowed='a JSON list of options, such as ["colour"]' if answer == "many" else "a list of spans",
         )
-    return found
+    return parts
 
 
 def _answers(table: DataTable) -> tuple[str, ...]:
     """Answers as they are, blanks kept: a text of a person is not ours to trim."""
-    found = []
+    answers = []
     for row, cell in enumerate(table["answer"]):
         if isinstance(cell, list | dict):
             cell = answer_cell(cell)
         if cell is None or isinstance(cell, float) or not isinstance(cell, str | int):
             raise DataError("not an answer", where=table.where(row, "answer"), given=cell or "(empty)")
-        found.append(str(cell))
-    return tuple(found)
-
-
-def _empty(cell: object) -> bool:
-    return cell is None or cell == ""
+        answers.append(str(cell))
+    return tuple(answers)
 
 
 def _filled(table: DataTable, name: str) -> tuple[NDArray[np.bool_], DataTable] | None:
     """Which cells of a column are empty, and the column with 0 in them; None without the column."""
     if name not in table:
         return None
-    empty = np.array([_empty(cell) for cell in table[name]])
+    empty = np.array([cell is None or cell == "" for cell in table[name]])
     cells = [0 if none else cell for cell, none in zip(table[name], empty, strict=True)]
     return empty, DataTable({name: cells}, table.source, table.kind, table.parts)
 
 
 def _numbers(table: DataTable) -> pa.Array:
-    found = _filled(table, "seconds")
-    if found is None:
+    column = _filled(table, "seconds")
+    if column is None:
         return pa.nulls(len(table), pa.float64())
-    empty, filled = found
+    empty, filled = column
     return pa.array(floats(filled, "seconds"), mask=empty)
 
 
 def _truths(table: DataTable, name: str) -> pa.Array:
-    found = _filled(table, name)
-    if found is None:
+    column = _filled(table, name)
+    if column is None:
         return pa.nulls(len(table), pa.bool_())
-    empty, filled = found
+    empty, filled = column
     words = {"right": True, "wrong": False}
     cells = [words.get(str(cell).strip().lower(), cell) for cell in filled[name]]
     read = booleans(DataTable({name: cells}, table.source, table.kind, table.parts), name)

@@ -133,8 +133,8 @@ def item_labels(
     if given.votes.sum(axis=1).max() < 2:
         # Without an item of two answers nothing tells how good people are, and a model would make it up.
         model = "majority"
-    found = MODELS[model](given)
-    posterior, labels = found.posterior.copy(), found.labels.copy()
+    estimate = MODELS[model](given)
+    posterior, labels = estimate.posterior.copy(), estimate.labels.copy()
     by_hand = np.zeros(len(names), dtype=bool)
     for at, name in enumerate(names):
         choice = (decided or {}).get((name, field.name))

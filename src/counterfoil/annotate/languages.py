@@ -26,8 +26,8 @@ def phrases_of(language: str) -> Mapping[str, str]:
     if language not in LANGUAGES[1:]:
         return {}
     path = files("counterfoil.annotate").joinpath("phrases", f"{language}.json")
-    found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    phrases: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return phrases
 
 
 def phrase_in(language: str, text: str) -> str:
@@ -50,12 +50,12 @@ def page_in(language: str, page: WorkPage) -> WorkPage:
     if not phrases_of(language):
         return page
 
-    def field_in(each: FormField) -> FormField:
-        options = tuple(replace(option, label=phrase_in(language, option.label)) for option in each.options)
-        prompt, text = phrase_in(language, each.prompt), phrase_in(language, each.text)
-        return replace(each, prompt=prompt, text=text, options=options)
+    def field_in(field: FormField) -> FormField:
+        options = tuple(replace(option, label=phrase_in(language, option.label)) for option in field.options)
+        prompt, text = phrase_in(language, field.prompt), phrase_in(language, field.text)
+        return replace(field, prompt=prompt, text=text, options=options)
 
-    shown = tuple(replace(each, label=phrase_in(language, each.label)) for each in page.shown)
+    shown = tuple(replace(block, label=phrase_in(language, block.label)) for block in page.shown)
     return replace(page, shown=shown, fields=tuple(map(field_in, page.fields)))
 
 
@@ -76,7 +76,9 @@ def language_for(accepted: str, offered: tuple[str, ...]) -> str:
     >>> language_for("", ("ja",))
     'en'
     """
-    able = [each for each in (name.split("-")[0].lower() for name in offered) if each in LANGUAGES]
+    able = [
+        language for language in (name.split("-")[0].lower() for name in offered) if language in LANGUAGES
+    ]
     wanted = []
     for part in accepted.split(",")[:20]:
         name, _, quality = part.strip().partition(";q=")
@@ -85,5 +87,5 @@ def language_for(accepted: str, offered: tuple[str, ...]) -> str:
         except ValueError:
             weight = 0.0
         wanted.append((-weight, name.split("-")[0].lower()))
-    wanted.sort(key=lambda each: each[0])
+    wanted.sort(key=lambda weighted: weighted[0])
     return next((name for _, name in wanted if name in able), (able or LANGUAGES)[0])

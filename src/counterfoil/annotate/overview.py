@@ -44,9 +44,9 @@ class CampaignOverview:
             "at": self.at,
             "status": self.status.to_json(),
             "agreement": None if self.agreement is None else self.agreement.to_json(),
-            "quality": [each.to_json() for each in self.quality],
-            "reviews": {person: each.to_json() for person, each in self.reviews.items()},
-            "disputes": [each.to_json() for each in self.disputes],
+            "quality": [person.to_json() for person in self.quality],
+            "reviews": {person: review.to_json() for person, review in self.reviews.items()},
+            "disputes": [dispute.to_json() for dispute in self.disputes],
         }
 
 
@@ -55,12 +55,12 @@ def read_overview(db: Database, campaign: Campaign, *, now: float, draws: int) -
     table = judgement_table(db, campaign, everything=True)
     decisions = reviews(db)
     status = _status(db, campaign, table, decisions, now)
-    kept = table.filter(table.column("counted"))
+    counted_rows = table.filter(table.column("counted"))
     fields = fields_of(campaign)
     main = fields.get(campaign.form.main)
-    agreement = campaign_agreement(kept, fields, draws=draws) if len(counted(kept)) else None
+    agreement = campaign_agreement(counted_rows, fields, draws=draws) if len(counted(counted_rows)) else None
     quality = people_quality(table, campaign)
-    disputes = disputed_items(kept, main, adjudicated(db, campaign)) if main is not None else ()
+    disputes = disputed_items(counted_rows, main, adjudicated(db, campaign)) if main is not None else ()
     return CampaignOverview(now, status, agreement, quality, decisions, disputes)
 
 

@@ -64,12 +64,12 @@ class Pay:
         >>> Pay(0.01, 9.0, True, "USD", 4.0, 8.0, "prolific").below_least(6.5)
         'pay per hour is USD 6.50 in the median, below the least that prolific allows, 8.00'
         """
-        found = self.per_hour if effective is None else effective
-        if not found < self.least:
+        hourly = self.per_hour if effective is None else effective
+        if not hourly < self.least:
             return ""
         how = "at the usual time" if effective is None else "in the median"
         return (
-            f"pay per hour is {self.currency} {found:.2f} {how}, below the least that {self.limited_by} "
+            f"pay per hour is {self.currency} {hourly:.2f} {how}, below the least that {self.limited_by} "
             f"allows, {self.least:.2f}"
         )
 

@@ -90,22 +90,22 @@ def load(argument: str, options: Options = DEFAULT) -> GivenTable:
                 given=f"model={settings.get('model')}",
                 hint="name the campaign's folder, or a table of judgements with --set campaign=DIR",
             )
-        found = _exported(path, settings)
+        answered = _exported(path, settings)
     else:
         settings.only("model", "campaign" if path.is_file() else "database")
-        found = _judged(path, settings)
-    columns = found.columns
+        answered = _judged(path, settings)
+    columns = answered.columns
     if not next(iter(columns.values()), []):
         raise InputError("no question has an answer in every direction", where=where)
     whole = False
-    if found.work in WORTH:
+    if answered.work in WORTH:
         slots = [_SLOT.search(id) for id in columns["id"]]
         whole = not any(slots)
         columns = columns if whole else _whole_questions(columns, where)
-    weights = digest_value([found.campaign, columns, found.model])
+    weights = digest_value([answered.campaign, columns, answered.model])
     own = replace(options, settings={}, whole_rows=whole or options.whole_rows)
     given = from_table(DataTable(columns, where), where, weights, own)
-    return replace(given, partial=True, described=found.described)
+    return replace(given, partial=True, described=answered.described)
 
 
 def _judged(path: Path, settings: ScorerSettings) -> _Answered:
@@ -133,7 +133,7 @@ def _judged(path: Path, settings: ScorerSettings) -> _Answered:
         _check_form(campaign.form.name, where)
         with existing_database(campaign, settings.get("database") or None) as db:
             table = judgement_table(db, campaign)
-            decided = {key: each.answer for key, each in adjudicated(db, campaign).items()}
+            decided = {key: decision.answer for key, decision in adjudicated(db, campaign).items()}
     if not len(table):
         raise unanswered(path)
     model = settings.get("model")
@@ -145,18 +145,18 @@ def _judged(path: Path, settings: ScorerSettings) -> _Answered:
 def _answered(campaign: Campaign, judged: JudgedCampaign, people: int, model: str) -> _Answered:
     queries = tied = 0
     if campaign.form.name == "choose":
-        asked = question_outcomes(judged)
-        if not asked.queries:
+        outcomes = question_outcomes(judged)
+        if not outcomes.queries:
             raise DataError(
                 "no right answer is known, so people's answers score nothing",
                 where=campaign.folder,
                 hint="give a column 'truth' to the table that a campaign is made from; 'annotate export' "
                 "writes judgements and labels without",
             )
-        queries, tied, found = asked.queries, asked.tied, asked.table.drop_null()
+        queries, tied, table = outcomes.queries, outcomes.tied, outcomes.table.drop_null()
     else:
-        found = mean_scores(judged).drop_columns(["answers"])
-    columns = {name: found.column(name).to_pylist() for name in found.column_names}
+        table = mean_scores(judged).drop_columns(["answers"])
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
     answers = len(judged.main_answers())
     return _Answered(campaign.form.name, columns, people, answers, campaign.digest, model, queries, tied)
 
@@ -175,12 +175,12 @@ def _exported(folder: Path, settings: ScorerSettings) -> _Answered:
             hint="export the campaign anew, or see whether its items have a 'truth'",
         )
     table = read_table(files[0])
-    names = [each for each in table.columns if each != "answers"]
-    rows = zip(*(table[each] for each in names), strict=True)
+    names = [column for column in table.columns if column != "answers"]
+    rows = zip(*(table[column] for column in names), strict=True)
     full = [row for row in rows if not any(cell is None or cell == "" for cell in row)]
-    columns = {each: [row[at] for row in full] for at, each in enumerate(names)}
-    asked = about.queries, about.tied
-    return _Answered(work, columns, about.people, about.answers, about.campaign, "", *asked)
+    columns = {column: [row[at] for row in full] for at, column in enumerate(names)}
+    counts = about.queries, about.tied
+    return _Answered(work, columns, about.people, about.answers, about.campaign, "", *counts)
 
 
 def _check_form(form: str, where: str) -> None:
@@ -211,8 +211,8 @@ def _whole_questions(columns: Mapping[str, list[Any]], where: str) -> dict[str, 
             allowed=f"{needed} or more",
             hint="let more people answer: nobody is asked about two pairs of one question",
         )
-    whole = [counts[each] == most for each in questions]
+    whole = [counts[question] == most for question in questions]
     return {
-        name: [cell for cell, kept in zip(cells, whole, strict=True) if kept]
+        name: [cell for cell, is_whole in zip(cells, whole, strict=True) if is_whole]
         for name, cells in columns.items()
     }

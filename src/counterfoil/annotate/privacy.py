@@ -121,7 +121,7 @@ def _keep_labels(db: Database, campaign: Campaign) -> tuple[int, int]:
     Nothing is written where there are no answers, so that what an earlier deletion kept stays.
     """
     table = judgement_table(db, campaign)
-    decided = {key: each.answer for key, each in adjudicated(db, campaign).items()}
+    decided = {key: decision.answer for key, decision in adjudicated(db, campaign).items()}
     if not len(table):
         return 0, 0
     write_text(campaign.folder / DATA_SHEET, "".join(f"* {line}\n" for line in data_sheet(campaign, table)))

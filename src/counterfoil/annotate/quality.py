@@ -55,7 +55,7 @@ class PersonQuality:
     @property
     def suggestion(self) -> Suggestion:
         """What the signs suggest; nothing is done by itself."""
-        signs = {each.sign for each in self.reasons}
+        signs = {reason.sign for reason in self.reasons}
         if "golden" in signs and len(signs) > 1:
             return "reject"
         return "look" if signs else "approve"
@@ -104,16 +104,16 @@ def people_quality(
         "alike": 0 if field is None or field.alike_in else len(field.exchangeable_values),
         "floor": (0.0 if campaign is None else campaign.recipe.least_seconds) or FLOOR,
     }
-    found = careless(person, item, labels, **common)
+    signs = careless(person, item, labels, **common)
     if not options:
-        found = _replaced(_replaced(found, "straight", None), "disagree", None)
+        signs = _replaced(_replaced(signs, "straight", None), "disagree", None)
     elif campaign is not None and field is not None and field.shuffled:
         places = _places(rows, campaign, options, answer)
-        found = _replaced(found, "straight", careless(person, item, places, **common))
+        signs = _replaced(signs, "straight", careless(person, item, places, **common))
     counts = np.bincount(person, minlength=len(names))
     golden = np.bincount(person[right >= 0], minlength=len(names))
     return tuple(
-        PersonQuality(name, int(counts[at]), _reasons(found, at, int(golden[at]), level), blind.pop(name, 0))
+        PersonQuality(name, int(counts[at]), _reasons(signs, at, int(golden[at]), level), blind.pop(name, 0))
         for at, name in enumerate(names)
     ) + tuple(PersonQuality(name, 0, (), n) for name, n in blind.items())
 
@@ -168,22 +168,22 @@ def _places(
 ) -> NDArray[np.int64]:
     """The place at which each person saw the option that they chose, from 0."""
     fields: dict[str, FormField] = {}
-    found = []
+    places = []
     for row, at in zip(rows.select(["person", "item"]).to_pylist(), answer.tolist(), strict=True):
         name = row["item"]
         if name not in fields:
             page = campaign.form.page(campaign.items[campaign.places[name]])
-            fields[name] = next(each for each in page.fields if each.name == campaign.form.main)
+            fields[name] = next(field for field in page.fields if field.name == campaign.form.main)
         own = fields[name]
         order = shown_order(campaign.recipe.seed, row["person"], name, own)
-        found.append(order.index(own.values.index(options[at])))
-    return np.array(found, dtype=np.int64)
+        places.append(order.index(own.values.index(options[at])))
+    return np.array(places, dtype=np.int64)
 
 
-def _replaced(found: CarelessSigns, sign: str, by: CarelessSigns | None) -> CarelessSigns:
+def _replaced(signs: CarelessSigns, sign: str, by: CarelessSigns | None) -> CarelessSigns:
     """The signs with one of them as in another analysis, or without it; adjusted anew together."""
     at = SIGNS.index(sign)
-    p, value = found.p.copy(), found.value.copy()
+    p, value = signs.p.copy(), signs.value.copy()
     p[:, at], value[:, at] = (np.nan, np.nan) if by is None else (by.p[:, at], by.value[:, at])
     adjusted, tested = np.full(p.shape, np.nan), ~np.isnan(p)
     if tested.any():
@@ -191,11 +191,11 @@ def _replaced(found: CarelessSigns, sign: str, by: CarelessSigns | None) -> Care
     return CarelessSigns(p, adjusted, value)
 
 
-def _reasons(found: CarelessSigns, person: int, golden: int, level: float) -> tuple[CarelessReason, ...]:
+def _reasons(signs: CarelessSigns, person: int, golden: int, level: float) -> tuple[CarelessReason, ...]:
     reasons = []
-    for sign in found.reasons(person, level):
+    for sign in signs.reasons(person, level):
         column = SIGNS.index(sign)
-        value, pool = float(found.value[person, column]), float(np.nanmedian(found.value[:, column]))
+        value, pool = float(signs.value[person, column]), float(np.nanmedian(signs.value[:, column]))
         digits = 1 if f"{value:.1f}" != f"{pool:.1f}" else 2
         sentence = {
             "fast": f"Takes {value:.{digits}f} s per item (median); people here take {pool:.{digits}f} s.",
@@ -207,7 +207,7 @@ def _reasons(found: CarelessSigns, person: int, golden: int, level: float) -> tu
         }[sign]
         reasons.append(
             CarelessReason(
-                sign, sentence.replace("%", " %"), value, pool, float(found.adjusted[person, column])
+                sign, sentence.replace("%", " %"), value, pool, float(signs.adjusted[person, column])
             )
         )
     return tuple(reasons)
@@ -216,5 +216,5 @@ def _reasons(found: CarelessSigns, person: int, golden: int, level: float) -> tu
 def _floats(rows: pa.Table, name: str) -> NDArray[np.float64]:
     if name not in rows.column_names:
         return np.full(len(rows), np.nan)
-    found: NDArray[np.float64] = pc.cast(rows.column(name), pa.float64()).to_numpy(zero_copy_only=False)
-    return found
+    numbers: NDArray[np.float64] = pc.cast(rows.column(name), pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers

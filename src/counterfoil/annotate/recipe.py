@@ -86,8 +86,8 @@ class CampaignRecipe:
 
     def __post_init__(self) -> None:
         positive = ("overlap", "people_per_block", "most", "lease_minutes", "block_minutes")
-        for each in fields(self):
-            name, value = each.name, getattr(self, each.name)
+        for setting in fields(self):
+            name, value = setting.name, getattr(self, setting.name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if number and (value < 0 or (name in positive and value == 0)):
                 _refuse(name, value, "above 0" if name in positive else "0 or above")
@@ -116,12 +116,12 @@ class CampaignRecipe:
     def to_toml(self) -> str:
         """The recipe as TOML, every field with what it means."""
         lines = []
-        for each in fields(self):
-            if each.name != "settings":
-                value = getattr(self, each.name)
+        for setting in fields(self):
+            if setting.name != "settings":
+                value = getattr(self, setting.name)
                 text = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
-                note = each.metadata.get("help", "")
-                lines.append(f"{each.name} = {text}" + (f"  # {note}" if note else ""))
+                note = setting.metadata.get("help", "")
+                lines.append(f"{setting.name} = {text}" + (f"  # {note}" if note else ""))
         lines += ["", "[settings]", *(f"{k} = {json.dumps(v)}" for k, v in self.settings.items())]
         return "\n".join(lines) + "\n"
 

@@ -55,13 +55,13 @@ def reviews(db: Database) -> dict[str, Review]:
     )
     with db.reading() as connection:
         rows = connection.execute(query).all()
-    found: dict[str, Review] = {}
+    latest: dict[str, Review] = {}
     for person, platform, decision, detail, at in rows:
         facts = json.loads(detail)
-        found[person] = Review(
+        latest[person] = Review(
             person, platform, decision, facts["reason"], facts["category"], facts["by"], at
         )
-    return found
+    return latest
 
 
 def person_like(db: Database, given: str) -> str:
@@ -77,14 +77,14 @@ def person_like(db: Database, given: str) -> str:
             .order_by(people.c.id)
             .limit(2)
         ).scalars()
-        found = list(rows)
-    if not start or not found:
+        people_ids = list(rows)
+    if not start or not people_ids:
         raise InputError(
             "no such person", given=given, hint="see their ids with: counterfoil annotate review"
         )
-    if len(found) > 1 and found[0] != start:
+    if len(people_ids) > 1 and people_ids[0] != start:
         raise InputError("several people's ids begin so", given=given, hint="give more of the id")
-    return found[0]
+    return people_ids[0]
 
 
 def approve(db: Database, chosen: Sequence[str], *, by: str, now: float, reason: str = "") -> int:
@@ -150,13 +150,13 @@ def _known(connection: sa.Connection, person: str) -> Any:
 
 
 def _latest(connection: sa.Connection, person: str) -> str | None:
-    found: str | None = connection.execute(
+    decision: str | None = connection.execute(
         sa.select(events.c.kind)
         .where(events.c.person == person, events.c.kind.in_(DECISIONS))
         .order_by(events.c.number.desc())
         .limit(1)
     ).scalar()
-    return found
+    return decision
 
 
 def _note(

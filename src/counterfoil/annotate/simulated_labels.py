@@ -81,7 +81,7 @@ def label_outcomes(
         alike=np.array(field.alike(names), dtype=np.int64),
     )
     right = np.array([place[truth[name]] for name in names], dtype=np.int64)
-    found = []
+    outcomes = []
     for model, (label, promises) in _MODELS.items():
         posterior = label(given).posterior
         chance = posterior.max(axis=1)
@@ -89,5 +89,5 @@ def label_outcomes(
         share = float(np.mean(top[np.arange(len(right)), right] / top.sum(axis=1)))
         low, high = wilson(share * len(right), len(right))
         promised = float(chance.mean()) if promises else float("nan")
-        found.append(LabelOutcome(model, len(right), share, low, high, promised))
-    return tuple(found)
+        outcomes.append(LabelOutcome(model, len(right), share, low, high, promised))
+    return tuple(outcomes)

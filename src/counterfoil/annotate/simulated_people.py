@@ -66,8 +66,8 @@ class SimulatedPerson:
 #: Kinds of people, their seconds in units of those that the form expects. Careless people answer at random,
 #: bots too, but in no time; adversarial people know the answer and give another.
 KINDS: Mapping[str, SimulatedPerson] = {
-    each.kind: each
-    for each in (
+    person.kind: person
+    for person in (
         SimulatedPerson("able", "able", accuracy=0.95),
         SimulatedPerson("hasty", "hasty", accuracy=0.8, seconds=0.4),
         SimulatedPerson("one-sided", "one-sided", accuracy=0.9, first=0.5, seconds=0.7),
@@ -97,14 +97,14 @@ def crowd(
     counts = {kind: round(n * share / total) for kind, share in shares.items()}
     chosen = [kind for kind, count in counts.items() for _ in range(count)][:n]
     chosen += [next(iter(shares))] * (n - len(chosen))
-    made: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     people = []
     for kind in chosen:
-        made[kind] = made.get(kind, 0) + 1
+        numbers[kind] = numbers.get(kind, 0) + 1
         usual = KINDS[kind]
         able = usual.accuracy if accuracy is None or kind != "able" else accuracy
         people.append(
-            replace(usual, name=f"{kind}-{made[kind]}", accuracy=able, seconds=usual.seconds * seconds)
+            replace(usual, name=f"{kind}-{numbers[kind]}", accuracy=able, seconds=usual.seconds * seconds)
         )
     return tuple(people)
 
@@ -150,33 +150,33 @@ def _fill(
 ) -> dict[str, Any]:
     raw: dict[str, Any] = {}
     answer: dict[str, Any] = {}
-    for number, each in enumerate(page.fields):
-        if not each.is_open(answer):
+    for number, field in enumerate(page.fields):
+        if not field.is_open(answer):
             continue
-        if each.kind == "one":
-            raw[each.name] = _option(person, truth if each.name == main else "", each, rng)
-            answer[each.name] = each.values[raw[each.name]]
-        elif each.kind == "many":
-            raw[each.name] = [int(rng.integers(len(each.options)))]
-            answer[each.name] = [each.values[at] for at in raw[each.name]]
-        elif each.kind == "text":
-            raw[each.name] = " ".join(np.roll(_WORDS, number))
+        if field.kind == "one":
+            raw[field.name] = _option(person, truth if field.name == main else "", field, rng)
+            answer[field.name] = field.values[raw[field.name]]
+        elif field.kind == "many":
+            raw[field.name] = [int(rng.integers(len(field.options)))]
+            answer[field.name] = [field.values[at] for at in raw[field.name]]
+        elif field.kind == "text":
+            raw[field.name] = " ".join(np.roll(_WORDS, number))
         else:
-            raw[each.name] = _span(each, page, rng)
+            raw[field.name] = _span(field, page, rng)
     return raw
 
 
-def _option(person: SimulatedPerson, truth: str, each: FormField, rng: np.random.Generator) -> int:
+def _option(person: SimulatedPerson, truth: str, field: FormField, rng: np.random.Generator) -> int:
     """The place of the option that a person takes."""
-    habit, n = rng.random(), len(each.options)
+    habit, n = rng.random(), len(field.options)
     if habit < person.first:
         return 0
-    if habit < person.first + person.guesses or truth not in each.values:
+    if habit < person.first + person.guesses or truth not in field.values:
         return int(rng.integers(n))
-    right = each.values.index(truth)
+    right = field.values.index(truth)
     if rng.random() < person.accuracy or n == 1:
         return right
-    return int(rng.choice(_wrong(right, n, each.level)))
+    return int(rng.choice(_wrong(right, n, field.level)))
 
 
 def _wrong(right: int, n: int, level: str) -> Sequence[int]:
@@ -185,12 +185,12 @@ def _wrong(right: int, n: int, level: str) -> Sequence[int]:
     return others if level == "nominal" else [at for at in others if abs(at - right) == 1]
 
 
-def _span(each: FormField, page: WorkPage, rng: np.random.Generator) -> list[dict[str, int]]:
+def _span(field: FormField, page: WorkPage, rng: np.random.Generator) -> list[dict[str, int]]:
     """One word of the text, marked with any label."""
-    text = next((shown.content for shown in page.shown if shown.label == each.text), "")
+    text = next((shown.content for shown in page.shown if shown.label == field.text), "")
     words = text.split()
     if not words:
         return []
     word = words[int(rng.integers(len(words)))]
     start = text.index(word)
-    return [{"start": start, "end": start + len(word), "label": int(rng.integers(len(each.options)))}]
+    return [{"start": start, "end": start + len(word), "label": int(rng.integers(len(field.options)))}]

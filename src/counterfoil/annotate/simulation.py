@@ -96,8 +96,8 @@ def simulate(
         crowd.run()
         table = judgement_table(db, campaign, everything=True)
         with db.reading() as connection:
-            found = connection.execute(sa.select(people_table.c.id, people_table.c.state))
-            states = dict(map(tuple, found))
+            rows = connection.execute(sa.select(people_table.c.id, people_table.c.state))
+            states = dict(map(tuple, rows))
         return Simulation(
             table,
             counts(db),
@@ -123,10 +123,10 @@ def with_truth(campaign: Campaign, seed: int) -> tuple[Campaign, int]:
                 drawn += 1
                 item = replace(item, truth=str(random_numbers(seed, "truth", item.id).choice(values)))
         items.append(item)
-    found = Campaign(campaign.folder, campaign.recipe, campaign.form)
+    known = Campaign(campaign.folder, campaign.recipe, campaign.form)
     # The items of the folder stay as they are; this value alone knows the truth.
-    vars(found).update(items=tuple(items), digest=campaign.digest)
-    return found, drawn
+    vars(known).update(items=tuple(items), digest=campaign.digest)
+    return known, drawn
 
 
 @contextmanager
@@ -153,8 +153,8 @@ def _keep(campaign: Campaign, database: Path, folder: Path) -> None:
     for path in (*own, *sorted((campaign.folder / IMAGES).iterdir()), database):
         if path.is_file():
             to = folder / (f"{IMAGES}/{path.name}" if path.parent.name == IMAGES else path.name)
-            with path.open("rb") as made, writing(to, private=path.name == SECRETS) as file:
-                shutil.copyfileobj(made, file)
+            with path.open("rb") as source, writing(to, private=path.name == SECRETS) as file:
+                shutil.copyfileobj(source, file)
     title = f"{SIMULATED}: {campaign.recipe.title}"
     write_text(folder / RECIPE, replace(campaign.recipe, title=title).to_toml())
     end(folder)

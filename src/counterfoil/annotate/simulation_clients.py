@@ -101,10 +101,10 @@ class _Http:
         return self._seen(person, receipt["work"])
 
     def _send(self, method: str, path: str, sent: Mapping[str, Any] | None = None) -> Any:
-        found = self.portal.call(partial(self.http.request, method, path, json=sent))
-        if found.status_code >= 400:
-            raise InputError("the server refused", where=f"{method} {path}", given=found.text)
-        return found
+        reply = self.portal.call(partial(self.http.request, method, path, json=sent))
+        if reply.status_code >= 400:
+            raise InputError("the server refused", where=f"{method} {path}", given=reply.text)
+        return reply
 
     def _seen(self, person: str, view: Mapping[str, Any]) -> SeenPage:
         """What the server sent, beside the item of its lease, which people do not get to know."""
@@ -117,9 +117,9 @@ class _Http:
             raise InputError("the server showed an item of another person", given=shown["lease"])
         item = self.campaign.items[lease.item]
         page = work.shown_page(self.campaign, person, item)
-        sent = [[(o["label"], tuple(o["texts"])) for o in each["options"]] for each in shown["fields"]]
-        told = page_in(language_for("", self.campaign.recipe.languages), page)
-        if sent != [[(o.label, o.texts) for o in each.options] for each in told.fields]:
+        sent = [[(o["label"], tuple(o["texts"])) for o in field["options"]] for field in shown["fields"]]
+        translated = page_in(language_for("", self.campaign.recipe.languages), page)
+        if sent != [[(o.label, o.texts) for o in field.options] for field in translated.fields]:
             raise InputError("the server showed another page", where=f"item '{item.id}'", given=sent)
         return SeenPage(view["state"], shown["lease"], item, page)
 
@@ -140,12 +140,12 @@ def http_client(campaign: Campaign, db: Database) -> Iterator[CampaignClient]:
 
     # A thread of its own: a notebook has an event loop that runs in the caller's.
     with start_blocking_portal() as portal:
-        found = _Http(campaign, db, portal)
-        app = make_app(campaign, db, clock=lambda: found.now)
-        found.http = httpx2.AsyncClient(
+        client = _Http(campaign, db, portal)
+        app = make_app(campaign, db, clock=lambda: client.now)
+        client.http = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", trust_env=False
         )
         try:
-            yield found
+            yield client
         finally:
-            portal.call(found.http.aclose)
+            portal.call(client.http.aclose)

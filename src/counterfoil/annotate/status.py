@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.submissions import Submissions
@@ -122,7 +121,11 @@ def campaign_status(
     number (adaptive).
     """
     recipe, done = campaign.recipe, Submissions.of(table)
-    votes = _votes(campaign, done)
+    # How many answers that count each item of the work has, those without any among them.
+    given = dict(zip(done.items, done.per_item.tolist(), strict=True))
+    votes = np.array(
+        [given.get(item.id, 0) for item in campaign.items if item.role == "work"], dtype=np.int64
+    )
     short = np.maximum(recipe.overlap - votes, 0)
     finished = int((short == 0).sum()) if open_items is None else len(votes) - open_items
     # An item that is still undecided needs one more answer at least.
@@ -135,7 +138,7 @@ def campaign_status(
     pace = _pace(done, now)
     persons = _persons(done, people, campaign.pay.per_item)
     known = done.seconds[done.counts & ~np.isnan(done.seconds)]
-    paid = np.array([each.pay for each in persons if each.pay is not None])
+    paid = np.array([person.pay for person in persons if person.pay is not None])
     pay, median = campaign.pay, float(np.median(paid)) if len(paid) else None
     ends = now + 3600 * needed / pace if pace and needed else None
     return CampaignStatus(
@@ -143,7 +146,7 @@ def campaign_status(
         recipe.form,
         recipe.design,
         state,
-        dict(Counter(each.state for each in people)),
+        dict(Counter(person.state for person in people)),
         len(votes),
         finished,
         int(votes.sum()),
@@ -170,37 +173,37 @@ def campaign_status(
 
 def facts_of(status: CampaignStatus) -> Mapping[str, str]:
     """The figures of a campaign in words, by what they are."""
-    found = {
+    facts = {
         "Items finished": f"{status.finished:,} of {status.items:,}",
         "Answers": f"{status.answers:,}, {status.needed:,} still needed",
         "Expected end": _end(status),
     }
     if status.saved is not None:
-        found["Saved by the adaptive design"] = f"{status.saved:,} answers"
-    found["People"] = ", ".join(f"{n:,} {state}" for state, n in status.people.items()) or "none yet"
+        facts["Saved by the adaptive design"] = f"{status.saved:,} answers"
+    facts["People"] = ", ".join(f"{n:,} {state}" for state, n in status.people.items()) or "none yet"
     if status.seconds is not None:
-        found["Time per item"] = f"{status.seconds:.1f} s (median)"
+        facts["Time per item"] = f"{status.seconds:.1f} s (median)"
     if status.pay is not None and status.pay_least is not None:
-        found["Pay per hour"] = (
+        facts["Pay per hour"] = (
             f"{status.currency} {status.pay:.2f} in the median, {status.pay_least:.2f} the least; "
             f"aim {status.pay_aim:.2f}"
         )
     if status.pay_item is not None:
-        found["Pay per item"] = f"{status.currency} {status.pay_item:.4g}"
+        facts["Pay per item"] = f"{status.currency} {status.pay_item:.4g}"
     if status.pay_warning:
-        found["Too low"] = status.pay_warning
+        facts["Too low"] = status.pay_warning
     if status.golden:
         wrong = status.golden - status.golden_right
-        found["Golden items"] = f"{wrong:,} of {status.golden:,} answered wrong"
-    kept = "" if status.storage.size is None else f", {size(status.storage.size)}"
+        facts["Golden items"] = f"{wrong:,} of {status.golden:,} answered wrong"
+    stored = "" if status.storage.size is None else f", {size(status.storage.size)}"
     free = "" if status.storage.free is None else f", {size(status.storage.free)} free on its disk"
-    found["Database"] = f"{status.storage.database}{kept}{free}"
+    facts["Database"] = f"{status.storage.database}{stored}{free}"
     if status.keep_until:
         over = (
             ", which has passed: delete them with counterfoil annotate delete-after" if status.overdue else ""
         )
-        found["Answers kept until"] = f"{status.keep_until}{over}"
-    return found
+        facts["Answers kept until"] = f"{status.keep_until}{over}"
+    return facts
 
 
 def kept_too_long(keep_until: str, now: float) -> bool:
@@ -210,12 +213,6 @@ def kept_too_long(keep_until: str, now: float) -> bool:
     (False, True, False)
     """
     return bool(keep_until) and datetime.fromtimestamp(now, UTC).date().isoformat() > keep_until
-
-
-def _votes(campaign: Campaign, done: Submissions) -> NDArray[np.int64]:
-    """How many answers that count each item of the work has, those without any among them."""
-    given = dict(zip(done.items, done.per_item.tolist(), strict=True))
-    return np.array([given.get(item.id, 0) for item in campaign.items if item.role == "work"], dtype=np.int64)
 
 
 def _pace(done: Submissions, now: float) -> float | None:
@@ -234,15 +231,15 @@ def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tupl
     right, golden = done.golden_of
     hourly = done.hourly(pay)
     at = {name: place for place, name in enumerate(done.people)}
-    known = {each.person for each in people}
+    known = {worker.person for worker in people}
     rows = [*people, *(WorkerRow(name, "") for name in done.people if name not in known)]
-    found = []
+    progress = []
     for row in rows:
         place = at.get(row.person)
         if place is None:
-            found.append(PersonProgress(row.person, row.state, row.review, 0, 0, 0, None, None))
+            progress.append(PersonProgress(row.person, row.state, row.review, 0, 0, 0, None, None))
             continue
-        found.append(
+        progress.append(
             PersonProgress(
                 row.person,
                 row.state,
@@ -254,7 +251,7 @@ def _persons(done: Submissions, people: Sequence[WorkerRow], pay: float) -> tupl
                 _known(hourly[place]),
             )
         )
-    return tuple(found)
+    return tuple(progress)
 
 
 def _known(value: np.float64) -> float | None:

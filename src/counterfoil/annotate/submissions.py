@@ -78,14 +78,14 @@ class Submissions:
     @cached_property
     def per_item(self) -> NDArray[np.int64]:
         """How many answers that count each item has."""
-        found: NDArray[np.int64] = np.bincount(self.item[self.counts], minlength=len(self.items))
-        return found
+        counts: NDArray[np.int64] = np.bincount(self.item[self.counts], minlength=len(self.items))
+        return counts
 
     @cached_property
     def per_person(self) -> NDArray[np.int64]:
         """How many items each person answered, golden ones and those of the test among them."""
-        found: NDArray[np.int64] = np.bincount(self.person, minlength=len(self.people))
-        return found
+        counts: NDArray[np.int64] = np.bincount(self.person, minlength=len(self.people))
+        return counts
 
     @cached_property
     def golden_of(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -101,15 +101,15 @@ class Submissions:
         """The median time per item of each person; NaN of those of whom no time is known."""
         known = ~np.isnan(self.seconds)
         person, seconds = self.person[known], self.seconds[known]
-        found = np.full(len(self.people), np.nan)
+        medians = np.full(len(self.people), np.nan)
         order = np.lexsort((seconds, person))
         many = np.bincount(person, minlength=len(self.people))
         start = np.cumsum(many) - many
         has = many > 0
         sorted_ = seconds[order]
         low, high = (start + (many - 1) // 2)[has], (start + many // 2)[has]
-        found[has] = (sorted_[low] + sorted_[high]) / 2
-        return found
+        medians[has] = (sorted_[low] + sorted_[high]) / 2
+        return medians
 
     def hourly(self, pay_per_item: float) -> NDArray[np.float64]:
         """What each person earned per hour of work, paid by item; NaN of those of whom no time is known.
@@ -123,15 +123,17 @@ class Submissions:
         n = len(self.people)
         spent = np.bincount(self.person[known], weights=self.seconds[known], minlength=n)
         done = np.bincount(self.person[known], minlength=n)
-        found: NDArray[np.float64] = np.divide(
+        rates: NDArray[np.float64] = np.divide(
             3600 * pay_per_item * done, spent, out=np.full(n, np.nan), where=spent > 0
         )
-        return found
+        return rates
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    found = column.combine_chunks().dictionary_encode()
-    return tuple(found.dictionary.to_pylist()), found.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    dictionary = column.combine_chunks().dictionary_encode()
+    return tuple(dictionary.dictionary.to_pylist()), dictionary.indices.to_numpy(zero_copy_only=False).astype(
+        np.int64
+    )
 
 
 def _numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
@@ -142,5 +144,5 @@ def _numbers(table: pa.Table, name: str) -> NDArray[np.float64]:
     kind = column.type
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         return np.full(len(table), np.nan)
-    found: NDArray[np.float64] = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
-    return found
+    numbers: NDArray[np.float64] = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers

@@ -20,9 +20,9 @@ from counterfoil.tasks.results import Tabular
 
 if TYPE_CHECKING:
     from counterfoil.annotate.adjudication import AdjudicatedAnswer, DisputedItem
+    from counterfoil.annotate.answers import PersonAnswer
     from counterfoil.annotate.campaign import Campaign
     from counterfoil.annotate.database import Database
-    from counterfoil.annotate.person_answers import PersonAnswer
     from counterfoil.annotate.privacy import Deletion
     from counterfoil.annotate.quality import PersonQuality
     from counterfoil.annotate.review import Review
@@ -239,7 +239,7 @@ def annotate_person(campaign: str | Path, person: str, *, database: str | None =
     Raises `InputError` for an id that no person or several have.
     """
     with opened(campaign, database) as (source, connected):
-        from counterfoil.annotate.person_answers import answers_of
+        from counterfoil.annotate.answers import answers_of
         from counterfoil.annotate.review import person_like
 
         known = person_like(connected, person)

@@ -124,8 +124,8 @@ class FormField:
         """
         for name, values in self.when.items():
             chosen = answer.get(name)
-            found = chosen if isinstance(chosen, list) else [chosen]
-            if not any(value in values for value in found):
+            chosen_values = chosen if isinstance(chosen, list) else [chosen]
+            if not any(value in values for value in chosen_values):
                 return False
         return True
 
@@ -144,9 +144,9 @@ class WorkPage:
     @property
     def images(self) -> tuple[str, ...]:
         """All images on the page, each once, in order."""
-        found = [each.content for each in self.shown if each.kind == "image"]
-        found += [image for each in self.fields for option in each.options for image in option.images]
-        return tuple(dict.fromkeys(found))
+        names = [shown.content for shown in self.shown if shown.kind == "image"]
+        names += [image for field in self.fields for option in field.options for image in option.images]
+        return tuple(dict.fromkeys(names))
 
 
 @runtime_checkable
@@ -188,10 +188,10 @@ def needed(item: WorkItem, column: str) -> Any:
     Traceback (most recent call last):
     counterfoil.errors.DataError: item '1': no caption
     """
-    found = item.cells.get(column)
-    if not found:
+    cell = item.cells.get(column)
+    if not cell:
         raise DataError(f"no {column.replace('_', ' ')}", where=f"item '{item.id}'")
-    return found
+    return cell
 
 
 def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
@@ -207,11 +207,11 @@ def is_right(item: WorkItem, answer: Mapping[str, Any]) -> bool | None:
     if not item.golden:
         return None
     for name, allowed in item.golden.items():
-        found = answer.get(name)
-        if isinstance(found, list):
-            if set(found) != set(allowed):
+        value = answer.get(name)
+        if isinstance(value, list):
+            if set(value) != set(allowed):
                 return False
-        elif found not in allowed:
+        elif value not in allowed:
             return False
     return True
 
@@ -231,63 +231,63 @@ def check_answer(page: WorkPage, raw: Any, *, where: object = None) -> dict[str,
     """
     if not isinstance(raw, Mapping):
         raise InputError("an answer maps fields to values", where=where, given=type(raw).__name__)
-    known = {each.name for each in page.fields}
+    known = {question.name for question in page.fields}
     odd = next((name for name in raw if name not in known), None)
     if odd is not None:
         raise InputError("unknown field", where=where, given=odd, allowed=sorted(known))
     answer: dict[str, Any] = {}
-    for each in page.fields:
-        spot = f"{where}, field '{each.name}'" if where else f"field '{each.name}'"
-        value = raw.get(each.name)
+    for question in page.fields:
+        spot = f"{where}, field '{question.name}'" if where else f"field '{question.name}'"
+        value = raw.get(question.name)
         empty = value is None or value in ("", [])
-        if not each.is_open(answer):
+        if not question.is_open(answer):
             if not empty:
                 raise InputError("this field is not open with these answers", where=spot, given=str(value))
         elif not empty:
-            answer[each.name] = _value(each, page, value, spot)
-        elif each.required:
-            raise InputError("no answer", where=spot, hint=each.prompt)
-        elif each.kind in ("many", "spans"):
-            answer[each.name] = []
+            answer[question.name] = _value(question, page, value, spot)
+        elif question.required:
+            raise InputError("no answer", where=spot, hint=question.prompt)
+        elif question.kind in ("many", "spans"):
+            answer[question.name] = []
     return answer
 
 
-def _value(each: FormField, page: WorkPage, value: Any, where: str) -> Any:
-    if each.kind == "one":
-        return _option(each, value, where)
-    if each.kind == "many":
-        if not isinstance(value, list) or len(value) > len(each.options):
+def _value(field: FormField, page: WorkPage, value: Any, where: str) -> Any:
+    if field.kind == "one":
+        return _option(field, value, where)
+    if field.kind == "many":
+        if not isinstance(value, list) or len(value) > len(field.options):
             raise InputError("several options are a list", where=where, given=str(value))
-        found = {_option(each, entry, where) for entry in value}
-        if len(found) < len(value):
+        options = {_option(field, entry, where) for entry in value}
+        if len(options) < len(value):
             raise InputError("an option is given twice", where=where, given=str(value))
-        return [option for option in sorted(each.values) if option in found]
-    if each.kind == "text":
-        if not isinstance(value, str) or len(value) > each.longest:
+        return [option for option in sorted(field.values) if option in options]
+    if field.kind == "text":
+        if not isinstance(value, str) or len(value) > field.longest:
             given = f"{len(value):,} characters" if isinstance(value, str) else type(value).__name__
             raise InputError(
-                "no text of this length", where=where, given=given, allowed=f"1 to {each.longest:,}"
+                "no text of this length", where=where, given=given, allowed=f"1 to {field.longest:,}"
             )
         text = " ".join(value.split())
         if not text:
-            raise InputError("no answer", where=where, hint=each.prompt)
+            raise InputError("no answer", where=where, hint=field.prompt)
         return text
-    return _spans(each, page, value, where)
+    return _spans(field, page, value, where)
 
 
-def _option(each: FormField, value: Any, where: str) -> str:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < len(each.options):
+def _option(field: FormField, value: Any, where: str) -> str:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < len(field.options):
         raise InputError(
-            "no such option", where=where, given=str(value), allowed=f"0 to {len(each.options) - 1}"
+            "no such option", where=where, given=str(value), allowed=f"0 to {len(field.options) - 1}"
         )
-    return each.options[value].value
+    return field.options[value].value
 
 
-def _spans(each: FormField, page: WorkPage, value: Any, where: str) -> list[dict[str, Any]]:
-    text = next((s.content for s in page.shown if s.kind == "text" and s.label == each.text), "")
+def _spans(field: FormField, page: WorkPage, value: Any, where: str) -> list[dict[str, Any]]:
+    text = next((s.content for s in page.shown if s.kind == "text" and s.label == field.text), "")
     if not isinstance(value, list) or len(value) > MOST_SPANS:
         raise InputError("spans are a list", where=where, given=str(value), allowed=f"at most {MOST_SPANS}")
-    found = []
+    spans = []
     for span in value:
         if not isinstance(span, Mapping) or set(span) != {"start", "end", "label"}:
             raise InputError("a span has start, end and label", where=where, given=str(span))
@@ -297,9 +297,9 @@ def _spans(each: FormField, page: WorkPage, value: Any, where: str) -> list[dict
             raise InputError(
                 "no such span", where=where, given=f"{start} to {end}", allowed=f"0 to {len(text)}"
             )
-        found.append({"start": start, "end": end, "label": _option(each, span["label"], where)})
-    found.sort(key=lambda span: (span["start"], span["end"]))
-    for first, second in pairwise(found):
+        spans.append({"start": start, "end": end, "label": _option(field, span["label"], where)})
+    spans.sort(key=lambda span: (span["start"], span["end"]))
+    for first, second in pairwise(spans):
         if second["start"] < first["end"]:
             raise InputError("spans overlap", where=where, given=f"{first} and {second}")
-    return found
+    return spans

@@ -63,15 +63,15 @@ class AuthorQuad:
             raise DataError(
                 "an author picks two images", where=f"item '{item.id}'", given=1, allowed="none, or 2 or more"
             )
-        found: list[FormField] = []
+        fields: list[FormField] = []
         for which in ("first", "second"):
             if images:
                 options = tuple(Option(str(at), images=(image,)) for at, image in enumerate(images))
-                found.append(
+                fields.append(
                     FormField(f"{which}_image", f"The {which} image", options=options, exchangeable=True)
                 )
-            found.append(FormField(f"{which}_caption", f"The {which} caption", "text", longest=_LONGEST))
-        found += [
+            fields.append(FormField(f"{which}_caption", f"The {which} caption", "text", longest=_LONGEST))
+        fields += [
             FormField("swap", "What is exchanged?", options=tuple(Option(tag, tag) for tag in self.swaps)),
             FormField(
                 "predicates",
@@ -88,7 +88,7 @@ class AuthorQuad:
             ),
         ]
         shown = (Shown("text", topic, "Topic"),) if topic else ()
-        return WorkPage(shown, tuple(found))
+        return WorkPage(shown, tuple(fields))
 
     def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
         """Raise `InputError` for one image twice, equal captions, and where asked for other words."""

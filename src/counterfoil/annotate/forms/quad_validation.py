@@ -46,7 +46,7 @@ class ValidateQuad:
             Shown("image", needed(item, "first_image"), "Image A"),
             Shown("image", needed(item, "second_image"), "Image B"),
         )
-        found = [
+        fields = [
             FormField(
                 name,
                 f"Which caption fits image {letter} better?",
@@ -57,7 +57,7 @@ class ValidateQuad:
             )
             for name, letter in (("first_image", "A"), ("second_image", "B"))
         ]
-        return WorkPage(shown, tuple(found))
+        return WorkPage(shown, tuple(fields))
 
     def check(self, item: WorkItem, answer: Mapping[str, Any]) -> None:
         """Every answer of sound fields is sound: people may find one caption better for both images."""

@@ -20,9 +20,9 @@ class WorkFormEntry:
     @property
     def kind(self) -> type[Any]:
         """The class of the form."""
-        found = resolve(self.target)
-        assert isinstance(found, type)
-        return found
+        form = resolve(self.target)
+        assert isinstance(form, type)
+        return form
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -34,15 +34,15 @@ class WorkFormEntry:
             "columns": dict(kind.columns),
             "label": kind.main,
             "seconds": kind.seconds,
-            "settings": {each.name: each.metadata.get("help", "") for each in fields(kind)},
+            "settings": {field.name: field.metadata.get("help", "") for field in fields(kind)},
             "instructions": kind.instructions,
         }
 
     def form(self, settings: Mapping[str, Any], *, where: object) -> WorkForm:
         """The form with these settings, as `made_of` makes it."""
-        made = made_of(self.kind, settings, where=where)
-        assert isinstance(made, WorkForm)
-        return made
+        work_form = made_of(self.kind, settings, where=where)
+        assert isinstance(work_form, WorkForm)
+        return work_form
 
 
 WORK_FORMS: Registry[WorkFormEntry] = Registry(

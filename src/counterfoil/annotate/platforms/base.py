@@ -116,14 +116,14 @@ def parameter(
     counterfoil.errors.InputError: sona, parameter 'id': the placeholder was not replaced by an id; ...
     """
     where = f"{platform}, parameter '{name}'"
-    found = {value.strip() for key, value in parameters if key == name} - {""}
-    if not found:
+    values = {value.strip() for key, value in parameters if key == name} - {""}
+    if not values:
         if required:
             raise InputError("missing in the address", where=where, hint=f"open the link on {platform}")
         return ""
-    if len(found) > 1:
-        raise InputError("has two values", where=where, given=", ".join(sorted(found)))
-    (value,) = found
+    if len(values) > 1:
+        raise InputError("has two values", where=where, given=", ".join(sorted(values)))
+    (value,) = values
     if any(mark in value for mark in _PLACEHOLDERS):
         raise InputError(
             "the placeholder was not replaced by an id", where=where, given=value, hint="open the link there"
@@ -166,7 +166,7 @@ def filled(template: str, values: Mapping[str, str], *, where: object) -> str:
                 "unknown placeholder",
                 where=where,
                 given=f"{{{name}}}",
-                allowed=", ".join(f"{{{each}}}" for each in values),
+                allowed=", ".join(f"{{{known_name}}}" for known_name in values),
             )
         parts.append(quote(values[name], safe=""))
     return "".join(parts)

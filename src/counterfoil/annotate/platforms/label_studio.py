@@ -96,7 +96,7 @@ def read_export(
         raise DataError(
             "tasks without annotations", where=path, hint="export as JSON, not as JSON-MIN, CSV or COCO"
         )
-    found: dict[tuple[str, str], tuple[dict[str, Any], float | None]] = {}
+    answers: dict[tuple[str, str], tuple[dict[str, Any], float | None]] = {}
     truths: dict[str, dict[str, Any]] = {}
     people: dict[str, str] = {}
     cancelled = repeated = 0
@@ -106,9 +106,9 @@ def read_export(
         if not name:
             raise DataError("neither 'item' in its data nor an id", where=where)
         annotations = task.get("annotations", [])
-        if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
+        if not isinstance(annotations, list) or not all(isinstance(entry, dict) for entry in annotations):
             raise DataError("annotations are no list of objects", where=where)
-        for annotation in sorted(annotations, key=lambda each: str(each.get("updated_at") or "")):
+        for annotation in sorted(annotations, key=lambda entry: str(entry.get("updated_at") or "")):
             if annotation.get("was_cancelled"):
                 cancelled += 1
                 continue
@@ -118,20 +118,20 @@ def read_export(
                 truths[name] = answer
                 continue
             person = _person(annotation.get("completed_by"), spot)
-            repeated += (name, person) in found
+            repeated += (name, person) in answers
             people.setdefault(person, identify(person))
-            found[name, person] = answer, _seconds(annotation.get("lead_time"), spot)
-    many = _many(controls, [answer for answer, _ in found.values()])
+            answers[name, person] = answer, _seconds(annotation.get("lead_time"), spot)
+    many = _many(controls, [answer for answer, _ in answers.values()])
     rows = [
         {
             "item": name,
             "person": people[person],
             "question": question,
-            "answer": answer_cell(_plain(value, question in many)),
+            "answer": answer_cell(value[0] if isinstance(value, list) and question not in many else value),
             "seconds": seconds,
             "golden": _equal(value, truths[name][question]) if question in truths.get(name, {}) else None,
         }
-        for (name, person), (answer, seconds) in found.items()
+        for (name, person), (answer, seconds) in answers.items()
         for question, value in answer.items()
         if value != [] or question in many
     ]
@@ -144,9 +144,9 @@ def read_export(
 
 def _answer(result: object, controls: Mapping[str, bool] | None, where: str) -> dict[str, Any]:
     """Answers by control: a text, a list of options, or a list of spans."""
-    if not isinstance(result, list) or not all(isinstance(each, dict) for each in result):
+    if not isinstance(result, list) or not all(isinstance(entry, dict) for entry in result):
         raise DataError("its result is no list of objects", where=where)
-    found: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for region in result:
         name, kind, value = region.get("from_name"), region.get("type"), region.get("value")
         if not isinstance(name, str) or kind not in _TYPES or not isinstance(value, dict):
@@ -157,8 +157,8 @@ def _answer(result: object, controls: Mapping[str, bool] | None, where: str) -> 
             raise DataError(
                 "no such control in the labelling configuration", where=where, given=name, allowed=controls
             )
-        found[name] = _merged(found.get(name), kind, value, f"{where}, control {name}")
-    return found
+        answers[name] = _merged(answers.get(name), kind, value, f"{where}, control {name}")
+    return answers
 
 
 def _merged(before: Any, kind: str, value: Mapping[str, Any], where: str) -> Any:
@@ -168,13 +168,13 @@ def _merged(before: Any, kind: str, value: Mapping[str, Any], where: str) -> Any
         whole = all(isinstance(at, int) and not isinstance(at, bool) for at in (start, end))
         if not whole or not 0 <= start < end or not isinstance(names, list):  # type: ignore[operator]
             raise DataError("not a span of a text", where=where, given=dict(value))
-        spans = [*(before or []), *({"start": start, "end": end, "label": str(each)} for each in names)]
+        spans = [*(before or []), *({"start": start, "end": end, "label": str(label)} for label in names)]
         return sorted(spans, key=lambda span: (span["start"], span["end"], span["label"]))
     if before is not None:
         raise DataError("two results of one control", where=where)
     given: Any = value.get({"pairwise": "selected", "textarea": "text"}.get(kind, kind))
     if kind == "choices":
-        if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        if not isinstance(given, list) or not all(isinstance(label, str) for label in given):
             raise DataError("not a list of choices", where=where, given=given)
         return list(given)
     if kind == "rating" and isinstance(given, int | float) and not isinstance(given, bool):
@@ -196,10 +196,6 @@ def _many(controls: Mapping[str, bool] | None, answers: Sequence[Mapping[str, An
         for name, value in answer.items()
         if isinstance(value, list) and (len(value) != 1 or isinstance(value[0], dict))
     )
-
-
-def _plain(value: Any, many: bool) -> Any:
-    return value[0] if isinstance(value, list) and not many else value
 
 
 def _equal(value: Any, truth: Any) -> bool:

@@ -47,7 +47,7 @@ class LinkPlatform(Coded):
     frames: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        names = [each for each in (self.person, self.study, self.submission) if each]
+        names = [name for name in (self.person, self.study, self.submission) if name]
         if len(set(names)) < len(names):
             raise InputError("two parameters of one name", where=self._where, given=", ".join(names))
         if self.done is None:

@@ -67,14 +67,14 @@ class MturkPlatform:
 
 
 def _given(parameters: Sequence[tuple[str, str]], name: str) -> str:
-    found = {value for key, value in parameters if key == name}
-    if len(found) != 1:
+    values = {value for key, value in parameters if key == name}
+    if len(values) != 1:
         raise InputError(
-            "missing in the address" if not found else "has two values",
+            "missing in the address" if not values else "has two values",
             where=f"mturk, parameter '{name}'",
             hint="open the HIT on the worker site",
         )
-    (value,) = found
+    (value,) = values
     return value
 
 

@@ -66,8 +66,8 @@ class HitLayout:
         if _NUMBER not in self.item[0]:
             return ("",)
         pattern = re.compile(re.escape(self.item[0]).replace(re.escape(_NUMBER), r"(\d+)"))
-        found = {match[1] for name in columns if (match := pattern.fullmatch(name))}
-        return tuple(sorted(found, key=lambda number: (int(number), number)))
+        matched = {match[1] for name in columns if (match := pattern.fullmatch(name))}
+        return tuple(sorted(matched, key=lambda number: (int(number), number)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,19 +141,23 @@ def read_results(
                 )
     if not rows:
         raise DataError("no answers", where=table.source, given=", ".join(table.columns), hint=_HINT)
-    made = judgement_rows(list(rows.values()), where=table.source)
-    made = made.append_column("assignment", pa.array([each["assignment"] for each in rows.values()]))
-    return HitResults(made, len(set(hits)), len(table), len({who for _, who, _ in rows}), rejected, repeated)
+    judgements = judgement_rows(list(rows.values()), where=table.source)
+    judgements = judgements.append_column(
+        "assignment", pa.array([judgement["assignment"] for judgement in rows.values()])
+    )
+    return HitResults(
+        judgements, len(set(hits)), len(table), len({who for _, who, _ in rows}), rejected, repeated
+    )
 
 
 _HINT = "say which columns hold items and answers; {n} stands for the number of an item in its HIT"
 
 
 def _column(table: DataTable, name: str) -> list[str]:
-    found = ["" if cell is None else str(cell).strip() for cell in table[name]]
-    if "" in found:
-        raise DataError("empty", where=table.where(found.index(""), name))
-    return found
+    cells = ["" if cell is None else str(cell).strip() for cell in table[name]]
+    if "" in cells:
+        raise DataError("empty", where=table.where(cells.index(""), name))
+    return cells
 
 
 def _check_questions(table: DataTable, layout: HitLayout, numbers: Sequence[str]) -> None:
@@ -191,30 +195,30 @@ def _item(table: DataTable, row: int, layout: HitLayout, number: str) -> str:
 
 def _answers(table: DataTable, row: int) -> dict[str, Any]:
     """All answers of an assignment by the name of their column: cells, or whether each option was chosen."""
-    found: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for name in table.columns:
         if not name.startswith("Answer.") or table[name][row] in (None, ""):
             continue
         cell = str(table[name][row])
         if name == "Answer.taskAnswers":
-            found |= _task_answers(cell, table.where(row, name))
+            answers |= _task_answers(cell, table.where(row, name))
             continue
-        found[name] = cell
+        answers[name] = cell
         # An option with a column of its own: Answer.match1.yes.
         question, _, option = name.removeprefix("Answer.").partition(".")
         if option and cell.lower() in ("true", "false"):
-            options = found.setdefault(f"Answer.{question}", {})
+            options = answers.setdefault(f"Answer.{question}", {})
             if isinstance(options, dict):
                 options[option] = cell.lower() == "true"
-    return found
+    return answers
 
 
 def _task_answers(cell: str, where: str) -> dict[str, Any]:
     """Answers of the site's own form elements: a list with an object of them by name."""
     value = parse_json(cell, where=where)
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+    if not isinstance(value, list) or not all(isinstance(task, dict) for task in value):
         raise DataError("not the answers of a task", where=where, given=cell, allowed="a list of objects")
-    return {f"Answer.{name}": given for each in value for name, given in each.items()}
+    return {f"Answer.{name}": given for task in value for name, given in task.items()}
 
 
 def _value(table: DataTable, row: int, answers: Mapping[str, Any], name: str, *, many: bool) -> Any:
@@ -255,14 +259,14 @@ def _seconds(table: DataTable, row: int) -> float | None:
     if "WorkTimeInSeconds" not in table or table["WorkTimeInSeconds"][row] in (None, ""):
         return None
     try:
-        found = float(table["WorkTimeInSeconds"][row])
+        seconds = float(table["WorkTimeInSeconds"][row])
     except ValueError:
-        found = -1.0
-    if not 0 <= found < 10**9:
+        seconds = -1.0
+    if not 0 <= seconds < 10**9:
         raise DataError(
             "no time",
             where=table.where(row, "WorkTimeInSeconds"),
             given=table["WorkTimeInSeconds"][row],
             allowed="seconds, 0 or more",
         )
-    return found
+    return seconds

@@ -104,9 +104,9 @@ class ProlificClient:
 
         A study is known again by its internal name, so that a command that was cut off makes no second one.
         """
-        for found in self._pages("studies/"):
-            if found.get("internal_name") == plan.internal_name:
-                return ProlificStudy.read(found)
+        for entry in self._pages("studies/"):
+            if entry.get("internal_name") == plan.internal_name:
+                return ProlificStudy.read(entry)
         return ProlificStudy.read(self._ask("POST", "studies/", plan.payload(), again=False))
 
     def study(self, study: str) -> ProlificStudy:
@@ -119,14 +119,14 @@ class ProlificClient:
         Raises `InputError` where the study is in a state from which the action does not lead.
         """
         before, after = ACTIONS[action]
-        found = self.study(study)
-        if found.status in after:
-            return found
-        if found.status not in before:
+        current = self.study(study)
+        if current.status in after:
+            return current
+        if current.status not in before:
             raise InputError(
                 f"the study cannot be moved by {action} now",
                 where=f"prolific, study {study}",
-                given=found.status,
+                given=current.status,
                 allowed=sorted(before),
             )
         try:
@@ -140,23 +140,23 @@ class ProlificClient:
 
     def add_places(self, study: str, total: int) -> ProlificStudy:
         """The study with `total` places in all; raises `InputError` for fewer than it has."""
-        found = self.study(study)
-        if total < found.places:
+        current = self.study(study)
+        if total < current.places:
             raise InputError(
                 "places of a study can only grow",
                 where=f"prolific, study {study}",
                 given=total,
-                allowed=f"{found.places:,} or more",
+                allowed=f"{current.places:,} or more",
             )
-        if total == found.places:
-            return found
+        if total == current.places:
+            return current
         self._ask("PATCH", f"studies/{_id(study)}/", {"total_available_places": total})
         return self.study(study)
 
     def test_participant(self, email: str) -> str:
         """The id of a new test participant with this address."""
-        found = self._ask("POST", "researchers/participants/", {"email": email}, again=False)
-        return str(found.get("participant_id") or found.get("id") or "")
+        reply = self._ask("POST", "researchers/participants/", {"email": email}, again=False)
+        return str(reply.get("participant_id") or reply.get("id") or "")
 
     def test_run(self, study: str) -> str:
         """The address at which the test participants find a draft, which costs nothing."""
@@ -168,25 +168,25 @@ class ProlificClient:
 
     def submissions(self, study: str) -> tuple[ProlificSubmission, ...]:
         """All submissions of a study, each once, whatever comes in while they are listed."""
-        found = {
-            each.id: each
-            for each in map(ProlificSubmission.read, self._pages(f"studies/{_id(study)}/submissions/"))
+        by_id = {
+            submission.id: submission
+            for submission in map(ProlificSubmission.read, self._pages(f"studies/{_id(study)}/submissions/"))
         }
-        return tuple(found.values())
+        return tuple(by_id.values())
 
     def approve(self, submissions: Sequence[str]) -> None:
         """Approve submissions, which pays them. One that is approved already stays so."""
         for start in range(0, len(submissions), _MANY):
-            part = [_id(each) for each in submissions[start : start + _MANY]]
+            part = [_id(submission) for submission in submissions[start : start + _MANY]]
             self._ask("POST", "submissions/bulk-approve/", {"submission_ids": part})
 
     def reject(self, rejections: Sequence[Rejection]) -> None:
         """Reject submissions, each with its message and category, all of which were checked when made."""
-        for each in rejections:
+        for rejection in rejections:
             self._ask(
                 "POST",
-                f"submissions/{_id(each.submission)}/transition/",
-                {"action": "REJECT", "message": each.message, "rejection_category": each.category},
+                f"submissions/{_id(rejection.submission)}/transition/",
+                {"action": "REJECT", "message": rejection.message, "rejection_category": rejection.category},
             )
 
     def screen_out(
@@ -196,11 +196,11 @@ class ProlificClient:
 
         With `give_back` their places are open again. Raises `InputError` for a submission of another study.
         """
-        known = {each.id: each for each in self.submissions(study)}
-        strange = next((each for each in submissions if each not in known), None)
+        known = {submission.id: submission for submission in self.submissions(study)}
+        strange = next((submission for submission in submissions if submission not in known), None)
         if strange is not None:
             raise InputError("no submission of this study", where=f"prolific, study {study}", given=strange)
-        wanted = tuple(each for each in submissions if known[each].status != "SCREENED OUT")
+        wanted = tuple(submission for submission in submissions if known[submission].status != "SCREENED OUT")
         if wanted:
             self._ask(
                 "POST",
@@ -219,13 +219,13 @@ class ProlificClient:
     def set_up_bonuses(self, study: str, bonuses: Mapping[str, int]) -> BonusBatch:
         """Bonuses in hundredths by participant, as Prolific has noted them. Nothing is paid yet."""
         lines = "\n".join(f"{_id(who)},{amount // 100}.{amount % 100:02d}" for who, amount in bonuses.items())
-        found = self._ask(
+        reply = self._ask(
             "POST", "submissions/bonus-payments/", {"study_id": study, "csv_bonuses": lines}, again=False
         )
-        amount, fees, tax = (round(float(found.get(name) or 0)) for name in ("amount", "fees", "vat"))
-        total = found.get("total_amount")
+        amount, fees, tax = (round(float(reply.get(name) or 0)) for name in ("amount", "fees", "vat"))
+        total = reply.get("total_amount")
         return BonusBatch(
-            str(found["id"]), amount, fees, tax, amount + fees + tax if total is None else round(float(total))
+            str(reply["id"]), amount, fees, tax, amount + fees + tax if total is None else round(float(total))
         )
 
     def pay_bonuses(self, batch: BonusBatch) -> None:
@@ -238,13 +238,13 @@ class ProlificClient:
         """The entries of a list, page by page, until there are as many as it counts, or none more."""
         offset = 0
         for _ in range(_PAGES):
-            found = self._ask("GET", f"{path}?limit={_PAGE}&offset={offset}")
-            results = found.get("results")
+            reply = self._ask("GET", f"{path}?limit={_PAGE}&offset={offset}")
+            results = reply.get("results")
             if not isinstance(results, list):
-                raise self._failed("an answer that is no list", given=f"{path}: {json.dumps(found)[:80]}")
+                raise self._failed("an answer that is no list", given=f"{path}: {json.dumps(reply)[:80]}")
             yield from results
             offset += len(results)
-            count = (found.get("meta") or {}).get("count")
+            count = (reply.get("meta") or {}).get("count")
             whole = offset >= count if isinstance(count, int) else len(results) < _PAGE
             if not results or whole:
                 return
@@ -321,10 +321,10 @@ def _id(text: str) -> str:
 def _object(text: str) -> dict[str, Any]:
     """The object in an answer; an answer without one, as bulk requests give, is empty."""
     try:
-        found = json.loads(text) if text.strip() else {}
+        body = json.loads(text) if text.strip() else {}
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {"results": found}
+    return body if isinstance(body, dict) else {"results": body}
 
 
 def _words(text: str) -> str:

@@ -52,18 +52,18 @@ class BonusNotes:
 
     def state(self, key: str) -> str:
         """ "" for a set that was never paid, "paying" where it may have been, "paid"."""
-        found = self._read().sets.get(key)
-        return "" if found is None else found.state
+        bonus_set = self._read().sets.get(key)
+        return "" if bonus_set is None else bonus_set.state
 
     def note(self, key: str, batch: "BonusBatch", state: Literal["paying", "paid"]) -> None:
         """Write down how far a set got."""
-        sets = {name: each.model_dump() for name, each in self._read().sets.items()}
+        sets = {name: bonus_set.model_dump() for name, bonus_set in self._read().sets.items()}
         sets[key] = {"batch": batch.id, "total": batch.total, "state": state}
         write_json(self.folder / NOTES, {"sets": sets})
 
     def forget(self, key: str) -> None:
         """Take the note of a set away: it was not paid."""
-        sets = {name: each.model_dump() for name, each in self._read().sets.items() if name != key}
+        sets = {name: bonus_set.model_dump() for name, bonus_set in self._read().sets.items() if name != key}
         write_json(self.folder / NOTES, {"sets": sets})
 
     def _read(self) -> _Notes:
@@ -78,10 +78,10 @@ def read_bonuses(path: Path) -> dict[str, int]:
     """
     table = read_table(path)
     people = labels(table, "person")
-    found: dict[str, int] = {}
+    bonuses: dict[str, int] = {}
     for row, (person, cell) in enumerate(zip(people, table["amount"], strict=True)):
         person = csv_text(person)
-        if not person or person in found:
+        if not person or person in bonuses:
             raise DataError(
                 "empty" if not person else "occurs twice",
                 where=table.where(row, "person"),
@@ -99,8 +99,8 @@ def read_bonuses(path: Path) -> dict[str, int]:
                 given=cell,
                 allowed=f"0.01 to {LARGEST / 100:.2f}, in the account's currency",
             )
-        found[person] = whole
-    return found
+        bonuses[person] = whole
+    return bonuses
 
 
 def set_up(
@@ -119,7 +119,7 @@ def set_up(
             where=notes.folder / NOTES,
             hint=f"look at study {notes.study} on Prolific; pay again as another --round, or not at all",
         )
-    known = {each.person for each in client.submissions(notes.study)}
+    known = {submission.person for submission in client.submissions(notes.study)}
     strange = next((person for person in bonuses if person not in known), None)
     if strange is not None:
         raise InputError(

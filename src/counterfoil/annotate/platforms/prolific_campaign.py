@@ -55,18 +55,18 @@ def plan_of(campaign: Campaign, choices: StudyChoices, codes: Mapping[Outcome, s
     """
     recipe = campaign.recipe
     work = sum(item.role == "work" for item in campaign.items)
-    each = min(recipe.per_person or work, work)
-    golden = recipe.golden_per_block if recipe.design == "blocks" else round(each * recipe.golden_share)
-    usual = math.ceil((each + recipe.onboarding) * campaign.form.seconds / 60)
+    per_person = min(recipe.per_person or work, work)
+    golden = recipe.golden_per_block if recipe.design == "blocks" else round(per_person * recipe.golden_share)
+    usual = math.ceil((per_person + recipe.onboarding) * campaign.form.seconds / 60)
     minutes, pay = choices.minutes or max(1, usual), campaign.pay
     # Prolific is told what a person's items cost, by the minutes that it is told.
-    price = pay.per_item * (each + recipe.onboarding)
+    price = pay.per_item * (per_person + recipe.onboarding)
     return StudyPlan(
         name=recipe.title,
         description=choices.description or f"{campaign.form.summary[:1].upper()}{campaign.form.summary[1:]}.",
         address=choices.address.rstrip("/") + "/enter",
         codes=codes,
-        places=choices.places or math.ceil(work * recipe.overlap / max(1, each - golden)),
+        places=choices.places or math.ceil(work * recipe.overlap / max(1, per_person - golden)),
         minutes=minutes,
         pay_per_hour=60 * price / minutes if pay.by_item else pay.per_hour,
         approve=choices.approve,
@@ -91,15 +91,15 @@ def codes_of(campaign: Campaign) -> Mapping[Outcome, str]:
             given=f"entry = {recipe.entry}",
             hint=f'write entry = "{NAME}" into it',
         )
-    found = campaign_platform(recipe.entry, recipe.completion)
-    return found.codes if isinstance(found, ProlificPlatform) else {}
+    platform = campaign_platform(recipe.entry, recipe.completion)
+    return platform.codes if isinstance(platform, ProlificPlatform) else {}
 
 
 def new_codes() -> dict[Outcome, str]:
     """A completion code for every outcome, which cannot be guessed."""
     # Codes are typed by people now and then: no letters or digits that look alike.
     letters = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
-    return {each: "".join(secrets.choice(letters) for _ in range(8)) for each in OUTCOMES}
+    return {outcome: "".join(secrets.choice(letters) for _ in range(8)) for outcome in OUTCOMES}
 
 
 def write_codes(campaign: Campaign, codes: Mapping[Outcome, str]) -> None:
@@ -125,15 +125,15 @@ def read_study(campaign: Campaign) -> str:
             where=campaign.folder,
             hint=f"make one with: counterfoil annotate prolific create {campaign.folder} --url https://...",
         )
-    found = read_model(path, _StudyOf)
-    if found.campaign != campaign.digest:
+    note = read_model(path, _StudyOf)
+    if note.campaign != campaign.digest:
         raise DataError(
             "the study was made when the campaign had other items or questions",
             where=path,
-            given=found.study,
+            given=note.study,
             hint="look after it on Prolific, and make another for this campaign: remove the file first",
         )
-    return found.study
+    return note.study
 
 
 def reconciled(db: Database, campaign: Campaign, submissions: Iterable[ProlificSubmission]) -> Reconciled:

@@ -124,7 +124,7 @@ class StudyPlan:
         if self.filter_set:
             facts["filter_set_id"] = self.filter_set
         elif self.filters:
-            facts["filters"] = [dict(each) for each in self.filters]
+            facts["filters"] = [dict(chosen) for chosen in self.filters]
         return facts
 
     def _action(self, outcome: Outcome) -> str:
@@ -146,16 +146,16 @@ class ProlificStudy:
     reward: int
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> "ProlificStudy":
+    def read(cls, entry: Mapping[str, Any]) -> "ProlificStudy":
         """The study in an answer; raises `InputError` where there is none."""
         try:
             return cls(
-                str(found["id"]),
-                str(found.get("name", "")),
-                str(found["status"]),
-                int(found["total_available_places"]),
-                int(found.get("places_taken") or 0),
-                round(float(found.get("reward") or 0)),
+                str(entry["id"]),
+                str(entry.get("name", "")),
+                str(entry["status"]),
+                int(entry["total_available_places"]),
+                int(entry.get("places_taken") or 0),
+                round(float(entry.get("reward") or 0)),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(

@@ -46,22 +46,22 @@ class ProlificSubmission:
     seconds: float | None = None
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> "ProlificSubmission":
+    def read(cls, entry: Mapping[str, Any]) -> "ProlificSubmission":
         """The submission in an answer; raises `InputError` where there is none."""
-        person = found.get("participant_id") or found.get("participant")
-        if not found.get("id") or not person or not found.get("status"):
+        person = entry.get("participant_id") or entry.get("participant")
+        if not entry.get("id") or not person or not entry.get("status"):
             raise InputError(
                 "an answer that is no submission",
                 where="prolific",
-                given=", ".join(sorted(found)) or "(empty)",
+                given=", ".join(sorted(entry)) or "(empty)",
             )
-        taken = found.get("time_taken")
+        taken = entry.get("time_taken")
         return cls(
-            str(found["id"]),
+            str(entry["id"]),
             str(person),
             # Prolific writes both TIMED-OUT and TIMED_OUT, AWAITING REVIEW and AWAITING_REVIEW.
-            _STATUS_OF.get(_letters(str(found["status"])), str(found["status"])),
-            str(found.get("study_code") or found.get("entered_code") or ""),
+            _STATUS_OF.get(_letters(str(entry["status"])), str(entry["status"])),
+            str(entry.get("study_code") or entry.get("entered_code") or ""),
             float(taken) if isinstance(taken, int | float) else None,
         )
 
@@ -131,23 +131,25 @@ def reconcile(
     (('p',), ['s2'], ('r',))
     """
     of_person: dict[str, list[ProlificSubmission]] = {}
-    for each in submissions:
-        of_person.setdefault(identify(each.person), []).append(each)
+    for submission in submissions:
+        of_person.setdefault(identify(submission.person), []).append(submission)
     waiting = [
-        (who, each)
+        (who, submission)
         for who, all_of in of_person.items()
-        for each in all_of
-        if each.status == "AWAITING REVIEW"
+        for submission in all_of
+        if submission.status == "AWAITING REVIEW"
     ]
     return Reconciled(
         free=tuple(
             who
             for who, done in people.items()
-            if not done and who in of_person and all(each.status in LEFT for each in of_person[who])
+            if not done
+            and who in of_person
+            and all(submission.status in LEFT for submission in of_person[who])
         ),
-        payable=tuple(each for who, each in waiting if people.get(who, False)),
-        unfinished=tuple(each for who, each in waiting if people.get(who) is False),
-        unseen=tuple(each for who, each in waiting if who not in people),
+        payable=tuple(submission for who, submission in waiting if people.get(who, False)),
+        unfinished=tuple(submission for who, submission in waiting if people.get(who) is False),
+        unseen=tuple(submission for who, submission in waiting if who not in people),
         strangers=tuple(who for who in people if who not in of_person),
     )
 

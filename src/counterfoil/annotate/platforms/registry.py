@@ -33,10 +33,10 @@ class PlatformEntry:
         given = dict(settings or {})
         if "name" in given:
             raise InputError("unknown key", where=where, given="name")
-        made = kind(**values_of(kind, {**dict(self.preset), **given, "name": self.name}, where=where))
-        if not isinstance(made, Platform):
+        instance = kind(**values_of(kind, {**dict(self.preset), **given, "name": self.name}, where=where))
+        if not isinstance(instance, Platform):
             raise InputError("its class is no platform", where=where, given=self.target)
-        return made
+        return instance
 
 
 PLATFORMS: Registry[PlatformEntry] = Registry(
@@ -89,13 +89,13 @@ def campaign_platform(entry: str, completion: str = "") -> Platform:
     >>> campaign_platform("sona", "https://uni.example/credit?survey_code={person}").done
     'https://uni.example/credit?survey_code={person}'
     """
-    found = PLATFORMS.find(entry, where="entry of the campaign")
+    platform = PLATFORMS.find(entry, where="entry of the campaign")
     text = completion.strip()
     if not text:
-        return found.platform()
+        return platform.platform()
     if text.startswith(("https://", "http://")):
-        return found.platform({"done": text})
+        return platform.platform({"done": text})
     if "=" not in text:
-        return found.platform({"completed": text})
+        return platform.platform({"completed": text})
     pairs = [part.partition("=") for part in text.split(",")]
-    return found.platform({key.strip(): value.strip() for key, _, value in pairs})
+    return platform.platform({key.strip(): value.strip() for key, _, value in pairs})

@@ -32,13 +32,13 @@ def read_keys(folder: Path) -> Mapping[str, tuple[int, int]]:
     path = folder / KEYS
     if not path.is_file():
         return {}
-    found = read_json(path)
-    keys = found.get("keys") if isinstance(found, dict) else None
+    stored = read_json(path)
+    keys = stored.get("keys") if isinstance(stored, dict) else None
     try:
         read = {
-            str(each["kid"]): (_number(each["n"]), _number(each["e"]))
-            for each in keys or ()
-            if each["kty"] == "RSA"
+            str(key["kid"]): (_number(key["n"]), _number(key["e"]))
+            for key in keys or ()
+            if key["kty"] == "RSA"
         }
     except (KeyError, TypeError, ValueError):
         read = {}
@@ -68,11 +68,15 @@ def signed_claims(
         signature = _bytes(mark)
         digest = hashlib.sha256(f"{head}.{body}".encode()).digest()
         padded = b"\x00\x01" + b"\xff" * (size - len(_SHA256) - len(digest) - 3) + b"\x00" + _SHA256 + digest
-        found = pow(int.from_bytes(signature), e, n).to_bytes(size)
-        if header["alg"] != "RS256" or len(signature) != size or not hmac.compare_digest(found, padded):
+        decrypted = pow(int.from_bytes(signature), e, n).to_bytes(size)
+        if header["alg"] != "RS256" or len(signature) != size or not hmac.compare_digest(decrypted, padded):
             raise refused
         given = claims["aud"]
-        names = {_host(each) for each in (given if isinstance(given, list) else [given])}
+        # An audience is a host, with or without a scheme, a port and a path.
+        names = {
+            audience_name.rpartition("://")[2].partition("/")[0].partition(":")[0].lower()
+            for audience_name in (given if isinstance(given, list) else [given])
+        }
         begins, ends = float(claims.get("nbf", 0)), float(claims["exp"])
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise refused from None
@@ -81,10 +85,6 @@ def signed_claims(
     if not begins <= now < ends:
         raise InputError("the platform's address is too old", hint="open the study from the platform again")
     return claims
-
-
-def _host(audience: str) -> str:
-    return audience.rpartition("://")[2].partition("/")[0].partition(":")[0].lower()
 
 
 def _bytes(text: str) -> bytes:

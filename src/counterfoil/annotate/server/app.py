@@ -97,9 +97,9 @@ def _answer_errors(app: FastAPI, pages: work_pages.WorkPages, trouble: Callable[
     def problem(request: Request, status: int, text: str, headers: Any = None) -> Response:
         if for_scripts(request.url.path):
             return JSONResponse({"error": text}, status, headers)
-        found = pages.message(request, text, status=status)
-        found.headers.update(headers or {})
-        return found
+        page = pages.message(request, text, status=status)
+        page.headers.update(headers or {})
+        return page
 
     @app.exception_handler(InputError)
     def refused(request: Request, error: InputError) -> Response:
@@ -111,7 +111,7 @@ def _answer_errors(app: FastAPI, pages: work_pages.WorkPages, trouble: Callable[
         # Addresses of databases and paths are the researcher's alone.
         if trouble is not None:
             trouble(str(error))
-        what = next((each for each in TOLD if each in str(error)), TOLD[-1])
+        what = next((reason for reason in TOLD if reason in str(error)), TOLD[-1])
         return problem(request, 507 if what is FULL else 503, f"{what}; nothing was stored: try again later")
 
     @app.exception_handler(RequestValidationError)
@@ -181,8 +181,8 @@ def run(
 
 def _listen(host: str, port: int) -> socket.socket:
     """A socket that listens; raises `OSError`, for a port that is taken too."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    family, kind, protocol, _, address = found[0]
+    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    family, kind, protocol, _, address = addresses[0]
     # Only of sockets that name TCP does asyncio switch off the delay of small packets: 40 ms of each reply.
     listening = socket.socket(family, kind, protocol)
     try:

@@ -35,15 +35,17 @@ class BoundedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._address = network_of(self.client[0]) if self.client else ""
         self._wait(HEAD)
         # The oldest first: this one, the newest, is never closed.
-        quiet = sorted((each for each in self.connections if each._since is not None), key=_since)
-        unheard = [each for each in quiet if each._late is not None]
-        own = [each for each in unheard if each._address == self._address]
+        quiet = sorted(
+            (connection for connection in self.connections if connection._since is not None), key=_since
+        )
+        unheard = [connection for connection in quiet if connection._late is not None]
+        own = [connection for connection in unheard if connection._address == self._address]
         excess = len(self.connections) - int(_PART * allowed_descriptors())
         for group, most in ((own, len(own) - MOST_OF_ADDRESS), (unheard, len(unheard) - MOST_UNHEARD)):
-            for each in group[: max(0, most)]:
-                each._give_up()
-        for each in quiet[: max(0, min(excess, len(quiet) - 1))]:
-            each._give_up()
+            for connection in group[: max(0, most)]:
+                connection._give_up()
+        for connection in quiet[: max(0, min(excess, len(quiet) - 1))]:
+            connection._give_up()
 
     def data_received(self, data: bytes) -> None:
         """Bytes came: a whole request, its head, or less."""

@@ -55,4 +55,6 @@ class GroupCommit:
                 return [function(connection) for function in functions]
         except Exception as error:
             # Of a commit that failed, too: what became of it each finds out for itself.
-            return [error] if len(functions) == 1 else [self._commit([each])[0] for each in functions]
+            if len(functions) == 1:
+                return [error]
+            return [self._commit([function])[0] for function in functions]

@@ -142,7 +142,7 @@ def routes(
     @router.post("/adjudications", dependencies=[deciding])
     def decide(given: AdjudicationGiven) -> DoneView:
         """Decide an item that people disagree on."""
-        made = adjudicate(
+        decision = adjudicate(
             database,
             campaign,
             given.item,
@@ -153,7 +153,7 @@ def routes(
             now=clock(),
         )
         cache.outdate()
-        return DoneView(done=f"{made.item}: {made.answer}")
+        return DoneView(done=f"{decision.item}: {decision.answer}")
 
     @router.get("/judgements.csv", dependencies=[reading], response_class=Response)
     def export() -> Response:
@@ -171,12 +171,12 @@ def routes(
 
 def ready(cache: OverviewCache) -> CampaignOverview:
     """The overview; raises a 503 where it takes too long to make the first one."""
-    found = cache.latest()
-    if found is None:
+    overview = cache.latest()
+    if overview is None:
         raise HTTPException(
             503, "the overview is being made; try again in a few seconds", {"Retry-After": "3"}
         )
-    return found
+    return overview
 
 
 def without_ids(table: pa.Table) -> pa.Table:

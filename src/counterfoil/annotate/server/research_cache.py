@@ -66,16 +66,16 @@ class OverviewCache:
 
     def _work(self) -> None:
         begun = time.monotonic()
-        made: CampaignOverview | None = None
+        overview: CampaignOverview | None = None
         error: BaseException | None = None
         try:
-            made = self.make()
+            overview = self.make()
         except Exception as raised:
             error = raised
         took = time.monotonic() - begun
         with self._changed:
-            if made is not None:
-                self._latest, self._known = made, self._begun
+            if overview is not None:
+                self._latest, self._known = overview, self._begun
             self._error = error
             self._working = False
             self._next = time.monotonic() + max(_LEAST, _TIMES * took)

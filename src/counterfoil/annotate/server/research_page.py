@@ -9,10 +9,10 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Depends, HTTPException, Request
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
+from counterfoil.annotate.answers import answers_of
 from counterfoil.annotate.campaign import Campaign
 from counterfoil.annotate.database import Database
 from counterfoil.annotate.overview import CampaignOverview, read_overview
-from counterfoil.annotate.person_answers import answers_of
 from counterfoil.annotate.platforms.prolific_submissions import CATEGORIES, SHORTEST
 from counterfoil.annotate.review import SHORT_ID
 from counterfoil.annotate.server import research_api
@@ -44,41 +44,41 @@ class ResearchPages:
 
     def overview(self, request: Request) -> Response:
         """The campaign at a glance."""
-        found = self.cache.latest()
-        if found is None:
+        latest = self.cache.latest()
+        if latest is None:
             return self._page("research_wait.html", status=503)
         return self._page(
             "research.html",
             csrf=self.access.csrf(request),
-            found=found,
-            status_of=found.status,
-            facts=facts_of(found.status),
-            bars=time_bars(found.status.times),
-            persons=_persons(found),
-            more=max(0, len(found.status.persons) - MOST_SHOWN),
-            disputes=found.disputes[:20],
-            undecided=sum(each.decided is None for each in found.disputes),
+            found=latest,
+            status_of=latest.status,
+            facts=facts_of(latest.status),
+            bars=time_bars(latest.status.times),
+            persons=_persons(latest),
+            more=max(0, len(latest.status.persons) - MOST_SHOWN),
+            disputes=latest.disputes[:20],
+            undecided=sum(dispute.decided is None for dispute in latest.disputes),
             categories=CATEGORIES,
             shortest=SHORTEST,
             platform=self.campaign.recipe.entry not in OWN_ENTRIES,
-            when=moment(found.at),
+            when=moment(latest.at),
             behind=self.cache.behind,
             moment=moment,
         )
 
     def dispute(self, request: Request, item: str) -> Response:
         """One item that people disagree on; by default the most undecided one without a decision."""
-        found = research_api.ready(self.cache).disputes
-        places = {each.item: at for at, each in enumerate(found)}
+        disputes = research_api.ready(self.cache).disputes
+        places = {dispute.item: at for at, dispute in enumerate(disputes)}
         if item and item not in places:
             raise HTTPException(404, "no such item among those that people disagree on")
-        if not found:
+        if not disputes:
             return self._page("research_none.html")
         at = places[item] if item else 0
-        shown = found[at]
+        shown = disputes[at]
         work = self.campaign.items[self.campaign.places[shown.item]]
         page = self.campaign.form.page(work)
-        field = next(each for each in page.fields if each.name == self.campaign.form.main)
+        field = next(field for field in page.fields if field.name == self.campaign.form.main)
         return self._page(
             "research_dispute.html",
             csrf=self.access.csrf(request),
@@ -86,30 +86,30 @@ class ResearchPages:
             shown=page.shown,
             field=field,
             at=at,
-            of=len(found),
-            undecided=sum(each.decided is None for each in found),
-            before=found[at - 1].item if at else "",
-            after=found[at + 1].item if at + 1 < len(found) else "",
+            of=len(disputes),
+            undecided=sum(listed.decided is None for listed in disputes),
+            before=disputes[at - 1].item if at else "",
+            after=disputes[at + 1].item if at + 1 < len(disputes) else "",
             moment=moment,
         )
 
     def person(self, database: Database, person: str) -> Response:
         """What one person answered, beside the images that they saw."""
-        found = answers_of(database, self.campaign, person)
-        known = [each.right for each in found if each.right is not None]
+        answers = answers_of(database, self.campaign, person)
+        known = [answer.right for answer in answers if answer.right is not None]
         return self._page(
             "research_person.html",
-            status=200 if found else 404,
+            status=200 if answers else 404,
             person=person,
-            answers=found,
+            answers=answers,
             main=self.campaign.form.main,
             golden=len(known),
             wrong=known.count(False),
         )
 
     def _page(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        made = environment().get_template(template)
-        text = made.render(title=self.campaign.recipe.title, short=SHORT_ID, **values)
+        page = environment().get_template(template)
+        text = page.render(title=self.campaign.recipe.title, short=SHORT_ID, **values)
         return HTMLResponse(text, status, FORM_PAGE)
 
 
@@ -180,17 +180,17 @@ def time_bars(times: Sequence[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _persons(found: CampaignOverview) -> list[dict[str, Any]]:
+def _persons(overview: CampaignOverview) -> list[dict[str, Any]]:
     """People with what is suspected of them; those with most reasons and no decision first."""
-    quality = {each.person: each for each in found.quality}
+    quality = {person.person: person for person in overview.quality}
     rows = [
         {
-            "row": each,
-            "quality": quality.get(each.person),
-            "review": found.reviews.get(each.person),
-            "may_be_reviewed": each.review == "" and each.items > 0,
+            "row": person,
+            "quality": quality.get(person.person),
+            "review": overview.reviews.get(person.person),
+            "may_be_reviewed": person.review == "" and person.items > 0,
         }
-        for each in found.status.persons
+        for person in overview.status.persons
     ]
 
     def order(row: Mapping[str, Any]) -> tuple[bool, int]:

@@ -85,12 +85,12 @@ def network_of(address: str) -> str:
     ('192.0.2.7', '2001:db8:1:2::', 'a socket')
     """
     try:
-        found = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if found.version == 4:
+    if ip.version == 4:
         return address
-    return str(ipaddress.ip_network((int(found), 64), strict=False).network_address)
+    return str(ipaddress.ip_network((int(ip), 64), strict=False).network_address)
 
 
 def host_of(authority: str) -> str:
@@ -246,9 +246,9 @@ class Guard:
         address, path = network_of((scope.get("client") or ("", 0))[0]), scope["path"]
         if path == "/open" and scope["method"] == "POST":
             return (f"code {address}",)
-        found = _TOKEN.match(path)
-        if found is not None:
-            return (address, f"token {found[1][:_BEGINNING]}") if found[1] else (address,)
+        token = _TOKEN.match(path)
+        if token is not None:
+            return (address, f"token {token[1][:_BEGINNING]}") if token[1] else (address,)
         of_researcher = path == "/research/login" or b"authorization" in head
         return (address,) if of_researcher and path.startswith(("/research", "/api/research")) else ()
 
@@ -300,7 +300,7 @@ class Guard:
         """Headers of every reply, where the route has none of its own."""
         framed = self.frames and scope["path"].startswith(("/work/", "/enter", "/preview"))
         frames = self.frames if framed else ()
-        found = {
+        values = {
             "content-security-policy": content_policy(frames, frames),
             "x-content-type-options": "nosniff",
             # Addresses hold tokens, so no other site may learn them.
@@ -311,8 +311,8 @@ class Guard:
             "cache-control": "no-cache" if scope["path"].startswith("/static/") else "no-store",
         }
         if not frames:
-            found |= {"x-frame-options": "DENY", "cross-origin-opener-policy": "same-origin"}
-        return [(name.encode(), value.encode()) for name, value in found.items()]
+            values |= {"x-frame-options": "DENY", "cross-origin-opener-policy": "same-origin"}
+        return [(name.encode(), value.encode()) for name, value in values.items()]
 
 
 def _counted(receive: Receive) -> Receive:

@@ -98,15 +98,15 @@ class WorkPages:
 
         Raises `DataError` for a damaged file, and `InputError` for a platform that signs nothing.
         """
-        found = read_keys(self.campaign.folder)
-        if found and not getattr(self.views.platform, "signed", ""):
+        platform_keys = read_keys(self.campaign.folder)
+        if platform_keys and not getattr(self.views.platform, "signed", ""):
             raise InputError(
                 "this platform signs no addresses",
                 where=self.campaign.folder / KEYS,
                 given=self.campaign.recipe.entry,
                 hint="remove the file",
             )
-        return found
+        return platform_keys
 
     @cached_property
     def figures(self) -> Mapping[str, bytes]:
@@ -114,13 +114,13 @@ class WorkPages:
 
         Raises `DataError` for one that is not in the campaign's folder, and for what is no image.
         """
-        found = {}
+        images = {}
         for name, text in self.campaign.texts.items():
             for figure in figures_in(text):
                 where = f"{self.campaign.folder / name}, image"
                 data = read_figure(self.campaign.folder / FIGURES, figure, where=where)
-                found[self.views.figure_number(figure)] = data
-        return found
+                images[self.views.figure_number(figure)] = data
+        return images
 
     @cached_property
     def _addresses(self) -> Mapping[str, str]:
@@ -177,13 +177,6 @@ class WorkPages:
             .render(language=language, title=self.campaign.recipe.title, words=words_of(language), **values)
         )
         return HTMLResponse(text, status, headers)
-
-
-def _keep(response: Response, browser: str, *, framed: bool, secure: bool) -> None:
-    """Let the browser keep its secret; in a frame it does so for the site around the frame alone."""
-    among = "SameSite=None; Secure; Partitioned" if framed else "SameSite=Lax" + "; Secure" * secure
-    cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
-    response.headers.append("set-cookie", cookie)
 
 
 def routes(
@@ -255,7 +248,15 @@ def routes(
             response = await admit(
                 visit.person, campaign.recipe.entry, visit, browser=browser, vouched=bool(pages.keys)
             )
-            _keep(response, browser, framed=views.platform.framed, secure=request.url.scheme == "https")
+            # In a frame the browser keeps its secret for the site around the frame alone.
+            secure = request.url.scheme == "https"
+            among = (
+                "SameSite=None; Secure; Partitioned"
+                if views.platform.framed
+                else "SameSite=Lax" + "; Secure" * secure
+            )
+            cookie = f"{BROWSER}={browser}; Path=/enter; Max-Age={_KEPT}; HttpOnly; {among}"
+            response.headers.append("set-cookie", cookie)
             return response
         except entry.OtherBrowserError as error:
             return pages.message(request, str(error), status=403)

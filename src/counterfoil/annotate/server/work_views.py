@@ -20,7 +20,7 @@ from counterfoil.annotate.forms.base import FormField, WorkPage
 from counterfoil.annotate.languages import language_for, page_in, phrase_in
 from counterfoil.annotate.platforms.base import Leave, Outcome, Platform, Visit
 from counterfoil.annotate.platforms.registry import campaign_platform
-from counterfoil.annotate.work import Assignment, Receipt, WorkState, shown_page
+from counterfoil.annotate.work import Receipt, WorkState, shown_page
 from counterfoil.errors import InputError
 
 #: Ways into a campaign that are no platform's.
@@ -160,10 +160,10 @@ class Views:
         return self._keyed("figure", name).hex()[:40]
 
     def _address(self, name: str) -> str:
-        found = self._addresses.get(name)
-        if found is None:
-            found = self._addresses[name] = f"/media/{self._number(name)}"
-        return found
+        address = self._addresses.get(name)
+        if address is None:
+            address = self._addresses[name] = f"/media/{self._number(name)}"
+        return address
 
     def signed(self, visit: Visit, token: str) -> str:
         """A visit as text that only this person can use, so that ids of a platform need not be stored."""
@@ -196,7 +196,15 @@ class Views:
             leave=LeaveView(address=leave.address, method=leave.method, fields=dict(leave.fields))
             if leave.address
             else None,
-            items=[self._item(assignment, language) for assignment in state.assignments],
+            items=[
+                self._page(
+                    page_in(language, assignment.page),
+                    lease=assignment.lease,
+                    position=assignment.position,
+                    practice=assignment.role == "onboarding",
+                )
+                for assignment in state.assignments
+            ],
         )
 
     def receipt(self, receipt: Receipt, visit: Visit | None, language: str) -> ReceiptView:
@@ -212,7 +220,7 @@ class Views:
         """An example for people who only look: an item of the test before the work, else of the work."""
         items = self.campaign.items
         roles = ("onboarding", "work", "golden")
-        item = min(items, key=lambda each: roles.index(each.role))
+        item = min(items, key=lambda candidate: roles.index(candidate.role))
         page = page_in(language, shown_page(self.campaign, "preview", item))
         view = self._page(page, lease="preview", position=1, practice=False)
         return WorkView(state="preview", done=0, of=1, notice="", code="", leave=None, items=[view])
@@ -230,28 +238,20 @@ class Views:
             return Leave()
         return self.platform.leave(visit, outcomes[state.state])
 
-    def _item(self, assignment: Assignment, language: str) -> ItemView:
-        return self._page(
-            page_in(language, assignment.page),
-            lease=assignment.lease,
-            position=assignment.position,
-            practice=assignment.role == "onboarding",
-        )
-
     def _page(self, page: WorkPage, *, lease: str, position: int, practice: bool) -> ItemView:
         shown = [
             ShownView(
-                kind=each.kind,
-                content=self._address(each.content) if each.kind == "image" else each.content,
-                label=each.label,
+                kind=block.kind,
+                content=self._address(block.content) if block.kind == "image" else block.content,
+                label=block.label,
             )
-            for each in page.shown
+            for block in page.shown
         ]
-        fields = [self._field(each, page.fields) for each in page.fields]
+        fields = [self._field(field, page.fields) for field in page.fields]
         return ItemView(lease=lease, position=position, practice=practice, shown=shown, fields=fields)
 
     def _field(self, field: FormField, fields: Sequence[FormField]) -> FieldView:
-        by_name = {each.name: each for each in fields}
+        by_name = {other.name: other for other in fields}
         when = {
             name: [at for at, value in enumerate(by_name[name].values) if value in allowed]
             for name, allowed in field.when.items()
