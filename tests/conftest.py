@@ -18,8 +18,7 @@ import typer.main
 import shapecheck
 
 # Processes that share the machine take a thread each: two pools on two cores wait for one another.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # With torch and every module of the package loaded, the collector walks millions of objects that stay: at
 # Python's own threshold that is a quarter of the time of the command line's tests.
